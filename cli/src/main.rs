@@ -1,0 +1,2 @@
+//! The `martlet` program.
+fn main() {}
