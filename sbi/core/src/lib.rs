@@ -1,1 +1,68 @@
-//! martlet-sbi
+//! The service-based interface (TS 29.500): what a service operation is, how a request finds its handler, and how
+//! a consumer calls a producer without knowing which transport carries the call.
+//!
+//! Each operation is declared once with [`service!`]; the server's routing, the typed client, and every binding
+//! (a call in this process, HTTP/2, and what comes later) derive from that declaration.
+//!
+//! ```
+//! use martlet_sbi::{json_payload, service, Problem, Router};
+//! use std::sync::Arc;
+//!
+//! #[derive(Debug, serde::Serialize, serde::Deserialize)]
+//! pub struct Greeting { text: String }
+//! json_payload!(Greeting);
+//!
+//! service! {
+//!     /// A service with one operation.
+//!     pub Greeter / GreeterClient / GREETER = "ngreet" / "v1" {
+//!         /// Greets somebody.
+//!         op greet "Greet": GET "/people/{name}", path(name), returns(Greeting), errors[404 "CONTEXT_NOT_FOUND"];
+//!     }
+//! }
+//!
+//! struct Polite;
+//! impl Greeter for Polite {
+//!     async fn greet(&self, name: &str) -> Result<Greeting, Problem> {
+//!         Ok(Greeting { text: format!("Good day, {name}") })
+//!     }
+//! }
+//!
+//! # fn main() {
+//! let router = Router::new().serve(GREETER.routes(Arc::new(Polite)));
+//! # let _ = router;
+//! # }
+//! ```
+#![forbid(unsafe_code)]
+
+mod binding;
+mod body;
+mod client;
+mod local;
+mod message;
+mod multipart;
+mod operation;
+mod problem;
+mod query;
+mod reply;
+mod router;
+mod service;
+
+pub use binding::{ApiRoot, Bindings, BoxFuture, Transport};
+pub use body::{Body, Encoded, JsonPatch, MergePatch, PatchItem, Payload, decode_json, encode_json};
+pub use client::{CallPolicy, Peer};
+pub use local::LocalBinding;
+pub use message::{Request, Response, headers};
+pub use multipart::{BinaryPart, Multipart, content_type};
+pub use operation::{ErrorCause, OperationInfo};
+pub use problem::{InvalidParam, Problem, ProblemDetails, TransportFailure};
+pub use query::{Query, QueryParams, QueryValue};
+pub use reply::{Created, Reply, StatusReply};
+pub use router::{Exchange, Handler, PathParams, Route, Router, Tap};
+
+/// Used by the macros; not part of the interface.
+#[doc(hidden)]
+pub mod __private {
+    pub use http::{Method, StatusCode};
+    pub use std::future::Future;
+    pub use std::sync::Arc;
+}

@@ -1,0 +1,88 @@
+//! Which transport carries a call: the process itself where the producer lives in it, else the next that knows the way.
+use crate::{LocalBinding, Problem, Request, Response, TransportFailure};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+/// A future on the heap.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// `{apiRoot}` of TS 29.501, 4.4.1: scheme, authority and an optional prefix.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ApiRoot {
+    /// `http` or `https`.
+    pub scheme: String,
+    /// Host and port.
+    pub authority: String,
+    /// Path before the API name; empty or with a leading slash.
+    pub prefix: String,
+}
+
+impl ApiRoot {
+    /// `http` at an authority.
+    pub fn http(authority: impl Into<String>) -> Self {
+        ApiRoot { scheme: "http".into(), authority: authority.into(), prefix: String::new() }
+    }
+
+    /// Splits a URI into its root without prefix, and its path with query.
+    pub fn split(uri: &str) -> Option<(ApiRoot, &str)> {
+        let (scheme, rest) = uri.split_once("://")?;
+        let (authority, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
+        let known = matches!(scheme, "http" | "https") && !authority.is_empty();
+        known.then(|| (ApiRoot { scheme: scheme.into(), authority: authority.into(), prefix: String::new() }, path))
+    }
+}
+
+impl std::fmt::Display for ApiRoot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}://{}{}", self.scheme, self.authority, self.prefix)
+    }
+}
+
+/// Carries requests to producers and answers back.
+pub trait Transport: Send + Sync {
+    /// Sends a request to a producer. The time-out is the caller's; retries that are safe are the transport's.
+    fn send<'a>(&'a self, to: &'a ApiRoot, request: Request) -> BoxFuture<'a, Result<Response, Problem>>;
+}
+
+/// The bindings of a process, in the order in which they are asked.
+#[derive(Clone, Default)]
+pub struct Bindings {
+    local: Option<LocalBinding>,
+    remote: Option<Arc<dyn Transport>>,
+}
+
+impl Bindings {
+    /// No way to anywhere.
+    pub fn new() -> Self {
+        Bindings::default()
+    }
+    /// Calls to producers of this process stay in it.
+    pub fn with_local(mut self, local: LocalBinding) -> Self {
+        self.local = Some(local);
+        self
+    }
+    /// All other calls go here.
+    pub fn with_remote(mut self, remote: Arc<dyn Transport>) -> Self {
+        self.remote = Some(remote);
+        self
+    }
+    /// The local binding, where there is one.
+    pub fn local(&self) -> Option<&LocalBinding> {
+        self.local.as_ref()
+    }
+}
+
+impl Transport for Bindings {
+    fn send<'a>(&'a self, to: &'a ApiRoot, request: Request) -> BoxFuture<'a, Result<Response, Problem>> {
+        if let Some(router) = self.local.as_ref().and_then(|local| local.find(&to.authority)) {
+            return Box::pin(async move { Ok(router.handle(request).await) });
+        }
+        match &self.remote {
+            Some(remote) => remote.send(to, request),
+            None => Box::pin(async move {
+                Err(Problem::unreachable(TransportFailure::NotSent, format!("no binding leads to {to}")))
+            }),
+        }
+    }
+}

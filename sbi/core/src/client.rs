@@ -1,0 +1,113 @@
+//! The consumer's side: a producer that can be called.
+use crate::{ApiRoot, Body, OperationInfo, Problem, Query, Reply, Request, Transport, headers};
+use http::{HeaderMap, HeaderValue, header};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a consumer waits.
+#[derive(Debug, Clone, Copy)]
+pub struct CallPolicy {
+    /// From the call to the answer, retries included.
+    pub timeout: Duration,
+}
+
+impl Default for CallPolicy {
+    fn default() -> Self {
+        CallPolicy { timeout: Duration::from_secs(5) }
+    }
+}
+
+/// A producer, as a consumer sees it.
+#[derive(Clone)]
+pub struct Peer {
+    transport: Arc<dyn Transport>,
+    root: ApiRoot,
+    user_agent: HeaderValue,
+    correlation: Option<HeaderValue>,
+    policy: CallPolicy,
+}
+
+impl Peer {
+    /// A producer at a root. `user_agent` is the consumer's NF type (TS 29.500, 5.2.2.2).
+    pub fn new(transport: Arc<dyn Transport>, root: ApiRoot, user_agent: &str, policy: CallPolicy) -> Self {
+        let user_agent = HeaderValue::from_str(user_agent).unwrap_or(HeaderValue::from_static("NF"));
+        Peer { transport, root, user_agent, correlation: None, policy }
+    }
+
+    /// The same producer, for requests about one UE: its identity goes along for traces and logs.
+    pub fn about(&self, supi: &str) -> Self {
+        Peer { correlation: HeaderValue::from_str(supi).ok(), ..self.clone() }
+    }
+
+    /// The same producer with another time-out.
+    pub fn within(&self, timeout: Duration) -> Self {
+        Peer { policy: CallPolicy { timeout }, ..self.clone() }
+    }
+
+    /// Where it is.
+    pub fn root(&self) -> &ApiRoot {
+        &self.root
+    }
+
+    /// Calls an operation.
+    pub async fn call<R: Reply>(
+        &self,
+        operation: &'static OperationInfo,
+        parameters: &[&str],
+        query: Query,
+        body: Body,
+    ) -> Result<R, Problem> {
+        let mut target = self.root.prefix.clone();
+        target.push_str(&operation.expand(parameters));
+        query.append_to(&mut target);
+        self.send(&self.root, operation, target, body).await
+    }
+
+    /// Calls a callback operation at the URI that its consumer gave.
+    pub async fn call_back<R: Reply>(
+        &self,
+        uri: &str,
+        operation: &'static OperationInfo,
+        body: Body,
+    ) -> Result<R, Problem> {
+        let Some((root, target)) = ApiRoot::split(uri) else {
+            return Err(Problem::unreachable(
+                crate::TransportFailure::NotSent,
+                format!("{uri:?} is no URI to call back"),
+            ));
+        };
+        self.send(&root, operation, target.to_string(), body).await
+    }
+
+    async fn send<R: Reply>(
+        &self,
+        root: &ApiRoot,
+        operation: &'static OperationInfo,
+        target: String,
+        body: Body,
+    ) -> Result<R, Problem> {
+        let deadline = Instant::now() + self.policy.timeout;
+        let mut fields = HeaderMap::with_capacity(4);
+        fields.insert(header::USER_AGENT, self.user_agent.clone());
+        fields.insert(headers::MAX_RSP_TIME, HeaderValue::from(self.policy.timeout.as_millis().min(60_000) as u64));
+        if let Some(correlation) = &self.correlation {
+            fields.insert(headers::CORRELATION_INFO, correlation.clone());
+        }
+        let request = Request {
+            operation: Some(operation),
+            method: operation.method.clone(),
+            target,
+            headers: fields,
+            body,
+            deadline: Some(deadline),
+        };
+        let answer = tokio::time::timeout_at(deadline.into(), self.transport.send(root, request)).await;
+        let response = answer.map_err(|_| {
+            Problem::timed_out(format!("{} at {root} did not answer within {:?}", operation.name, self.policy.timeout))
+        })??;
+        match response.status {
+            200..300 => R::from_response(response),
+            _ => Err(response.into_problem()),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! A request and an answer, as every binding carries them.
+use crate::{Body, OperationInfo, Payload, Problem};
+use http::{HeaderMap, HeaderValue, Method};
+use std::time::Instant;
+
+/// Header names of TS 29.500, 5.2.3.
+pub mod headers {
+    /// Milliseconds that the consumer waits for the answer.
+    pub const MAX_RSP_TIME: &str = "3gpp-sbi-max-rsp-time";
+    /// When the request left.
+    pub const SENDER_TIMESTAMP: &str = "3gpp-sbi-sender-timestamp";
+    /// The UE that a request is about, for traces and logs.
+    pub const CORRELATION_INFO: &str = "3gpp-sbi-correlation-info";
+    /// Priority of the message.
+    pub const MESSAGE_PRIORITY: &str = "3gpp-sbi-message-priority";
+    /// Selection of the same producer again.
+    pub const BINDING: &str = "3gpp-sbi-binding";
+    /// API root of the producer, through an SCP or where the authority differs.
+    pub const TARGET_API_ROOT: &str = "3gpp-sbi-target-apiroot";
+}
+
+/// A request on its way.
+#[derive(Debug)]
+pub struct Request {
+    /// What is called, where the caller is ours.
+    pub operation: Option<&'static OperationInfo>,
+    /// HTTP method.
+    pub method: Method,
+    /// Path and query.
+    pub target: String,
+    /// Headers.
+    pub headers: HeaderMap,
+    /// Body.
+    pub body: Body,
+    /// When the caller gives up.
+    pub deadline: Option<Instant>,
+}
+
+impl Request {
+    /// The path without the query.
+    pub fn path(&self) -> &str {
+        self.target.split('?').next().unwrap_or("")
+    }
+    /// The query without its `?`.
+    pub fn query(&self) -> &str {
+        self.target.split_once('?').map_or("", |(_, query)| query)
+    }
+    /// The identity of the UE that the sender named, such as `imsi-001010000000001`.
+    pub fn correlation(&self) -> Option<&str> {
+        self.headers.get(headers::CORRELATION_INFO)?.to_str().ok()
+    }
+}
+
+/// An answer on its way.
+#[derive(Debug)]
+pub struct Response {
+    /// HTTP status.
+    pub status: u16,
+    /// Headers.
+    pub headers: HeaderMap,
+    /// Body.
+    pub body: Body,
+}
+
+impl Response {
+    /// An answer without headers.
+    pub fn new(status: u16, body: Body) -> Self {
+        Response { status, headers: HeaderMap::new(), body }
+    }
+
+    /// Adds `Location`.
+    pub fn located(mut self, location: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(location) {
+            self.headers.insert(http::header::LOCATION, value);
+        }
+        self
+    }
+
+    /// `Location`.
+    pub fn location(&self) -> Option<&str> {
+        self.headers.get(http::header::LOCATION)?.to_str().ok()
+    }
+
+    /// The answer for a failure: its own body, or `application/problem+json`.
+    pub fn problem(problem: Problem) -> Self {
+        let mut headers = HeaderMap::new();
+        if let Some(seconds) = problem.retry_after {
+            headers.insert(http::header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        let status = problem.status();
+        Response { status, headers, body: problem.body.unwrap_or_else(|| Body::of(*problem.details)) }
+    }
+
+    /// The failure of an answer that is not 2xx; its body stays at hand for richer errors.
+    pub fn into_problem(self) -> Problem {
+        let retry_after = self.headers.get(http::header::RETRY_AFTER).and_then(|v| v.to_str().ok()?.parse().ok());
+        let encoded = self.body.to_encoded().ok().flatten();
+        let plain = encoded.as_ref().is_some_and(|e| e.content_type.starts_with("application/problem+json"));
+        let mut problem = Problem::new(self.status, "");
+        problem.details.cause = None;
+        if plain {
+            if let Ok(details) = Payload::decode(encoded) {
+                problem.details = Box::new(details);
+            }
+        } else {
+            // SmContextCreateError and its like carry the details in their member `error`.
+            if let Ok(value) = crate::Multipart::<serde_json::Value>::decode(encoded)
+                && let Some(error) = value.json.get("error")
+                && let Ok(details) = serde_json::from_value(error.clone())
+            {
+                problem.details = Box::new(details);
+            }
+            problem.body = Some(self.body);
+        }
+        problem.details.status = Some(self.status);
+        problem.retry_after = retry_after;
+        problem
+    }
+}

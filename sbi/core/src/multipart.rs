@@ -1,0 +1,205 @@
+//! `multipart/related` bodies (RFC 2387; TS 29.500, 4.3.3): JSON with N1 and N2 messages as binary parts beside it.
+use crate::body::{decode_json, encode_json};
+use crate::{Encoded, Payload, Problem};
+use bytes::{Bytes, BytesMut};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// Media types of binary parts.
+pub mod content_type {
+    /// A NAS message or container (TS 29.500, 4.3.3).
+    pub const NAS: &str = "application/vnd.3gpp.5gnas";
+    /// NGAP information (TS 29.500, 4.3.3).
+    pub const NGAP: &str = "application/vnd.3gpp.ngap";
+}
+
+/// Parts that one message may hold.
+const MOST_PARTS: usize = 16;
+const BOUNDARY: &str = "----martlet-part";
+
+/// A binary part, which the JSON part names by its content id.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BinaryPart {
+    /// `Content-Id`, as `RefToBinaryData.contentId` has it.
+    pub id: String,
+    /// `Content-Type`, see [`content_type`].
+    pub content_type: Cow<'static, str>,
+    /// The octets.
+    pub bytes: Bytes,
+}
+
+/// A JSON value with binary parts; plain `application/json` where there are none.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Multipart<T> {
+    /// The root part.
+    pub json: T,
+    /// The other parts.
+    pub parts: Vec<BinaryPart>,
+}
+
+impl<T> Multipart<T> {
+    /// A value without binary parts yet.
+    pub fn new(json: T) -> Self {
+        Multipart { json, parts: Vec::new() }
+    }
+
+    /// Adds a binary part.
+    pub fn part(mut self, id: &str, content_type: &'static str, bytes: impl Into<Bytes>) -> Self {
+        self.parts.push(BinaryPart { id: id.into(), content_type: Cow::Borrowed(content_type), bytes: bytes.into() });
+        self
+    }
+
+    /// The octets of the part with this content id.
+    pub fn find(&self, id: &str) -> Option<&Bytes> {
+        self.parts.iter().find(|p| p.id == id).map(|p| &p.bytes)
+    }
+}
+
+impl<T> From<T> for Multipart<T> {
+    fn from(json: T) -> Self {
+        Multipart::new(json)
+    }
+}
+
+impl<T: Serialize + for<'a> Deserialize<'a> + Send + 'static> Payload for Multipart<T> {
+    fn encode(&self) -> Result<Option<Encoded>, Problem> {
+        let root = encode_json(&self.json, "application/json")?;
+        let Some(root) = root.filter(|_| !self.parts.is_empty()) else {
+            return encode_json(&self.json, "application/json");
+        };
+        let boundary = free_boundary(&self.parts, &root.bytes);
+        let size = self.parts.iter().map(|p| p.bytes.len() + 160).sum::<usize>() + root.bytes.len() + 160;
+        let mut out = BytesMut::with_capacity(size);
+        let line = |out: &mut BytesMut, text: &str| {
+            out.extend_from_slice(text.as_bytes());
+            out.extend_from_slice(b"\r\n");
+        };
+        line(&mut out, &format!("--{boundary}\r\nContent-Type: application/json\r\n"));
+        out.extend_from_slice(&root.bytes);
+        for part in &self.parts {
+            let (media, id) = (&part.content_type, &part.id);
+            line(&mut out, &format!("\r\n--{boundary}\r\nContent-Type: {media}\r\nContent-Id: {id}\r\n"));
+            out.extend_from_slice(&part.bytes);
+        }
+        line(&mut out, &format!("\r\n--{boundary}--"));
+        let content_type = Cow::Owned(format!("multipart/related; boundary=\"{boundary}\""));
+        Ok(Some(Encoded { content_type, bytes: out.freeze() }))
+    }
+
+    fn decode(encoded: Option<Encoded>) -> Result<Self, Problem> {
+        let is_multipart =
+            |e: &Encoded| e.content_type.get(..10).is_some_and(|start| start.eq_ignore_ascii_case("multipart/"));
+        let encoded = match encoded {
+            Some(encoded) if is_multipart(&encoded) => encoded,
+            plain => return decode_json(plain).map(Multipart::new),
+        };
+        let mut parts = split_parts(&encoded)?.into_iter();
+        let root = parts.next().ok_or_else(|| Problem::invalid_message("a multipart body without parts"))?;
+        let json = decode_json(Some(Encoded { content_type: root.content_type, bytes: root.bytes }))?;
+        Ok(Multipart { json, parts: parts.collect() })
+    }
+}
+
+/// A boundary that occurs in no part.
+fn free_boundary(parts: &[BinaryPart], root: &[u8]) -> String {
+    let occurs = |boundary: &str| {
+        let needle = boundary.as_bytes();
+        std::iter::once(root).chain(parts.iter().map(|p| &p.bytes[..])).any(|hay| find(hay, needle).is_some())
+    };
+    (0u64..)
+        .map(|n| if n == 0 { BOUNDARY.to_string() } else { format!("{BOUNDARY}-{n}") })
+        .find(|b| !occurs(b))
+        .unwrap_or_default()
+}
+
+fn find(hay: &[u8], needle: &[u8]) -> Option<usize> {
+    hay.windows(needle.len()).position(|w| w == needle)
+}
+
+fn boundary_of(content_type: &str) -> Option<&str> {
+    content_type.split(';').skip(1).find_map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("boundary").then(|| value.trim().trim_matches('"'))
+    })
+}
+
+fn split_parts(encoded: &Encoded) -> Result<Vec<BinaryPart>, Problem> {
+    let wrong = |what: &str| Problem::invalid_message(format!("multipart body: {what}"));
+    let boundary = boundary_of(&encoded.content_type).filter(|b| !b.is_empty()).ok_or_else(|| wrong("no boundary"))?;
+    let delimiter = format!("--{boundary}");
+    let body = &encoded.bytes;
+    let mut at =
+        find(body, delimiter.as_bytes()).ok_or_else(|| wrong("the boundary does not occur"))? + delimiter.len();
+    let closing = format!("\r\n{delimiter}");
+    let mut parts = Vec::new();
+    while !body[at..].starts_with(b"--") {
+        if parts.len() == MOST_PARTS {
+            return Err(wrong("too many parts"));
+        }
+        if !body[at..].starts_with(b"\r\n") {
+            return Err(wrong("no line end after a boundary"));
+        }
+        let start = at + 2;
+        let length = find(&body[start..], closing.as_bytes()).ok_or_else(|| wrong("a part without an end"))?;
+        parts.push(parse_part(&body.slice(start..start + length)).ok_or_else(|| wrong("a part without headers"))?);
+        at = start + length + closing.len();
+    }
+    Ok(parts)
+}
+
+fn parse_part(part: &Bytes) -> Option<BinaryPart> {
+    // A part without headers starts with the empty line itself.
+    let (headers, body_at) = if part.starts_with(b"\r\n") {
+        (&part[..0], 2)
+    } else {
+        let end = find(part, b"\r\n\r\n")?;
+        (&part[..end], end + 4)
+    };
+    let mut found =
+        BinaryPart { id: String::new(), content_type: Cow::Borrowed("application/json"), bytes: part.slice(body_at..) };
+    for line in std::str::from_utf8(headers).ok()?.split("\r\n") {
+        let Some((name, value)) = line.split_once(':') else { continue };
+        match name.trim().to_ascii_lowercase().as_str() {
+            "content-type" => found.content_type = Cow::Owned(value.trim().to_string()),
+            "content-id" => found.id = value.trim().trim_start_matches('<').trim_end_matches('>').to_string(),
+            _ => {}
+        }
+    }
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_encoded_comes_back() {
+        let body = Multipart::new(serde_json::json!({"n1SmMsg": {"contentId": "n1"}}))
+            .part("n1", content_type::NAS, vec![0x2e, 1, 1, 0xc1, b'\r', b'\n'])
+            .part("n2", content_type::NGAP, b"------martlet-part".to_vec());
+        let encoded = body.encode().unwrap();
+        assert!(encoded.as_ref().unwrap().content_type.starts_with("multipart/related"));
+        assert_eq!(Multipart::<serde_json::Value>::decode(encoded).unwrap(), body);
+    }
+
+    #[test]
+    fn without_parts_it_is_plain_json() {
+        let encoded = Multipart::new(serde_json::json!({"a": 1})).encode().unwrap().unwrap();
+        assert_eq!(encoded.content_type, "application/json");
+        assert_eq!(Multipart::<serde_json::Value>::decode(Some(encoded)).unwrap().json["a"], 1);
+    }
+
+    #[test]
+    fn every_cut_of_a_body_is_refused_without_a_panic() {
+        let encoded = Multipart::new(serde_json::json!({"a": 1}))
+            .part("n1", content_type::NAS, vec![1, 2, 3])
+            .encode()
+            .unwrap()
+            .unwrap();
+        let whole = encoded.bytes.len() - 2;
+        for cut in 0..whole {
+            let cut = Encoded { content_type: encoded.content_type.clone(), bytes: encoded.bytes.slice(..cut) };
+            assert!(Multipart::<serde_json::Value>::decode(Some(cut)).is_err());
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! `ProblemDetails` (TS 29.571, 5.2.4.1) and the error of every SBI call.
+use crate::Body;
+use serde::{Deserialize, Serialize};
+
+/// Why a call failed, as the producer puts it (TS 29.571, 5.2.4.1; RFC 9457).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ProblemDetails {
+    /// A URI that names the kind of problem.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub type_: Option<String>,
+    /// A short summary for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The HTTP status code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// What happened this time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// A URI that names this occurrence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instance: Option<String>,
+    /// The application error, such as `USER_NOT_FOUND` (TS 29.500, 5.2.7.2, and the service's own list).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+    /// The parameters that were wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub invalid_params: Option<Vec<InvalidParam>>,
+}
+
+/// One wrong parameter (TS 29.571, 5.2.4.1).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InvalidParam {
+    /// Name of the attribute, as a JSON pointer for bodies.
+    pub param: String,
+    /// What is wrong with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// How far a request got that the transport could not complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TransportFailure {
+    /// The peer never saw the request: repeating it is safe.
+    NotSent,
+    /// The peer may have acted on the request.
+    Unknown,
+}
+
+/// The error of an SBI call: what the producer answered, or what kept it from answering.
+#[derive(Debug)]
+pub struct Problem {
+    /// The details that travel.
+    pub details: Box<ProblemDetails>,
+    /// A body that replaces the plain details, for operations whose error is richer (`SmContextCreateError`).
+    pub body: Option<Body>,
+    /// Set where no answer came at all.
+    pub transport: Option<TransportFailure>,
+    /// `Retry-After` in seconds (TS 29.500, 5.2.2.2).
+    pub retry_after: Option<u32>,
+}
+
+impl Problem {
+    /// A problem with an HTTP status and an application cause.
+    pub fn new(status: u16, cause: &str) -> Self {
+        Problem {
+            details: Box::new(ProblemDetails { status: Some(status), cause: Some(cause.into()), ..Default::default() }),
+            body: None,
+            transport: None,
+            retry_after: None,
+        }
+    }
+
+    /// 400 with the cause for a syntactically wrong message (TS 29.500, table 5.2.7.2-1).
+    pub fn invalid_message(detail: impl Into<String>) -> Self {
+        Problem::new(400, "INVALID_MSG_FORMAT").detail(detail)
+    }
+
+    /// 400 for a mandatory attribute that is wrong, by JSON pointer.
+    pub fn mandatory_ie_incorrect(param: &str, reason: impl Into<String>) -> Self {
+        let mut problem = Problem::new(400, "MANDATORY_IE_INCORRECT");
+        problem.details.invalid_params = Some(vec![InvalidParam { param: param.into(), reason: Some(reason.into()) }]);
+        problem
+    }
+
+    /// 500 for what is our own fault.
+    pub fn system_failure(detail: impl Into<String>) -> Self {
+        Problem::new(500, "SYSTEM_FAILURE").detail(detail)
+    }
+
+    /// The request could not be brought to the peer, or its answer not back.
+    pub fn unreachable(failure: TransportFailure, detail: impl Into<String>) -> Self {
+        let mut problem = Problem::new(504, "TARGET_NF_NOT_REACHABLE").detail(detail);
+        problem.transport = Some(failure);
+        problem
+    }
+
+    /// No answer within the time allowed.
+    pub fn timed_out(detail: impl Into<String>) -> Self {
+        let mut problem = Problem::new(504, "TIMED_OUT_REQUEST").detail(detail);
+        problem.transport = Some(TransportFailure::Unknown);
+        problem
+    }
+
+    /// Adds what happened this time, for people.
+    pub fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.details.detail = Some(detail.into());
+        self
+    }
+
+    /// Answers with this body instead of the plain details.
+    pub fn with_body(mut self, body: Body) -> Self {
+        self.body = Some(body);
+        self
+    }
+
+    /// The HTTP status; 500 where the peer named none.
+    pub fn status(&self) -> u16 {
+        self.details.status.unwrap_or(500)
+    }
+
+    /// The application cause, or an empty string.
+    pub fn cause(&self) -> &str {
+        self.details.cause.as_deref().unwrap_or("")
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.status(), if self.cause().is_empty() { "(no cause)" } else { self.cause() })?;
+        match &self.details.detail {
+            Some(detail) => write!(f, ": {detail}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Problem {}

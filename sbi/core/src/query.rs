@@ -1,0 +1,186 @@
+//! Query parameters (TS 29.501, 4.4; TS 29.500, 5.2.2): typed on both ends, text in between.
+use crate::Problem;
+use std::fmt::Write;
+
+/// The pairs of a query string, decoded.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Query(pub Vec<(String, String)>);
+
+impl Query {
+    /// Reads the part of a URI after `?`.
+    pub fn parse(text: &str) -> Self {
+        let pairs = text.split('&').filter(|p| !p.is_empty());
+        Query(
+            pairs
+                .map(|p| p.split_once('=').unwrap_or((p, "")))
+                .map(|(k, v)| (percent_decode(k, true), percent_decode(v, true)))
+                .collect(),
+        )
+    }
+
+    /// The text of a parameter.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Writes `?a=b&c=d`, or nothing where there are no pairs.
+    pub fn append_to(&self, out: &mut String) {
+        for (n, (name, value)) in self.0.iter().enumerate() {
+            out.push(if n == 0 { '?' } else { '&' });
+            percent_encode(name, out);
+            out.push('=');
+            percent_encode(value, out);
+        }
+    }
+}
+
+/// A struct whose fields are query parameters; made by [`query_params!`](crate::query_params).
+pub trait QueryParams: Sized + Send {
+    /// The pairs of the fields that are there.
+    fn to_query(&self) -> Query;
+    /// The struct, or 400 with the parameter that is wrong.
+    fn from_query(query: &Query) -> Result<Self, Problem>;
+}
+
+/// A value of a query parameter.
+pub trait QueryValue: Sized {
+    /// Its text: plain for strings and numbers, JSON for objects, comma-separated for lists of strings.
+    fn to_text(&self) -> String;
+    /// The value of a text.
+    fn from_text(text: &str) -> Option<Self>;
+}
+
+macro_rules! plain {
+    ($($type:ty),*) => {$(
+        impl QueryValue for $type {
+            fn to_text(&self) -> String { self.to_string() }
+            fn from_text(text: &str) -> Option<Self> { text.parse().ok() }
+        }
+    )*};
+}
+plain!(String, bool, u8, u16, u32, u64, i32);
+
+impl QueryValue for Vec<String> {
+    fn to_text(&self) -> String {
+        self.join(",")
+    }
+    fn from_text(text: &str) -> Option<Self> {
+        Some(text.split(',').filter(|part| !part.is_empty()).map(str::to_string).collect())
+    }
+}
+
+/// Makes types with `Serialize` and `Deserialize` query values, as JSON text (TS 29.501, 4.4.2).
+#[macro_export]
+macro_rules! json_query_value {
+    ($($type:ty),+ $(,)?) => {$(
+        impl $crate::QueryValue for $type {
+            fn to_text(&self) -> String { ::serde_json::to_string(self).unwrap_or_default() }
+            fn from_text(text: &str) -> Option<Self> { ::serde_json::from_str(text).ok() }
+        }
+    )+};
+}
+
+/// Makes types that serialise as a JSON string (enumerations, identities) query values, as bare text.
+#[macro_export]
+macro_rules! text_query_value {
+    ($($type:ty),+ $(,)?) => {$(
+        impl $crate::QueryValue for $type {
+            fn to_text(&self) -> String {
+                match ::serde_json::to_value(self) { Ok(::serde_json::Value::String(text)) => text, _ => String::new() }
+            }
+            fn from_text(text: &str) -> Option<Self> {
+                ::serde_json::from_value(::serde_json::Value::String(text.to_string())).ok()
+            }
+        }
+    )+};
+}
+
+/// Declares a struct of optional query parameters with their names in the URI.
+///
+/// ```
+/// martlet_sbi::query_params! {
+///     /// Which data.
+///     pub struct AmDataQuery { /** Serving network. */ pub plmn_id: String = "plmn-id", }
+/// }
+/// let query = AmDataQuery { plmn_id: Some("00101".into()) };
+/// ```
+#[macro_export]
+macro_rules! query_params {
+    ($(#[$meta:meta])* pub struct $name:ident { $($(#[$fmeta:meta])* pub $field:ident: $type:ty = $text:literal),* $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Default, PartialEq)]
+        pub struct $name { $($(#[$fmeta])* pub $field: Option<$type>),* }
+        impl $crate::QueryParams for $name {
+            fn to_query(&self) -> $crate::Query {
+                let mut query = $crate::Query::default();
+                $(if let Some(value) = &self.$field {
+                    query.0.push(($text.to_string(), $crate::QueryValue::to_text(value)));
+                })*
+                query
+            }
+            fn from_query(query: &$crate::Query) -> Result<Self, $crate::Problem> {
+                Ok($name { $($field: match query.get($text) {
+                    None => None,
+                    Some(text) => Some($crate::QueryValue::from_text(text).ok_or_else(|| {
+                        let mut problem = $crate::Problem::new(400, "OPTIONAL_QUERY_PARAM_INCORRECT");
+                        problem.details.invalid_params =
+                            Some(vec![$crate::InvalidParam { param: $text.into(), reason: Some(format!("{text:?} is no such value")) }]);
+                        problem
+                    })?),
+                }),* })
+            }
+        }
+    };
+}
+
+pub(crate) fn percent_encode(text: &str, out: &mut String) {
+    for &byte in text.as_bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(byte as char);
+        } else {
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+}
+
+pub(crate) fn percent_decode(text: &str, plus_is_space: bool) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let escaped = (bytes[at] == b'%').then(|| bytes.get(at + 1..at + 3)).flatten();
+        let value = escaped.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
+        match value {
+            Some(value) => {
+                out.push(value);
+                at += 3;
+            }
+            None => {
+                out.push(if plus_is_space && bytes[at] == b'+' { b' ' } else { bytes[at] });
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_come_back() {
+        let query =
+            Query(vec![("snssai".into(), r#"{"sst":1,"sd":"010203"}"#.into()), ("dnn".into(), "a b&c=%".into())]);
+        let mut text = String::new();
+        query.append_to(&mut text);
+        assert_eq!(Query::parse(&text[1..]), query);
+    }
+
+    #[test]
+    fn broken_escapes_stay_as_they_are() {
+        assert_eq!(percent_decode("%", true), "%");
+        assert_eq!(percent_decode("%4", true), "%4");
+        assert_eq!(percent_decode("%zz+", true), "%zz ");
+    }
+}

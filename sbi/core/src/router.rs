@@ -1,0 +1,193 @@
+//! The server's side: finds the handler of a request.
+use crate::binding::BoxFuture;
+use crate::{Encoded, OperationInfo, Problem, Query, Request, Response};
+use http::Method;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The parameters of a path, in the order of the declaration, decoded.
+#[derive(Debug, Default)]
+pub struct PathParams(pub Vec<String>);
+
+impl PathParams {
+    /// The n-th parameter; empty where the path has fewer.
+    pub fn get(&self, n: usize) -> &str {
+        self.0.get(n).map_or("", String::as_str)
+    }
+}
+
+/// What serves an operation.
+pub type Handler =
+    Arc<dyn Fn(PathParams, Query, Request) -> BoxFuture<'static, Result<Response, Problem>> + Send + Sync>;
+
+/// An operation and what serves it.
+#[derive(Clone)]
+pub struct Route {
+    /// The operation.
+    pub operation: &'static OperationInfo,
+    /// What serves it.
+    pub handler: Handler,
+}
+
+/// One exchange, as a [`Tap`] sees it.
+#[derive(Debug)]
+pub struct Exchange<'a> {
+    /// The operation, where one matched.
+    pub operation: Option<&'static OperationInfo>,
+    /// HTTP method.
+    pub method: &'a Method,
+    /// Path and query.
+    pub target: &'a str,
+    /// Body of the request; only encoded where the tap [wants bodies](Tap::wants_bodies).
+    pub request: Option<Encoded>,
+    /// HTTP status of the answer.
+    pub status: u16,
+    /// Body of the answer; likewise.
+    pub response: Option<Encoded>,
+    /// From the request's arrival to the answer's departure.
+    pub took: Duration,
+}
+
+/// Sees what a server answers: metrics, validation, captures.
+pub trait Tap: Send + Sync {
+    /// Whether bodies are encoded for this tap, which costs time in the local binding.
+    fn wants_bodies(&self) -> bool {
+        false
+    }
+    /// Called once for each exchange.
+    fn exchanged(&self, exchange: &Exchange<'_>);
+}
+
+#[derive(Default)]
+struct Node {
+    fixed: Vec<(&'static str, Node)>,
+    parameter: Option<Box<Node>>,
+    routes: Vec<Route>,
+}
+
+/// Finds the handler of a request by its path and method.
+#[derive(Default)]
+pub struct Router {
+    root: Node,
+    taps: Vec<Arc<dyn Tap>>,
+    operations: Vec<&'static OperationInfo>,
+}
+
+impl Router {
+    /// A router that answers 404 to everything.
+    pub fn new() -> Self {
+        Router::default()
+    }
+
+    /// Adds the routes of a service.
+    pub fn serve(mut self, routes: Vec<Route>) -> Self {
+        for route in routes {
+            let operation = route.operation;
+            let mut node = &mut self.root;
+            for segment in [operation.api, operation.version].into_iter().chain(operation.path.split('/').skip(1)) {
+                node = node.child(segment);
+            }
+            node.routes.push(route);
+            self.operations.push(operation);
+        }
+        self
+    }
+
+    /// Adds an observer.
+    pub fn tap(mut self, tap: Arc<dyn Tap>) -> Self {
+        self.taps.push(tap);
+        self
+    }
+
+    /// The operations served.
+    pub fn operations(&self) -> &[&'static OperationInfo] {
+        &self.operations
+    }
+
+    /// Serves a request.
+    pub async fn handle(&self, request: Request) -> Response {
+        let (operation, found) = match self.find(request.path(), &request.method) {
+            Ok((route, parameters)) => (Some(route.operation), Ok((route, parameters))),
+            Err(problem) => (None, Err(problem)),
+        };
+        if self.taps.is_empty() {
+            return run(found, request).await;
+        }
+        let started = Instant::now();
+        let bodies = self.taps.iter().any(|tap| tap.wants_bodies());
+        let (method, target) = (request.method.clone(), request.target.clone());
+        let sent = if bodies { request.body.to_encoded().ok().flatten() } else { None };
+        let response = run(found, request).await;
+        let answered = if bodies { response.body.to_encoded().ok().flatten() } else { None };
+        let exchange = Exchange {
+            operation,
+            method: &method,
+            target: &target,
+            request: sent,
+            status: response.status,
+            response: answered,
+            took: started.elapsed(),
+        };
+        self.taps.iter().for_each(|tap| tap.exchanged(&exchange));
+        response
+    }
+
+    fn find(&self, path: &str, method: &Method) -> Result<(&Route, PathParams), Problem> {
+        let mut parameters = Vec::new();
+        let mut node = &self.root;
+        for segment in path.split('/').skip(1) {
+            let (next, parameter) = node.step(segment).ok_or_else(|| {
+                Problem::new(404, "RESOURCE_URI_STRUCTURE_NOT_FOUND").detail(format!("no resource at {path}"))
+            })?;
+            if parameter {
+                parameters.push(crate::query::percent_decode(segment, false));
+            }
+            node = next;
+        }
+        match node.routes.iter().find(|route| route.operation.method == *method) {
+            Some(route) => Ok((route, PathParams(parameters))),
+            None if node.routes.is_empty() => {
+                Err(Problem::new(404, "RESOURCE_URI_STRUCTURE_NOT_FOUND").detail(format!("no resource at {path}")))
+            }
+            None => Err(Problem::new(405, "METHOD_NOT_ALLOWED").detail(format!("{method} is not defined for {path}"))),
+        }
+    }
+}
+
+async fn run(found: Result<(&Route, PathParams), Problem>, request: Request) -> Response {
+    let (route, parameters) = match found {
+        Ok(found) => found,
+        Err(problem) => return Response::problem(problem),
+    };
+    let query = Query::parse(request.query());
+    let deadline = request.deadline;
+    let answer = (route.handler)(parameters, query, request);
+    let answer = match deadline {
+        // The consumer has given up by then: what the handler holds is let go.
+        Some(deadline) => match tokio::time::timeout_at(deadline.into(), answer).await {
+            Ok(answer) => answer,
+            Err(_) => Err(Problem::timed_out(format!("{} took longer than its consumer waits", route.operation.name))),
+        },
+        None => answer.await,
+    };
+    answer.unwrap_or_else(Response::problem)
+}
+
+impl Node {
+    fn child(&mut self, segment: &'static str) -> &mut Node {
+        if segment.starts_with('{') {
+            return self.parameter.get_or_insert_default();
+        }
+        let at = self.fixed.iter().position(|(name, _)| *name == segment).unwrap_or_else(|| {
+            self.fixed.push((segment, Node::default()));
+            self.fixed.len() - 1
+        });
+        &mut self.fixed[at].1
+    }
+
+    /// The node below and whether the segment is a parameter.
+    fn step(&self, segment: &str) -> Option<(&Node, bool)> {
+        let fixed = self.fixed.iter().find(|(name, _)| *name == segment);
+        fixed.map(|(_, node)| (node, false)).or_else(|| self.parameter.as_deref().map(|node| (node, true)))
+    }
+}
