@@ -1,1 +1,10 @@
-//! martlet-sbi-http
+//! The `http` binding: HTTP/2 with JSON (TS 29.500, 5), between processes, machines and vendors.
+#![forbid(unsafe_code)]
+
+mod client;
+mod convert;
+mod metrics;
+mod server;
+
+pub use client::{ClientLimits, HttpBinding};
+pub use server::{HttpServer, ServerLimits};

@@ -1,0 +1,171 @@
+//! Calls producers over HTTP/2, one connection per producer, kept.
+use crate::{convert, metrics};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::client::conn::http2::{self, SendRequest};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use martlet_sbi::{
+    ApiRoot, BoxFuture, Encoded, OperationInfo, Problem, Request, Response, Transport, TransportFailure,
+};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tokio::net::TcpStream;
+
+/// What one client takes on.
+#[derive(Debug, Clone)]
+pub struct ClientLimits {
+    /// Producers that connections are kept to; the connection longest unused makes room.
+    pub producers: usize,
+    /// Repetitions of a request that is safe to repeat.
+    pub retries: u32,
+    /// Time for a connection to come up.
+    pub connect: Duration,
+    /// Octets of an answer's body.
+    pub body: usize,
+}
+
+impl Default for ClientLimits {
+    fn default() -> Self {
+        ClientLimits { producers: 256, retries: 2, connect: Duration::from_secs(1), body: 1 << 20 }
+    }
+}
+
+type Sender = SendRequest<Full<Bytes>>;
+/// One slot a producer; the async lock makes callers that come together share one connection attempt.
+type Slot = Arc<tokio::sync::Mutex<Option<Sender>>>;
+
+struct Kept {
+    slot: Slot,
+    used: Instant,
+}
+
+/// The client side of the binding; clones share its connections.
+#[derive(Clone, Default)]
+pub struct HttpBinding {
+    kept: Arc<Mutex<HashMap<String, Kept>>>,
+    limits: Arc<ClientLimits>,
+}
+
+/// Why an attempt failed.
+struct Failed {
+    how: TransportFailure,
+    detail: String,
+}
+
+impl HttpBinding {
+    /// A client without connections yet.
+    pub fn new(limits: ClientLimits) -> Self {
+        HttpBinding { kept: Arc::default(), limits: Arc::new(limits) }
+    }
+
+    fn slot(&self, authority: &str) -> Slot {
+        let mut kept = self.kept.lock().unwrap_or_else(|e| e.into_inner());
+        if kept.len() >= self.limits.producers && !kept.contains_key(authority) {
+            let oldest = kept.iter().min_by_key(|(_, k)| k.used).map(|(name, _)| name.clone());
+            oldest.map(|name| kept.remove(&name));
+        }
+        let now = Instant::now();
+        let entry = kept.entry(authority.to_string()).or_insert_with(|| Kept { slot: Slot::default(), used: now });
+        entry.used = now;
+        entry.slot.clone()
+    }
+
+    async fn sender(&self, to: &ApiRoot) -> Result<Sender, Failed> {
+        let slot = self.slot(&to.authority);
+        let mut held = slot.lock().await;
+        if let Some(sender) = held.as_ref().filter(|s| !s.is_closed()) {
+            return Ok(sender.clone());
+        }
+        let sender = tokio::time::timeout(self.limits.connect, connect(to)).await;
+        let sender = sender.unwrap_or_else(|_| Err(not_sent(format!("{to} did not take the connection in time"))))?;
+        *held = Some(sender.clone());
+        Ok(sender)
+    }
+
+    async fn attempt(&self, to: &ApiRoot, request: http::Request<Full<Bytes>>) -> Result<Response, Failed> {
+        let mut sender = self.sender(to).await?;
+        sender.ready().await.map_err(|e| not_sent(format!("{to} closed the connection: {e}")))?;
+        let answer = sender.try_send_request(request).await.map_err(|mut e| {
+            // hyper hands the request back where no octet of it left.
+            let how = if e.take_message().is_some() { TransportFailure::NotSent } else { TransportFailure::Unknown };
+            Failed { how, detail: format!("{to}: {}", e.into_error()) }
+        })?;
+        let (parts, incoming) = answer.into_parts();
+        let body = convert::collect(&parts.headers, incoming, self.limits.body).await;
+        let body = body.map_err(|p| Failed { how: TransportFailure::Unknown, detail: format!("{to}: {p}") })?;
+        Ok(Response { status: parts.status.as_u16(), headers: parts.headers, body })
+    }
+
+    async fn exchange(&self, to: &ApiRoot, request: Request) -> Result<Response, Problem> {
+        let encoded = request.body.to_encoded()?;
+        let mut left = self.limits.retries;
+        loop {
+            match self.attempt(to, build(to, &request, encoded.clone())?).await {
+                Ok(response) => return Ok(response),
+                Err(failed) if left > 0 && may_repeat(request.operation, &request.method, failed.how) => {
+                    left -= 1;
+                    metrics::RETRIES
+                        .with_label_values(&[if failed.how == TransportFailure::NotSent {
+                            "not sent"
+                        } else {
+                            "no answer"
+                        }])
+                        .inc();
+                    tracing::debug!(detail = failed.detail, "an SBI request is repeated");
+                    let back_off = Duration::from_millis(10 << (self.limits.retries - left).min(6));
+                    tokio::time::sleep(back_off).await;
+                }
+                Err(failed) => return Err(Problem::unreachable(failed.how, failed.detail)),
+            }
+        }
+    }
+}
+
+impl Transport for HttpBinding {
+    fn send<'a>(&'a self, to: &'a ApiRoot, request: Request) -> BoxFuture<'a, Result<Response, Problem>> {
+        Box::pin(self.exchange(to, request))
+    }
+}
+
+fn not_sent(detail: String) -> Failed {
+    Failed { how: TransportFailure::NotSent, detail }
+}
+
+fn may_repeat(operation: Option<&OperationInfo>, method: &http::Method, how: TransportFailure) -> bool {
+    how == TransportFailure::NotSent || operation.map_or(*method == http::Method::GET, OperationInfo::is_idempotent)
+}
+
+async fn connect(to: &ApiRoot) -> Result<Sender, Failed> {
+    if to.scheme != "http" {
+        return Err(not_sent(format!("{to}: only http is configured, and this producer asks for {}", to.scheme)));
+    }
+    let stream = TcpStream::connect(&to.authority).await.map_err(|e| not_sent(format!("{to}: {e}")))?;
+    let _ = stream.set_nodelay(true);
+    let handshake = http2::Builder::new(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .keep_alive_interval(Duration::from_secs(20))
+        .keep_alive_timeout(Duration::from_secs(10))
+        .handshake(TokioIo::new(stream));
+    let (sender, connection) = handshake.await.map_err(|e| not_sent(format!("{to}: {e}")))?;
+    metrics::CONNECTIONS.with_label_values(&["client"]).inc();
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "an SBI connection ended with an error");
+        }
+    });
+    Ok(sender)
+}
+
+fn build(to: &ApiRoot, request: &Request, encoded: Option<Encoded>) -> Result<http::Request<Full<Bytes>>, Problem> {
+    let mut headers = request.headers.clone();
+    let body = convert::full(&mut headers, encoded);
+    let uri = format!("{}://{}{}", to.scheme, to.authority, request.target);
+    let mut out = http::Request::builder()
+        .method(&request.method)
+        .uri(uri)
+        .body(body)
+        .map_err(|e| Problem::unreachable(TransportFailure::NotSent, format!("{to}{}: {e}", request.target)))?;
+    *out.headers_mut() = headers;
+    Ok(out)
+}

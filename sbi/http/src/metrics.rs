@@ -1,0 +1,17 @@
+//! Metrics of the binding.
+use prometheus::{IntCounterVec, register_int_counter_vec};
+use std::sync::LazyLock;
+
+/// Connections opened, by side (`client`, `server`).
+pub static CONNECTIONS: LazyLock<IntCounterVec> =
+    LazyLock::new(|| counter("martlet_sbi_http_connections_total", "Connections opened", "side"));
+/// Requests sent again after a failure, by reason.
+pub static RETRIES: LazyLock<IntCounterVec> =
+    LazyLock::new(|| counter("martlet_sbi_http_retries_total", "Requests repeated", "reason"));
+/// What was refused, by reason.
+pub static REFUSED: LazyLock<IntCounterVec> =
+    LazyLock::new(|| counter("martlet_sbi_http_refused_total", "Connections and messages refused", "reason"));
+
+fn counter(name: &str, help: &str, label: &str) -> IntCounterVec {
+    register_int_counter_vec!(name, help, &[label]).expect("each metric has one name and is registered once")
+}

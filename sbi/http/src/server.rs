@@ -1,0 +1,139 @@
+//! Serves a [`Router`] over HTTP/2 with prior knowledge, and HTTP/1.1 for people's tools.
+use crate::{convert, metrics};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use martlet_sbi::{Request, Response, Router, headers};
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+/// What one server takes on.
+#[derive(Debug, Clone)]
+pub struct ServerLimits {
+    /// Connections at a time.
+    pub connections: usize,
+    /// Requests at a time on one connection.
+    pub streams: u32,
+    /// Octets of a body.
+    pub body: usize,
+    /// Longest time that a request may take where its consumer names none.
+    pub longest: Duration,
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        ServerLimits { connections: 256, streams: 1024, body: 1 << 20, longest: Duration::from_secs(60) }
+    }
+}
+
+/// A bound server.
+pub struct HttpServer {
+    listener: TcpListener,
+    router: Arc<Router>,
+    limits: Arc<ServerLimits>,
+}
+
+impl HttpServer {
+    /// Binds; the error names the address.
+    pub async fn bind(address: SocketAddr, router: Arc<Router>, limits: ServerLimits) -> std::io::Result<Self> {
+        let listener = TcpListener::bind(address)
+            .await
+            .map_err(|e| std::io::Error::new(e.kind(), format!("cannot listen for SBI requests on {address}: {e}")))?;
+        Ok(HttpServer { listener, router, limits: Arc::new(limits) })
+    }
+
+    /// The address bound, with the port that port 0 became.
+    pub fn local_addr(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves until the future is dropped; its connections end with it.
+    pub async fn run(self) {
+        let slots = Arc::new(Semaphore::new(self.limits.connections));
+        let mut connections = tokio::task::JoinSet::new();
+        loop {
+            let accepted = tokio::select! {
+                accepted = self.listener.accept() => accepted,
+                Some(_) = connections.join_next() => continue,
+            };
+            let stream = match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    // Out of descriptors, mostly: give the others time to close theirs.
+                    tracing::warn!(%error, "an SBI connection was not accepted");
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                    continue;
+                }
+            };
+            let Ok(slot) = slots.clone().try_acquire_owned() else {
+                metrics::REFUSED.with_label_values(&["too many connections"]).inc();
+                continue;
+            };
+            metrics::CONNECTIONS.with_label_values(&["server"]).inc();
+            let (router, limits) = (self.router.clone(), self.limits.clone());
+            connections.spawn(async move {
+                serve(stream, router, limits).await;
+                drop(slot);
+            });
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, router: Arc<Router>, limits: Arc<ServerLimits>) {
+    let _ = stream.set_nodelay(true);
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(limits.streams).max_header_list_size(16 << 10);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(10));
+    let service = service_fn(|request| {
+        let (router, limits) = (router.clone(), limits.clone());
+        async move { Ok::<_, Infallible>(answer(request, &router, &limits).await) }
+    });
+    if let Err(error) = builder.serve_connection(TokioIo::new(stream), service).await {
+        tracing::debug!(%error, "an SBI connection ended with an error");
+    }
+}
+
+async fn answer(
+    request: http::Request<Incoming>,
+    router: &Router,
+    limits: &ServerLimits,
+) -> http::Response<http_body_util::Full<bytes::Bytes>> {
+    let (parts, incoming) = request.into_parts();
+    let wait = parts.headers.get(headers::MAX_RSP_TIME).and_then(|v| v.to_str().ok()?.parse().ok());
+    let wait = wait.map_or(limits.longest, Duration::from_millis).min(limits.longest);
+    let response = match convert::collect(&parts.headers, incoming, limits.body).await {
+        Ok(body) => {
+            let target = parts.uri.path_and_query().map_or("/", |p| p.as_str()).to_string();
+            let deadline = Some(Instant::now() + wait);
+            router
+                .handle(Request {
+                    operation: None,
+                    method: parts.method,
+                    target,
+                    headers: parts.headers,
+                    body,
+                    deadline,
+                })
+                .await
+        }
+        Err(problem) => {
+            metrics::REFUSED.with_label_values(&["body"]).inc();
+            Response::problem(problem)
+        }
+    };
+    let encoded = response.body.to_encoded();
+    let (status, encoded, mut fields) = match encoded {
+        Ok(encoded) => (response.status, encoded, response.headers),
+        Err(problem) => (500, Response::problem(problem).body.to_encoded().ok().flatten(), Default::default()),
+    };
+    let body = convert::full(&mut fields, encoded);
+    let mut answer = http::Response::new(body);
+    *answer.status_mut() = http::StatusCode::from_u16(status).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
+    *answer.headers_mut() = fields;
+    answer
+}

@@ -1,0 +1,120 @@
+//! The binding over real connections on loopback.
+use martlet_sbi::*;
+use martlet_sbi_http::*;
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Note {
+    text: String,
+}
+json_payload!(Note);
+
+service! {
+    /// Gives back what it gets.
+    pub Echo / EchoClient / ECHO = "necho" / "v1" {
+        /// Gives back a note with its parts.
+        op echo "Echo": POST "/notes/{id}", path(id), body(Multipart<Note>), returns(Created<Multipart<Note>>), errors[];
+        /// Reads.
+        op read "Read": GET "/notes/{id}", path(id), returns(Note), errors[404 "CONTEXT_NOT_FOUND"];
+        /// Takes for ever.
+        op hang "Hang": GET "/hang", path(), returns(()), errors[];
+    }
+}
+
+#[derive(Default)]
+struct Server {
+    reads: AtomicU32,
+}
+impl Echo for Server {
+    async fn echo(&self, id: &str, body: Multipart<Note>) -> Result<Created<Multipart<Note>>, Problem> {
+        Ok(Created { location: format!("/necho/v1/notes/{id}"), body })
+    }
+    async fn read(&self, id: &str) -> Result<Note, Problem> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        match id {
+            "none" => Err(Problem::new(404, "CONTEXT_NOT_FOUND").detail("no such note")),
+            _ => Ok(Note { text: id.into() }),
+        }
+    }
+    async fn hang(&self) -> Result<(), Problem> {
+        std::future::pending().await
+    }
+}
+
+async fn start(address: SocketAddr) -> (SocketAddr, tokio::task::JoinHandle<()>) {
+    let router = Arc::new(Router::new().serve(ECHO.routes(Arc::new(Server::default()))));
+    let limits = ServerLimits { body: 64 << 10, ..Default::default() };
+    let server = HttpServer::bind(address, router, limits).await.unwrap();
+    (server.local_addr().unwrap(), tokio::spawn(server.run()))
+}
+
+fn client(address: SocketAddr) -> EchoClient {
+    let transport = Arc::new(Bindings::new().with_remote(Arc::new(HttpBinding::new(ClientLimits::default()))));
+    let policy = CallPolicy { timeout: Duration::from_millis(800) };
+    EchoClient::new(Peer::new(transport, ApiRoot::http(address.to_string()), "AMF", policy))
+}
+
+const ANY: &str = "127.0.0.1:0";
+
+#[tokio::test]
+async fn bodies_statuses_and_causes_cross() {
+    let (address, _server) = start(ANY.parse().unwrap()).await;
+    let client = client(address);
+    let note = Multipart::new(Note { text: "ä\"\n".into() }).part("n1", content_type::NAS, vec![0, 13, 10, 255]);
+    let created = client.echo("7", note.clone()).await.unwrap();
+    assert_eq!((created.location.as_str(), created.body), ("/necho/v1/notes/7", note));
+    let problem = client.read("none").await.unwrap_err();
+    assert_eq!((problem.status(), problem.cause(), problem.transport), (404, "CONTEXT_NOT_FOUND", None));
+}
+
+#[tokio::test]
+async fn many_calls_share_one_connection() {
+    let (address, _server) = start(ANY.parse().unwrap()).await;
+    let client = client(address);
+    let calls: Vec<_> = (0..64)
+        .map(|n| {
+            let c = client.clone();
+            tokio::spawn(async move { c.read(&n.to_string()).await.unwrap().text })
+        })
+        .collect();
+    for (n, call) in calls.into_iter().enumerate() {
+        assert_eq!(call.await.unwrap(), n.to_string());
+    }
+}
+
+#[tokio::test]
+async fn a_producer_that_is_gone_or_mute_is_told_apart() {
+    let (address, server) = start(ANY.parse().unwrap()).await;
+    let client = client(address);
+    assert_eq!(client.hang().await.unwrap_err().cause(), "TIMED_OUT_REQUEST");
+    server.abort();
+    let _ = server.await;
+    let problem = client.read("1").await.unwrap_err();
+    assert_eq!((problem.cause(), problem.status()), ("TARGET_NF_NOT_REACHABLE", 504));
+    // It comes back at the same address: the next call finds it without help.
+    let (_, _server) = start(address).await;
+    assert_eq!(client.read("2").await.unwrap().text, "2");
+}
+
+#[tokio::test]
+async fn a_body_over_the_limit_is_refused() {
+    let (address, _server) = start(ANY.parse().unwrap()).await;
+    let big = Multipart::new(Note { text: "x".repeat(80 << 10) });
+    assert_eq!(client(address).echo("1", big).await.unwrap_err().status(), 413);
+    assert_eq!(client(address).read("1").await.unwrap().text, "1");
+}
+
+#[tokio::test]
+async fn garbage_on_the_socket_disturbs_nobody() {
+    use tokio::io::AsyncWriteExt;
+    let (address, _server) = start(ANY.parse().unwrap()).await;
+    let client = client(address);
+    let mut garbage = tokio::net::TcpStream::connect(address).await.unwrap();
+    garbage.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff\xff\xff\xff\xff\xff\xff").await.unwrap();
+    assert_eq!(client.read("1").await.unwrap().text, "1");
+}
