@@ -44,6 +44,11 @@ impl Peer {
         Peer { policy: CallPolicy { timeout }, ..self.clone() }
     }
 
+    /// The producer at another root, with the same transport and policy.
+    pub fn at(&self, root: ApiRoot) -> Self {
+        Peer { root, ..self.clone() }
+    }
+
     /// Where it is.
     pub fn root(&self) -> &ApiRoot {
         &self.root

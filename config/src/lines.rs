@@ -1,0 +1,120 @@
+//! Which line of a YAML file holds the value at a path.
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::Spanned;
+use std::collections::HashMap;
+
+/// The lines of a file by path.
+#[derive(Debug, Default)]
+pub struct Lines(HashMap<String, u64>);
+
+impl Lines {
+    /// Reads a file that is well-formed YAML; of another, nothing is known.
+    pub fn read(text: &str) -> Self {
+        let mut lines = HashMap::new();
+        if let Ok(tree) = serde_saphyr::from_str::<Tree>(text) {
+            tree.collect("", &mut lines);
+        }
+        Lines(lines)
+    }
+
+    /// The line, counted from 1, of the value at a path, or of the nearest section around it that the file holds.
+    pub fn of(&self, path: &str) -> Option<u64> {
+        let mut path = path;
+        loop {
+            if let Some(line) = self.0.get(path) {
+                return Some(*line);
+            }
+            path = &path[..path.rfind(['.', '['])?];
+        }
+    }
+}
+
+/// A value of any kind with the lines of what it holds.
+enum Tree {
+    Map(Vec<(String, Spanned<Tree>)>),
+    List(Vec<Spanned<Tree>>),
+    Scalar,
+}
+
+impl Tree {
+    fn collect(&self, path: &str, lines: &mut HashMap<String, u64>) {
+        let mut below = |path: String, value: &Spanned<Tree>| {
+            lines.insert(path.clone(), value.referenced.line());
+            value.value.collect(&path, lines);
+        };
+        match self {
+            Tree::Map(entries) => entries.iter().for_each(|(key, value)| {
+                below(if path.is_empty() { key.clone() } else { format!("{path}.{key}") }, value);
+            }),
+            Tree::List(items) => items.iter().enumerate().for_each(|(n, item)| below(format!("{path}[{n}]"), item)),
+            Tree::Scalar => {}
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Tree {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(TreeVisitor)
+    }
+}
+
+struct TreeVisitor;
+
+macro_rules! scalars {
+    ($($method:ident: $type:ty),*) => {$(
+        fn $method<E>(self, _: $type) -> Result<Tree, E> { Ok(Tree::Scalar) }
+    )*};
+}
+
+impl<'de> Visitor<'de> for TreeVisitor {
+    type Value = Tree;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("any YAML value")
+    }
+
+    scalars!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_i128: i128, visit_u128: u128, visit_f64: f64, visit_str: &str);
+
+    fn visit_unit<E>(self) -> Result<Tree, E> {
+        Ok(Tree::Scalar)
+    }
+
+    fn visit_none<E>(self) -> Result<Tree, E> {
+        Ok(Tree::Scalar)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, from: D) -> Result<Tree, D::Error> {
+        IgnoredAny::deserialize(from).map(|_| Tree::Scalar)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Tree, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = map.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(Tree::Map(entries))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Tree, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = list.next_element()? {
+            items.push(item);
+        }
+        Ok(Tree::List(items))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_leads_to_its_line() {
+        let lines = Lines::read("amf:\n  plmn:\n    mcc: \"001\"\n  slices:\n    - sst: 1\n    - sst: 300\nsmf: {}\n");
+        assert_eq!(lines.of("amf.plmn.mcc"), Some(3));
+        assert_eq!(lines.of("amf.slices[1].sst"), Some(6));
+        assert_eq!(lines.of("amf.plmn.missing"), lines.of("amf.plmn"));
+        assert_eq!(lines.of("nothing"), None);
+    }
+}
