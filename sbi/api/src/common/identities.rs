@@ -1,0 +1,168 @@
+//! Identities of subscribers, equipment and network functions (TS 29.571, 5.3.2 and 5.4.2; TS 23.003).
+use crate::macros::checked_string;
+
+checked_string! {
+    /// Subscription permanent identifier, such as `imsi-001010000000001` (TS 29.571, 5.3.2).
+    pub struct Supi, |text| match text.split_once('-') {
+        Some(("imsi", digits)) => (5..=15).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit()),
+        Some(("nai" | "gci" | "gli", rest)) => !rest.is_empty(),
+        _ => false,
+    }
+}
+
+impl Supi {
+    /// The SUPI of an IMSI's digits.
+    pub fn from_imsi(imsi: &str) -> Result<Self, super::NotValid> {
+        format!("imsi-{imsi}").try_into()
+    }
+    /// The digits of the IMSI, where the SUPI is one.
+    pub fn imsi(&self) -> Option<&str> {
+        self.strip_prefix("imsi-")
+    }
+}
+
+checked_string! {
+    /// Subscription concealed identifier, such as `suci-0-001-01-0000-0-0-0000000001` (TS 29.571, 5.3.2;
+    /// TS 23.003, 28.7.3).
+    pub struct Suci, |text| text.strip_prefix("suci-").is_some_and(|rest| rest.split('-').count() >= 6)
+}
+
+checked_string! {
+    /// SUPI or SUCI (TS 29.571, 5.3.2).
+    pub struct SupiOrSuci, |text| text.parse::<Supi>().is_ok() || text.parse::<Suci>().is_ok()
+}
+
+impl SupiOrSuci {
+    /// The SUPI, where it is one.
+    pub fn supi(&self) -> Option<Supi> {
+        self.parse().ok()
+    }
+    /// The SUCI, where it is one.
+    pub fn suci(&self) -> Option<Suci> {
+        self.parse().ok()
+    }
+}
+
+impl From<Supi> for SupiOrSuci {
+    fn from(supi: Supi) -> Self {
+        SupiOrSuci(supi.into())
+    }
+}
+
+impl From<Suci> for SupiOrSuci {
+    fn from(suci: Suci) -> Self {
+        SupiOrSuci(suci.into())
+    }
+}
+
+checked_string! {
+    /// Generic public subscription identifier, such as `msisdn-491700000000` (TS 29.571, 5.3.2).
+    pub struct Gpsi, |text| match text.split_once('-') {
+        Some(("msisdn", digits)) => (5..=15).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit()),
+        _ => !text.is_empty(),
+    }
+}
+
+checked_string! {
+    /// Permanent equipment identifier, such as `imeisv-3534900698733153` (TS 29.571, 5.3.2).
+    pub struct Pei, |text| match text.split_once('-') {
+        Some(("imei", digits)) => digits.len() == 15 && digits.bytes().all(|b| b.is_ascii_digit()),
+        Some(("imeisv", digits)) => digits.len() == 16 && digits.bytes().all(|b| b.is_ascii_digit()),
+        _ => !text.is_empty(),
+    }
+}
+
+checked_string! {
+    /// Internal group identifier (TS 29.571, 5.3.2; TS 23.003, 19.9).
+    pub struct GroupId, |text| text.split('-').count() == 4
+}
+
+checked_string! {
+    /// Identity of an NF instance, a UUID (TS 29.571, 5.3.2).
+    pub struct NfInstanceId, |text| text.len() == 36 && text.bytes().enumerate().all(|(at, byte)| match at {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    }), |text| text.to_ascii_lowercase()
+}
+
+checked_string! {
+    /// Data network name: the network identifier, with or without the operator identifier (TS 29.571, 5.3.2;
+    /// TS 23.003, 9A).
+    pub struct Dnn, |text| (1..=100).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic())
+}
+
+checked_string! {
+    /// A bit rate with its unit, such as `100 Mbps` (TS 29.571, 5.5.2).
+    pub struct BitRate, |text| BitRate::parse_bps(text).is_some()
+}
+
+impl BitRate {
+    const UNITS: [(&'static str, u64); 5] =
+        [("bps", 1), ("Kbps", 1_000), ("Mbps", 1_000_000), ("Gbps", 1_000_000_000), ("Tbps", 1_000_000_000_000)];
+
+    /// A rate in bits per second, written in the largest unit that shows it whole.
+    pub fn from_bps(bps: u64) -> Self {
+        let fits = |(_, size): &&(&str, u64)| bps >= *size && bps.is_multiple_of(*size);
+        let (unit, size) = Self::UNITS.iter().rev().find(fits).unwrap_or(&Self::UNITS[0]);
+        BitRate(format!("{} {unit}", bps / size))
+    }
+
+    /// Bits per second; fractions are cut off, and what exceeds 2^64 - 1 becomes that.
+    pub fn bps(&self) -> u64 {
+        Self::parse_bps(&self.0).unwrap_or(0)
+    }
+
+    fn parse_bps(text: &str) -> Option<u64> {
+        let (number, unit) = text.split_once(' ')?;
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        if !digits(whole) || !digits(fraction) {
+            return None;
+        }
+        let size = Self::UNITS.iter().find(|(name, _)| *name == unit)?.1;
+        Some((number.parse::<f64>().ok()? * size as f64) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_supi_is_checked() {
+        assert_eq!("imsi-001010000000001".parse::<Supi>().unwrap().imsi(), Some("001010000000001"));
+        for wrong in ["", "imsi-", "imsi-1234", "imsi-0010100000000011", "imsi-00101000000000x", "001010000000001"] {
+            assert!(wrong.parse::<Supi>().is_err(), "{wrong}");
+            assert!(serde_json::from_value::<Supi>(wrong.into()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_suci_is_no_supi() {
+        let either: SupiOrSuci = "suci-0-001-01-0000-0-0-0000000001".parse().unwrap();
+        assert!(either.supi().is_none() && either.suci().is_some());
+        assert!("suci-0-001".parse::<SupiOrSuci>().is_err());
+    }
+
+    #[test]
+    fn bit_rates_are_numbers_and_text() {
+        let bps = |text: &str| text.parse::<BitRate>().map(|rate| rate.bps());
+        assert_eq!(bps("1 Gbps"), Ok(1_000_000_000));
+        assert_eq!(bps("1.5 Mbps"), Ok(1_500_000));
+        assert_eq!(bps("0 bps"), Ok(0));
+        assert_eq!(bps("999999999999999999999 Tbps"), Ok(u64::MAX));
+        for wrong in ["1", "1Mbps", "Mbps", "-1 Mbps", "1. Mbps", ".5 Mbps", "1e3 bps", "1 mbps"] {
+            assert!(bps(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(BitRate::from_bps(200_000_000).as_str(), "200 Mbps");
+        assert_eq!(BitRate::from_bps(1_234).as_str(), "1234 bps");
+        assert_eq!(BitRate::from_bps(0).as_str(), "0 bps");
+    }
+
+    #[test]
+    fn an_nf_instance_id_is_a_uuid() {
+        assert!("4947a69a-f61b-4bc1-b9da-47c9c5d14b64".parse::<NfInstanceId>().is_ok());
+        assert!("4947a69a-f61b-4bc1-b9da-47c9c5d14b6".parse::<NfInstanceId>().is_err());
+        assert!("4947a69aaf61b-4bc1-b9da-47c9c5d14b64".parse::<NfInstanceId>().is_err());
+    }
+}

@@ -1,0 +1,109 @@
+//! Octets inside JSON: base64 (`Bytes`) and hexadecimal strings.
+use super::NotValid;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// Octets that travel in base64 (TS 29.571, 5.2.2, `Bytes`).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Base64(pub Bytes);
+
+impl From<Base64> for String {
+    fn from(value: Base64) -> String {
+        STANDARD.encode(&value.0)
+    }
+}
+
+impl TryFrom<String> for Base64 {
+    type Error = NotValid;
+    fn try_from(text: String) -> Result<Self, NotValid> {
+        STANDARD.decode(&text).map(|octets| Base64(octets.into())).map_err(|_| NotValid::new("base64 text", &text))
+    }
+}
+
+macro_rules! hexadecimal {
+    ($(#[$meta:meta])* $name:ident) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name<const N: usize>(pub [u8; N]);
+
+        impl<const N: usize> From<[u8; N]> for $name<N> {
+            fn from(octets: [u8; N]) -> Self {
+                $name(octets)
+            }
+        }
+        impl<const N: usize> From<$name<N>> for String {
+            fn from(value: $name<N>) -> String {
+                hex::encode(value.0)
+            }
+        }
+        impl<const N: usize> FromStr for $name<N> {
+            type Err = NotValid;
+            fn from_str(text: &str) -> Result<Self, NotValid> {
+                let mut octets = [0; N];
+                hex::decode_to_slice(text, &mut octets).map_err(|_| {
+                    NotValid { what: "hexadecimal text of the length due", text: String::new() }
+                })?;
+                Ok($name(octets))
+            }
+        }
+        impl<const N: usize> TryFrom<String> for $name<N> {
+            type Error = NotValid;
+            fn try_from(text: String) -> Result<Self, NotValid> {
+                text.parse()
+            }
+        }
+    };
+}
+
+hexadecimal! {
+    /// `N` octets in hexadecimal digits, most significant first.
+    Hex
+}
+
+hexadecimal! {
+    /// Like [`Hex`], for keys: its debug output hides the octets.
+    SecretHex
+}
+
+impl<const N: usize> fmt::Debug for Hex<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+impl<const N: usize> fmt::Debug for SecretHex<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(hidden)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn octets_come_back() {
+        let json = serde_json::to_string(&Base64(Bytes::from_static(&[0, 255, 1]))).unwrap();
+        assert_eq!(json, "\"AP8B\"");
+        assert_eq!(serde_json::from_str::<Base64>(&json).unwrap().0[..], [0, 255, 1]);
+        assert!(serde_json::from_str::<Base64>("\"A\"").is_err());
+        let json = serde_json::to_string(&Hex([0xca, 0xfe])).unwrap();
+        assert_eq!(json, "\"cafe\"");
+        assert_eq!(serde_json::from_str::<Hex<2>>("\"CAFE\"").unwrap(), Hex([0xca, 0xfe]));
+        assert!(serde_json::from_str::<Hex<2>>("\"cafe0\"").is_err());
+        assert!(serde_json::from_str::<Hex<3>>("\"cafe\"").is_err());
+    }
+
+    #[test]
+    fn keys_stay_out_of_logs() {
+        let wrong = serde_json::from_str::<SecretHex<2>>("\"c0ffee\"").unwrap_err();
+        assert!(!wrong.to_string().contains("c0ffee"));
+        assert!(!format!("{:?}", SecretHex([0xca, 0xfe])).contains("ca"));
+    }
+}

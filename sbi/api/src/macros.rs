@@ -1,0 +1,128 @@
+//! Macros for the kinds of types that 3GPP's OpenAPI files have and Rust has not.
+
+/// An enumeration that later releases may extend (`anyOf` of an enumeration and a string): what is not known is kept
+/// as it came.
+macro_rules! open_enum {
+    ($(#[$meta:meta])* pub enum $name:ident { $($variant:ident = $text:literal),* $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name {
+            $(#[doc = concat!("`", $text, "`.")] $variant,)*
+            /// A value of a later release.
+            Other(String),
+        }
+        impl $name {
+            /// The value as it travels.
+            pub fn as_str(&self) -> &str {
+                match self { $($name::$variant => $text,)* $name::Other(text) => text }
+            }
+        }
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                match text { $($text => $name::$variant,)* other => $name::Other(other.to_string()) }
+            }
+        }
+        impl std::str::FromStr for $name {
+            type Err = std::convert::Infallible;
+            fn from_str(text: &str) -> Result<Self, Self::Err> { Ok(text.into()) }
+        }
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str(self.as_str()) }
+        }
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> { to.serialize_str(self.as_str()) }
+        }
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let text = <std::borrow::Cow<'de, str>>::deserialize(from)?;
+                Ok(text.as_ref().into())
+            }
+        }
+        impl martlet_sbi::QueryValue for $name {
+            fn to_text(&self) -> String { self.as_str().to_string() }
+            fn from_text(text: &str) -> Option<Self> { Some(text.into()) }
+        }
+    };
+}
+
+/// An enumeration that is complete: another value is an error.
+macro_rules! closed_enum {
+    ($(#[$meta:meta])* pub enum $name:ident { $($variant:ident = $text:literal),* $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+        pub enum $name {
+            $(#[doc = concat!("`", $text, "`.")] #[serde(rename = $text)] $variant,)*
+        }
+        impl $name {
+            /// The value as it travels.
+            pub fn as_str(&self) -> &'static str {
+                match self { $($name::$variant => $text,)* }
+            }
+        }
+        impl std::str::FromStr for $name {
+            type Err = crate::common::NotValid;
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                match text { $($text => Ok($name::$variant),)* _ => Err(crate::common::NotValid::new(stringify!($name), text)) }
+            }
+        }
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str(self.as_str()) }
+        }
+        impl martlet_sbi::QueryValue for $name {
+            fn to_text(&self) -> String { self.as_str().to_string() }
+            fn from_text(text: &str) -> Option<Self> { text.parse().ok() }
+        }
+    };
+}
+
+/// A string with a form, checked where it comes in.
+macro_rules! checked_string {
+    ($(#[$meta:meta])* pub struct $name:ident, $check:expr) => {
+        $crate::macros::checked_string! { $(#[$meta])* pub struct $name, $check, |text| text }
+    };
+    // With a normal form, so that equal values are equal text.
+    ($(#[$meta:meta])* pub struct $name:ident, $check:expr, $normal:expr) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
+        impl $name {
+            /// The text as it travels.
+            pub fn as_str(&self) -> &str { &self.0 }
+        }
+        impl TryFrom<String> for $name {
+            type Error = crate::common::NotValid;
+            fn try_from(text: String) -> Result<Self, Self::Error> {
+                let check: fn(&str) -> bool = $check;
+                let normal: fn(String) -> String = $normal;
+                if check(&text) { Ok($name(normal(text))) } else { Err(crate::common::NotValid::new(stringify!($name), &text)) }
+            }
+        }
+        impl From<$name> for String {
+            fn from(value: $name) -> String { value.0 }
+        }
+        impl std::str::FromStr for $name {
+            type Err = crate::common::NotValid;
+            fn from_str(text: &str) -> Result<Self, Self::Err> { text.to_string().try_into() }
+        }
+        impl std::ops::Deref for $name {
+            type Target = str;
+            fn deref(&self) -> &str { &self.0 }
+        }
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str { &self.0 }
+        }
+        impl std::borrow::Borrow<str> for $name {
+            fn borrow(&self) -> &str { &self.0 }
+        }
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str(&self.0) }
+        }
+        impl martlet_sbi::QueryValue for $name {
+            fn to_text(&self) -> String { self.0.clone() }
+            fn from_text(text: &str) -> Option<Self> { text.parse().ok() }
+        }
+    };
+}
+
+pub(crate) use {checked_string, closed_enum, open_enum};
