@@ -14,3 +14,6 @@ mod macros;
 mod query;
 
 pub use query::{Json, TextList};
+pub mod nnrf_nfdiscovery;
+pub mod nnrf_nfmanagement;
+pub mod nnrf_nfstatus_callback;

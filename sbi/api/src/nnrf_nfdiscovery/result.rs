@@ -1,0 +1,21 @@
+//! What a discovery finds (TS 29.510, 6.2.6.2).
+use crate::nnrf_nfmanagement::NfProfile;
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+
+/// NF instances that meet a query (TS 29.510, 6.2.6.2.2).
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SearchResult {
+    /// Seconds for which the consumer may keep the result
+    pub validity_period: u32,
+    /// The instances
+    pub nf_instances: Vec<NfProfile>,
+    /// Identity of a stored result
+    pub search_id: Option<String>,
+    /// Number of instances that meet the query, where not all are here
+    pub num_nf_inst_complete: Option<u32>,
+    /// Features of the NRF
+    pub nrf_supported_features: Option<String>,
+}

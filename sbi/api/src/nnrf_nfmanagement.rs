@@ -1,0 +1,74 @@
+//! Nnrf_NFManagement: NF instances register themselves, and others hear of it (TS 29.510, 5.2 and 6.1).
+mod info;
+mod kinds;
+mod profile;
+mod subscr_cond;
+mod subscription;
+mod uri_list;
+
+pub use info::*;
+pub use kinds::*;
+pub use profile::*;
+pub use subscr_cond::SubscrCond;
+pub use subscription::*;
+pub use uri_list::{Links, UriList};
+
+use martlet_sbi::{Created, JsonPatch, StatusReply, json_payload, query_params, service};
+
+json_payload!(NfProfile, SubscriptionData, NotificationData);
+
+query_params! {
+    /// Which NF instances are listed (TS 29.510, 6.1.3.2.3.1).
+    pub struct NfInstancesQuery {
+        /** Only this kind. */
+        pub nf_type: NfType = "nf-type",
+        /** At most so many. */
+        pub limit: u32 = "limit",
+        /** Which page, from 1. */
+        pub page_number: u32 = "page-number",
+        /** So many on a page. */
+        pub page_size: u32 = "page-size",
+    }
+}
+
+query_params! {
+    /// What the consumer of a profile supports (TS 29.510, 6.1.3.3.3.1).
+    pub struct NfInstanceQuery {
+        /** Features of the consumer. */
+        pub requester_features: String = "requester-features",
+    }
+}
+
+service! {
+    /// The management of NF instances (TS 29.510, 6.1.3).
+    pub NfManagement / NfManagementClient / NNRF_NFM = "nnrf-nfm" / "v1" {
+        /// Lists the URIs of NF instances.
+        op get_nf_instances "GetNFInstances": GET "/nf-instances",
+            path(), query(NfInstancesQuery), returns(UriList), errors[400 "INVALID_QUERY_PARAM"];
+        /// Reads the profile of an NF instance.
+        op get_nf_instance "GetNFInstance": GET "/nf-instances/{nfInstanceID}",
+            path(nf_instance_id), query(NfInstanceQuery), returns(NfProfile), errors[404 "RESOURCE_NOT_FOUND"];
+        /// Registers an NF instance (201) or replaces its profile (200).
+        op register_nf_instance "RegisterNFInstance": PUT "/nf-instances/{nfInstanceID}",
+            path(nf_instance_id), body(NfProfile), returns(StatusReply<NfProfile>),
+            errors[400 "MANDATORY_IE_INCORRECT", 403 "MODIFICATION_NOT_ALLOWED", 500 "INSUFFICIENT_RESOURCES"];
+        /// Changes a profile (200), or tells that the instance lives and how loaded it is (204).
+        op update_nf_instance "UpdateNFInstance": PATCH "/nf-instances/{nfInstanceID}",
+            path(nf_instance_id), body(JsonPatch), returns(StatusReply<NfProfile>),
+            errors[400 "INVALID_MSG_FORMAT", 403 "MODIFICATION_NOT_ALLOWED", 404 "RESOURCE_NOT_FOUND"];
+        /// Removes an NF instance.
+        op deregister_nf_instance "DeregisterNFInstance": DELETE "/nf-instances/{nfInstanceID}",
+            path(nf_instance_id), returns(()), errors[404 "RESOURCE_NOT_FOUND"];
+        /// Subscribes to what becomes of NF instances.
+        op create_subscription "CreateSubscription": POST "/subscriptions",
+            path(), body(SubscriptionData), returns(Created<SubscriptionData>),
+            errors[400 "MANDATORY_IE_INCORRECT", 403 "MODIFICATION_NOT_ALLOWED", 500 "INSUFFICIENT_RESOURCES"];
+        /// Changes a subscription, such as its validity time (200 with what differs, 204).
+        op update_subscription "UpdateSubscription": PATCH "/subscriptions/{subscriptionID}",
+            path(subscription_id), body(JsonPatch), returns(StatusReply<SubscriptionData>),
+            errors[400 "INVALID_MSG_FORMAT", 404 "SUBSCRIPTION_NOT_FOUND"];
+        /// Ends a subscription.
+        op remove_subscription "RemoveSubscription": DELETE "/subscriptions/{subscriptionID}",
+            path(subscription_id), returns(()), errors[404 "SUBSCRIPTION_NOT_FOUND"];
+    }
+}

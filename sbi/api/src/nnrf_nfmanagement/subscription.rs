@@ -1,0 +1,93 @@
+//! Subscriptions to what becomes of NF instances (TS 29.510, 6.1.6.2).
+use crate::common::{ChangeItem, DateTime, ExtSnssai, NfInstanceId, PlmnId};
+use crate::macros::open_enum;
+use crate::nnrf_nfmanagement::{NfProfile, NfType, SubscrCond};
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+
+open_enum! {
+    /// What became of an NF instance (TS 29.510, 6.1.6.3.6).
+    pub enum NotificationEventType {
+        NfRegistered = "NF_REGISTERED",
+        NfDeregistered = "NF_DEREGISTERED",
+        NfProfileChanged = "NF_PROFILE_CHANGED",
+    }
+}
+
+open_enum! {
+    /// Whether an NF instance came to meet a subscription's condition (TS 29.510, 6.1.6.3.14).
+    pub enum ConditionEventType {
+        NfAdded = "NF_ADDED",
+        NfRemoved = "NF_REMOVED",
+    }
+}
+
+/// A subscription to what becomes of NF instances (TS 29.510, 6.1.6.2.16).
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SubscriptionData {
+    /// Where notifications go
+    pub nf_status_notification_uri: String,
+    /// The subscriber
+    pub req_nf_instance_id: Option<NfInstanceId>,
+    /// Which instances; all that may be seen where absent
+    pub subscr_cond: Option<SubscrCond>,
+    /// Identity of the subscription, which the NRF gives
+    pub subscription_id: Option<String>,
+    /// When the subscription ends
+    pub validity_time: Option<DateTime>,
+    /// Events of interest; all where absent
+    pub req_notif_events: Option<Vec<NotificationEventType>>,
+    /// Network of the instances
+    pub plmn_id: Option<PlmnId>,
+    /// Attributes of interest
+    pub notif_condition: Option<NotifCondition>,
+    /// Kind of the subscriber
+    pub req_nf_type: Option<NfType>,
+    /// Host name of the subscriber
+    pub req_nf_fqdn: Option<String>,
+    /// Slices of the subscriber
+    pub req_snssais: Option<Vec<ExtSnssai>>,
+    /// Networks of the subscriber
+    pub req_plmn_list: Option<Vec<PlmnId>>,
+    /// Features of the subscriber
+    pub requester_features: Option<String>,
+    /// Features of the NRF
+    pub nrf_supported_features: Option<String>,
+}
+
+/// Which changed attributes are told of (TS 29.510, 6.1.6.2.26).
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NotifCondition {
+    /// Only these, as JSON pointers
+    pub monitored_attributes: Option<Vec<String>>,
+    /// All but these, as JSON pointers
+    pub unmonitored_attributes: Option<Vec<String>>,
+}
+
+/// What became of an NF instance (TS 29.510, 6.1.6.2.17).
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NotificationData {
+    /// The event
+    pub event: NotificationEventType,
+    /// URI of the instance at the NRF
+    pub nf_instance_uri: String,
+    /// The profile, new or changed as a whole
+    pub nf_profile: Option<NfProfile>,
+    /// The changes to the profile
+    pub profile_changes: Option<Vec<ChangeItem>>,
+    /// Whether it came to meet the condition
+    pub condition_event: Option<ConditionEventType>,
+}
+
+impl NotificationData {
+    /// The mandatory members; everything else is absent.
+    pub fn new(event: NotificationEventType, nf_instance_uri: String) -> Self {
+        NotificationData { event, nf_instance_uri, nf_profile: None, profile_changes: None, condition_event: None }
+    }
+}
