@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# Installs what a build, the tests or the demo need and the machine lacks: Debian packages and a Rust toolchain.
+# Says what it will install before it does.
+#   packages.sh build            what compiles Martlet
+#   packages.sh demo             and what the demo runs
+#   packages.sh test             and the outside oracles of the tests
+set -euo pipefail
+
+build="build-essential pkg-config libusrsctp-dev ca-certificates"
+demo="iproute2 iputils-ping iperf3 curl nftables fonts-dejavu-core"
+tests="tshark tcpdump python3 python3-venv python3-yaml"
+case "${1:-build}" in
+build) wanted="$build" ;;
+demo) wanted="$build $demo" ;;
+test) wanted="$build $demo $tests" ;;
+*)
+    echo "packages.sh: say build, demo or test" >&2
+    exit 2
+    ;;
+esac
+
+# The oldest Rust that builds Martlet (workspace `rust-version`).
+needed=1.89
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+# Succeeds where a cargo of at least the version needed is on the path.
+have_cargo() {
+    local have
+    have=$(cargo --version 2>/dev/null | awk '{print $2}') || return 1
+    [ -n "$have" ] && [ "$(printf '%s\n%s\n' "$needed" "$have" | sort -V | head -n 1)" = "$needed" ]
+}
+
+missing=()
+for package in $wanted; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+done
+
+toolchain=()
+if ! have_cargo; then
+    [ ${#missing[@]} -gt 0 ] || missing=()
+    as_root apt-get update -qq
+    # Debian 12 carries a recent compiler for its browsers; Ubuntu has versioned packages.
+    if apt-cache show cargo-web >/dev/null 2>&1; then
+        toolchain=(cargo-web rustc-web)
+    else
+        newest=$(apt-cache search --names-only '^cargo-1\.[0-9]+$' | awk '{print $1}' | sort -V | tail -n 1)
+        if [ -n "$newest" ] && [ "$(printf 'cargo-%s\n%s\n' "$needed" "$newest" | sort -V | head -n 1)" = "cargo-$needed" ]; then
+            toolchain=("$newest" "rustc-${newest#cargo-}")
+        fi
+    fi
+fi
+
+if [ ${#missing[@]} -gt 0 ] || [ ${#toolchain[@]} -gt 0 ]; then
+    echo "Martlet installs these packages: ${missing[*]:-} ${toolchain[*]:-}"
+    [ ${#toolchain[@]} -gt 0 ] || as_root apt-get update -qq
+    # tshark asks whether users may capture; the tests run as root.
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+        "${missing[@]}" "${toolchain[@]}" >/dev/null
+else
+    echo "Martlet finds all packages installed."
+fi
+
+# Ubuntu's versioned packages are named after their version.
+if ! have_cargo && [ ${#toolchain[@]} -gt 0 ] && [ -x "/usr/bin/${toolchain[0]}" ]; then
+    version=${toolchain[0]#cargo-}
+    as_root ln -sf "/usr/bin/cargo-$version" /usr/local/bin/cargo
+    as_root ln -sf "/usr/bin/rustc-$version" /usr/local/bin/rustc
+fi
+if ! have_cargo; then
+    echo "Martlet needs Rust $needed or newer, and this system's packages have none: install it with rustup, then run make again." >&2
+    exit 1
+fi

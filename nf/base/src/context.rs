@@ -1,0 +1,104 @@
+//! What a network function knows of itself and how it reaches others.
+use crate::discovery::{Criteria, Discovery};
+use crate::{CommonConfig, Shutdown, StartError};
+use martlet_sbi::{ApiRoot, BoxFuture, CallPolicy, Peer, Problem, Request, Response, Transport};
+use martlet_sbi_api::nnrf_nfmanagement::NfType;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The surroundings of one network function.
+pub struct NfContext {
+    nf_type: NfType,
+    instance_id: String,
+    root: ApiRoot,
+    nrf: Peer,
+    any: Peer,
+    discovery: Arc<Discovery>,
+    shutdown: Shutdown,
+}
+
+impl NfContext {
+    pub(crate) fn new(
+        nf_type: NfType,
+        config: &CommonConfig,
+        transport: Arc<dyn Transport>,
+        shutdown: Shutdown,
+    ) -> Result<Arc<Self>, StartError> {
+        let Some((nrf_root, _)) = ApiRoot::split(&config.nrf) else {
+            return Err(StartError(format!("sbi.nrf: {:?} is no API root; write http://HOST:PORT", config.nrf)));
+        };
+        let policy = CallPolicy { timeout: Duration::from_millis(config.timeout_ms.into()) };
+        let user_agent = nf_type.as_str().to_string();
+        let root = ApiRoot::http(config.authority());
+        let plain = Peer::new(transport.clone(), nrf_root.clone(), &user_agent, policy);
+        let discovery = Arc::new(Discovery::new(nf_type.clone(), plain.clone(), root.clone()));
+        // Calls to discovered producers report their failures, so that a dead producer is not chosen again.
+        let watched = Arc::new(Watched { inner: transport, discovery: discovery.clone() });
+        let any = Peer::new(watched, nrf_root, &user_agent, policy);
+        let instance_id = config.instance_id.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+        Ok(Arc::new(NfContext { nf_type, instance_id, root, nrf: plain, any, discovery, shutdown }))
+    }
+
+    /// Its NF type.
+    pub fn nf_type(&self) -> &NfType {
+        &self.nf_type
+    }
+
+    /// Its `nfInstanceId`.
+    pub fn instance_id(&self) -> &str {
+        &self.instance_id
+    }
+
+    /// Its API root, also for callback URIs.
+    pub fn api_root(&self) -> &ApiRoot {
+        &self.root
+    }
+
+    /// The NRF.
+    pub fn nrf(&self) -> Peer {
+        self.nrf.clone()
+    }
+
+    /// A producer of a service, discovered through the NRF. Answers are kept for their validity period and dropped
+    /// when the producer fails or the NRF tells of a change.
+    pub async fn discover(&self, target: NfType, api: &'static str, criteria: &Criteria) -> Result<Peer, Problem> {
+        let root = self.discovery.find(target, api, criteria).await?;
+        Ok(self.peer_at(root))
+    }
+
+    /// A producer that is known.
+    pub fn peer_at(&self, root: ApiRoot) -> Peer {
+        self.any.at(root)
+    }
+
+    /// For callback operations, whose URI is whole.
+    pub fn callback_peer(&self) -> Peer {
+        self.any.clone()
+    }
+
+    /// Ends with the program.
+    pub fn shutdown(&self) -> Shutdown {
+        self.shutdown.clone()
+    }
+
+    pub(crate) fn discovery(&self) -> &Arc<Discovery> {
+        &self.discovery
+    }
+}
+
+struct Watched {
+    inner: Arc<dyn Transport>,
+    discovery: Arc<Discovery>,
+}
+
+impl Transport for Watched {
+    fn send<'a>(&'a self, to: &'a ApiRoot, request: Request) -> BoxFuture<'a, Result<Response, Problem>> {
+        Box::pin(async move {
+            let answer = self.inner.send(to, request).await;
+            if answer.as_ref().is_err_and(|problem| problem.transport.is_some()) {
+                self.discovery.forget(to);
+            }
+            answer
+        })
+    }
+}

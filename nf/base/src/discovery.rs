@@ -1,0 +1,242 @@
+//! Which producer serves a request: asked of the NRF (TS 29.510, 5.3), kept while valid, forgotten when it fails.
+use martlet_sbi::{ApiRoot, Peer, Problem, QueryParams, Route};
+use martlet_sbi_api::common::{Dnn, Guami, NfInstanceId, PlmnId, Snssai, Supi, Tai};
+use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
+use martlet_sbi_api::nnrf_nfmanagement::{
+    NfManagementClient, NfProfile, NfService, NfStatus, NfType, NotificationData, ServiceName, SubscrCond,
+    SubscriptionData,
+};
+use martlet_sbi_api::nnrf_nfstatus_callback::{NNRF_NFSTATUS_CALLBACK, NfStatusCallback};
+use martlet_sbi_api::{Json, TextList};
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+use tokio::sync::OnceCell;
+
+/// Answers kept at a time.
+const MOST_KEPT: usize = 512;
+/// How long a producer that failed is passed over while there is another.
+const SUSPICION: Duration = Duration::from_secs(10);
+/// Answers that are empty are asked for again after this time: the producer may just be starting.
+const EMPTY_VALID: Duration = Duration::from_millis(50);
+
+/// What a producer has to serve; what is absent does not matter.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Criteria {
+    /// The slice.
+    pub snssai: Option<Snssai>,
+    /// The data network.
+    pub dnn: Option<Dnn>,
+    /// The AMF's identity.
+    pub guami: Option<Guami>,
+    /// The subscriber.
+    pub supi: Option<Supi>,
+    /// The network.
+    pub plmn: Option<PlmnId>,
+    /// The tracking area.
+    pub tai: Option<Tai>,
+    /// The routing indicator of the SUCI.
+    pub routing_indicator: Option<String>,
+    /// One instance.
+    pub nf_instance_id: Option<NfInstanceId>,
+}
+
+impl Criteria {
+    fn query(&self, target: NfType, requester: NfType, api: &str) -> SearchQuery {
+        SearchQuery {
+            target_nf_type: Some(target),
+            requester_nf_type: Some(requester),
+            service_names: Some(TextList(vec![ServiceName::from(api)])),
+            snssais: self.snssai.clone().map(|s| Json(vec![s])),
+            dnn: self.dnn.clone(),
+            guami: self.guami.clone().map(Json),
+            supi: self.supi.clone(),
+            target_plmn_list: self.plmn.clone().map(|p| Json(vec![p])),
+            tai: self.tai.clone().map(Json),
+            routing_indicator: self.routing_indicator.clone(),
+            target_nf_instance_id: self.nf_instance_id.clone(),
+            ..Default::default()
+        }
+    }
+}
+
+/// An answer of the NRF.
+struct Found {
+    /// In the NRF's order; those as good as the first come first.
+    roots: Vec<ApiRoot>,
+    /// How many are as good as the first.
+    equals: usize,
+    until: Instant,
+}
+
+/// Callers that come together share one cell, and so one request.
+type Cell = Arc<OnceCell<Found>>;
+
+struct Kept {
+    target: NfType,
+    cell: Cell,
+}
+
+#[derive(Default)]
+struct State {
+    kept: HashMap<String, Kept>,
+    suspects: HashMap<ApiRoot, Instant>,
+    subscribed: HashSet<NfType>,
+}
+
+/// The discovery of one function.
+pub(crate) struct Discovery {
+    requester: NfType,
+    nrf: Peer,
+    own_root: ApiRoot,
+    state: Mutex<State>,
+    turn: AtomicUsize,
+}
+
+impl Discovery {
+    pub(crate) fn new(requester: NfType, nrf: Peer, own_root: ApiRoot) -> Self {
+        Discovery { requester, nrf, own_root, state: Mutex::default(), turn: AtomicUsize::new(0) }
+    }
+
+    /// The route on which the NRF tells of changes.
+    pub(crate) fn routes(self: &Arc<Self>) -> Vec<Route> {
+        NNRF_NFSTATUS_CALLBACK.routes(self.clone())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// The root of a producer.
+    pub(crate) async fn find(
+        self: &Arc<Self>,
+        target: NfType,
+        api: &'static str,
+        criteria: &Criteria,
+    ) -> Result<ApiRoot, Problem> {
+        let query = criteria.query(target.clone(), self.requester.clone(), api);
+        let mut key = String::new();
+        query.to_query().append_to(&mut key);
+        let cell = self.cell(key, &target);
+        let found = cell.get_or_try_init(|| self.ask(query, target.clone(), api)).await?;
+        self.choose(found).ok_or_else(|| {
+            Problem::new(504, "TARGET_NF_NOT_REACHABLE")
+                .detail(format!("the NRF knows no {target} with {api} that fits"))
+        })
+    }
+
+    /// The cell for a query: the one that is valid, or a new one.
+    fn cell(&self, key: String, target: &NfType) -> Cell {
+        let mut state = self.state();
+        let now = Instant::now();
+        let valid = |kept: &Kept| kept.cell.get().is_none_or(|found| found.until > now);
+        if let Some(kept) = state.kept.get(&key).filter(|kept| valid(kept)) {
+            return kept.cell.clone();
+        }
+        if state.kept.len() >= MOST_KEPT {
+            state.kept.retain(|_, kept| valid(kept));
+        }
+        if state.kept.len() >= MOST_KEPT {
+            state.kept.clear();
+        }
+        let cell = Cell::default();
+        state.kept.insert(key, Kept { target: target.clone(), cell: cell.clone() });
+        cell
+    }
+
+    async fn ask(self: &Arc<Self>, query: SearchQuery, target: NfType, api: &str) -> Result<Found, Problem> {
+        if self.state().subscribed.insert(target.clone()) {
+            tokio::spawn(self.clone().subscribe(target));
+        }
+        let result = NfDiscoveryClient::new(self.nrf.clone()).search_nf_instances(query).await?;
+        let mut candidates: Vec<_> = result.nf_instances.iter().filter_map(|profile| candidate(profile, api)).collect();
+        candidates.sort_by_key(|(priority, _)| *priority);
+        let equals = candidates.iter().take_while(|(priority, _)| *priority == candidates[0].0).count();
+        let roots: Vec<ApiRoot> = candidates.into_iter().map(|(_, root)| root).collect();
+        let valid = if roots.is_empty() { EMPTY_VALID } else { Duration::from_secs(result.validity_period.into()) };
+        Ok(Found { roots, equals, until: Instant::now() + valid })
+    }
+
+    /// Takes turns among the best that are not under suspicion, else any that is left.
+    fn choose(&self, found: &Found) -> Option<ApiRoot> {
+        let mut state = self.state();
+        let now = Instant::now();
+        state.suspects.retain(|_, until| *until > now);
+        let trusted = |root: &&ApiRoot| !state.suspects.contains_key(*root);
+        let best: Vec<&ApiRoot> = found.roots[..found.equals].iter().filter(trusted).collect();
+        if !best.is_empty() {
+            return Some(best[self.turn.fetch_add(1, Ordering::Relaxed) % best.len()].clone());
+        }
+        found.roots.iter().find(trusted).or(found.roots.first()).cloned()
+    }
+
+    /// A producer did not answer: what led to it is asked for again, and it is passed over for a while.
+    pub(crate) fn forget(&self, root: &ApiRoot) {
+        let mut state = self.state();
+        state.kept.retain(|_, kept| kept.cell.get().is_none_or(|found| !found.roots.contains(root)));
+        if state.suspects.len() < MOST_KEPT {
+            state.suspects.insert(root.clone(), Instant::now() + SUSPICION);
+        }
+    }
+
+    /// The NRF lost its memory: everything is asked for again, subscriptions too.
+    pub(crate) fn start_over(&self) {
+        let mut state = self.state();
+        state.kept.clear();
+        state.subscribed.clear();
+    }
+
+    /// Asks the NRF to tell of changes among producers of a type.
+    async fn subscribe(self: Arc<Self>, target: NfType) {
+        let data = SubscriptionData {
+            nf_status_notification_uri: format!("{}/nnrf-nfstatus-callback/v1/nf-status", self.own_root),
+            subscr_cond: Some(SubscrCond::nf_type(target.clone())),
+            req_nf_type: Some(self.requester.clone()),
+            ..Default::default()
+        };
+        let outcome = NfManagementClient::new(self.nrf.clone()).create_subscription(data).await;
+        if let Err(problem) = outcome {
+            tracing::debug!(%problem, %target, "no subscription to status changes; answers are kept for their validity only");
+            self.state().subscribed.remove(&target);
+        }
+    }
+}
+
+impl NfStatusCallback for Discovery {
+    async fn nf_status_notify(&self, body: NotificationData) -> Result<(), Problem> {
+        let mut state = self.state();
+        match body.nf_profile.as_ref().map(|profile| &profile.nf_type) {
+            Some(changed) => state.kept.retain(|_, kept| kept.target != *changed),
+            // The type of an instance that went is not told: what is dropped too much is only asked for again.
+            None => state.kept.clear(),
+        }
+        Ok(())
+    }
+}
+
+/// Priority and root of an instance's service, where it is in working order.
+fn candidate(profile: &NfProfile, api: &str) -> Option<(u32, ApiRoot)> {
+    if profile.nf_status != NfStatus::Registered {
+        return None;
+    }
+    let listed = profile.nf_service_list.iter().flat_map(|list| list.values());
+    let service = listed.chain(profile.nf_services.iter().flatten()).find(|s| s.service_name.as_str() == api)?;
+    let priority = service.priority.or(profile.priority).unwrap_or(0);
+    Some((priority.into(), root_of(profile, service)?))
+}
+
+fn root_of(profile: &NfProfile, service: &NfService) -> Option<ApiRoot> {
+    let endpoint = service.ip_end_points.as_ref().and_then(|list| list.first());
+    let scheme = service.scheme.as_str();
+    let port = endpoint.and_then(|e| e.port).unwrap_or(if scheme == "https" { 443 } else { 80 });
+    let ipv4 = endpoint.and_then(|e| e.ipv4_address).or_else(|| profile.ipv4_addresses.as_ref()?.first().copied());
+    let ipv6 = endpoint.and_then(|e| e.ipv6_address).or_else(|| profile.ipv6_addresses.as_ref()?.first().copied());
+    let host = match (ipv4, ipv6) {
+        (Some(ip), _) => ip.to_string(),
+        (None, Some(ip)) => format!("[{ip}]"),
+        (None, None) => service.fqdn.clone().or_else(|| profile.fqdn.clone())?,
+    };
+    let prefix = service.api_prefix.as_ref().map_or(String::new(), |p| format!("/{}", p.trim_matches('/')));
+    Some(ApiRoot { scheme: scheme.to_string(), authority: format!("{host}:{port}"), prefix })
+}

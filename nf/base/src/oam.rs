@@ -1,0 +1,88 @@
+//! The process's own endpoint for people and their tools: metrics, status, health. It carries no 3GPP service.
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use prometheus::{Encoder, TextEncoder};
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+
+/// Gives the JSON of `/status`.
+pub type StatusSource = Arc<dyn Fn() -> serde_json::Value + Send + Sync>;
+
+/// Connections served at a time; more are closed at once.
+const MOST_CONNECTIONS: usize = 32;
+
+/// A bound endpoint.
+pub struct OamServer {
+    listener: TcpListener,
+    status: StatusSource,
+}
+
+impl OamServer {
+    /// Binds; the error says what to change.
+    pub async fn bind(address: SocketAddr, status: StatusSource) -> std::io::Result<Self> {
+        let listener = TcpListener::bind(address).await.map_err(|e| {
+            let text = format!("cannot listen on {address} for metrics and status: {e}; change `oam.bind`");
+            std::io::Error::new(e.kind(), text)
+        })?;
+        Ok(OamServer { listener, status })
+    }
+
+    /// The address bound.
+    pub fn local_addr(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves until the future is dropped.
+    pub async fn run(self) {
+        let mut connections = tokio::task::JoinSet::new();
+        loop {
+            let stream = tokio::select! {
+                Ok((stream, _)) = self.listener.accept() => stream,
+                Some(_) = connections.join_next() => continue,
+                else => {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                    continue;
+                }
+            };
+            if connections.len() >= MOST_CONNECTIONS {
+                continue;
+            }
+            let status = self.status.clone();
+            connections.spawn(async move {
+                let service = service_fn(|request| {
+                    let answer = answer(&request, &status);
+                    async move { Ok::<_, Infallible>(answer) }
+                });
+                let mut builder = hyper::server::conn::http1::Builder::new();
+                builder.timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(5));
+                if let Err(error) = builder.serve_connection(TokioIo::new(stream), service).await {
+                    tracing::debug!(%error, "a status connection ended with an error");
+                }
+            });
+        }
+    }
+}
+
+fn answer(request: &hyper::Request<Incoming>, status: &StatusSource) -> hyper::Response<Full<Bytes>> {
+    let (code, kind, body) = match request.uri().path() {
+        "/metrics" => {
+            let mut text = Vec::new();
+            match TextEncoder::new().encode(&prometheus::gather(), &mut text) {
+                Ok(()) => (200, "text/plain; version=0.0.4", text),
+                Err(error) => (500, "text/plain", error.to_string().into_bytes()),
+            }
+        }
+        "/status" => (200, "application/json", status().to_string().into_bytes()),
+        "/healthz" => (200, "text/plain", b"ok\n".to_vec()),
+        _ => (404, "text/plain", b"there are /metrics, /status and /healthz\n".to_vec()),
+    };
+    let mut response = hyper::Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = hyper::StatusCode::from_u16(code).unwrap_or_default();
+    response.headers_mut().insert(hyper::header::CONTENT_TYPE, hyper::header::HeaderValue::from_static(kind));
+    response
+}

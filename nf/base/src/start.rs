@@ -1,0 +1,122 @@
+//! Starts network functions, alone in a process or beside others.
+use crate::metrics::SbiMetrics;
+use crate::{CommonConfig, NetworkFunction, NfContext, Shutdown, StartError, registration};
+use martlet_sbi::{Bindings, OperationInfo, Router, Tap};
+use martlet_sbi_http::{HttpServer, ServerLimits};
+use std::sync::Arc;
+use tokio::task::JoinHandle;
+use tracing::Instrument;
+
+/// What the functions of one process share.
+#[derive(Clone)]
+pub struct Environment {
+    /// How calls leave.
+    pub bindings: Bindings,
+    /// Whether each function also listens at its own address.
+    pub listen: bool,
+    /// What one server takes on.
+    pub limits: ServerLimits,
+    /// Observers of every exchange that a function serves.
+    pub taps: Vec<Arc<dyn Tap>>,
+    /// Ends the process.
+    pub shutdown: Shutdown,
+}
+
+/// A function at work.
+pub struct RunningNf {
+    /// Lower-case NF type, such as `amf`.
+    pub name: &'static str,
+    /// `nfInstanceId`.
+    pub instance_id: String,
+    /// Authority of its API root.
+    pub authority: String,
+    status: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
+    work: JoinHandle<Result<(), StartError>>,
+    beside: Vec<JoinHandle<()>>,
+}
+
+impl RunningNf {
+    /// What the function says of itself.
+    pub fn status(&self) -> serde_json::Value {
+        (self.status)()
+    }
+
+    /// The means to ask for the status later, from elsewhere.
+    pub fn status_source(&self) -> Arc<dyn Fn() -> serde_json::Value + Send + Sync> {
+        self.status.clone()
+    }
+
+    /// Waits until the function has ended, by the shutdown or by an error.
+    pub async fn finished(self) -> Result<(), StartError> {
+        let outcome = self.work.await;
+        for task in self.beside {
+            // The registration ends by itself, after it has taken the function's profile back; the server is stopped.
+            task.abort();
+        }
+        match outcome {
+            Ok(outcome) => outcome.map_err(|e| StartError(format!("{}: {e}", self.name))),
+            Err(error) => Err(StartError(format!("{} ended abnormally: {error}", self.name))),
+        }
+    }
+}
+
+/// Creates a function, makes its services reachable, registers it with the NRF, and lets it run.
+pub async fn start<F: NetworkFunction>(
+    config: F::Config,
+    common: &CommonConfig,
+    environment: &Environment,
+) -> Result<RunningNf, StartError> {
+    let name = name_of::<F>();
+    let named = |error: StartError| StartError(format!("{name}: {error}"));
+    let transport = Arc::new(environment.bindings.clone());
+    let context = NfContext::new(F::TYPE, common, transport, environment.shutdown.clone()).map_err(named)?;
+    let function = F::create(config, context.clone()).await.map_err(named)?;
+
+    let own = function.routes();
+    let served: Vec<&'static OperationInfo> = own.iter().map(|route| route.operation).collect();
+    let mut router =
+        Router::new().serve(own).serve(context.discovery().routes()).tap(Arc::new(SbiMetrics { nf: name }));
+    for tap in &environment.taps {
+        router = router.tap(tap.clone());
+    }
+    let router = Arc::new(router);
+    let authority = common.authority();
+    if let Some(local) = environment.bindings.local() {
+        local.add(&authority, router.clone());
+    }
+    let span = tracing::info_span!("nf", nf = name);
+    let mut beside = Vec::new();
+    if environment.listen {
+        let server = HttpServer::bind(common.bind, router, environment.limits.clone()).await.map_err(|e| {
+            named(StartError(format!("{e}; is another core running? Change sbi.{name} in the configuration")))
+        })?;
+        beside.push(tokio::spawn(server.run().instrument(span.clone())));
+    }
+
+    let profile = registration::profile(&*function, &context, common, &served);
+    let shutdown = environment.shutdown.clone();
+    let (run, told) = (function.clone().run(shutdown.clone()), context.clone());
+    let registered = registration::keep(told, profile, shutdown);
+    let is_nrf = name == "nrf";
+    let work = tokio::spawn(
+        async move {
+            if is_nrf {
+                return run.await;
+            }
+            let registered = tokio::spawn(registered.in_current_span());
+            let outcome = run.await;
+            // Bounded: the NRF may be gone already.
+            let _ = tokio::time::timeout(std::time::Duration::from_millis(500), registered).await;
+            outcome
+        }
+        .instrument(span),
+    );
+    let instance_id = context.instance_id().to_string();
+    Ok(RunningNf { name, instance_id, authority, status: Arc::new(move || function.status()), work, beside })
+}
+
+/// The lower-case name of a function's type.
+fn name_of<F: NetworkFunction>() -> &'static str {
+    // Leaked once for each function that a process starts: a handful of bytes.
+    F::TYPE.as_str().to_ascii_lowercase().leak()
+}
