@@ -1,6 +1,7 @@
 //! Types that all services share (TS 29.571).
 mod data;
 mod identities;
+mod links;
 mod location;
 mod network;
 mod not_valid;
@@ -11,6 +12,7 @@ mod time;
 
 pub use data::*;
 pub use identities::*;
+pub use links::Links;
 pub use location::*;
 pub use network::*;
 pub use not_valid::NotValid;

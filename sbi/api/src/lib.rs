@@ -14,6 +14,10 @@ mod macros;
 mod query;
 
 pub use query::{Json, TextList};
+pub mod nausf_ueauthentication;
 pub mod nnrf_nfdiscovery;
 pub mod nnrf_nfmanagement;
 pub mod nnrf_nfstatus_callback;
+pub mod nudm_sdm;
+pub mod nudm_ueau;
+pub mod nudm_uecm;

@@ -11,7 +11,7 @@ pub use kinds::*;
 pub use profile::*;
 pub use subscr_cond::SubscrCond;
 pub use subscription::*;
-pub use uri_list::{Links, UriList};
+pub use uri_list::UriList;
 
 use martlet_sbi::{Created, JsonPatch, StatusReply, json_payload, query_params, service};
 

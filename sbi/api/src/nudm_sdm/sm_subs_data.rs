@@ -1,0 +1,23 @@
+//! Session management data as they are answered (TS 29.503, 6.1.6.2.67).
+use super::{ExtendedSmSubsData, SessionManagementSubscriptionData};
+use serde::{Deserialize, Serialize};
+
+/// Session management data of a subscriber, by slice (TS 29.503, 6.1.6.2.67).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum SmSubsData {
+    /// All of it.
+    Individual(Vec<SessionManagementSubscriptionData>),
+    /// Partly by the identity of what subscribers share.
+    Extended(ExtendedSmSubsData),
+}
+
+impl SmSubsData {
+    /// What is the subscriber's own.
+    pub fn individual(&self) -> &[SessionManagementSubscriptionData] {
+        match self {
+            SmSubsData::Individual(data) => data,
+            SmSubsData::Extended(data) => data.individual_sm_subs_data.as_deref().unwrap_or_default(),
+        }
+    }
+}
