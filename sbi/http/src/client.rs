@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
+use tokio::sync::OnceCell;
 
 /// What one client takes on.
 #[derive(Debug, Clone)]
@@ -32,11 +33,11 @@ impl Default for ClientLimits {
 }
 
 type Sender = SendRequest<Full<Bytes>>;
-/// One slot a producer; the async lock makes callers that come together share one connection attempt.
-type Slot = Arc<tokio::sync::Mutex<Option<Sender>>>;
+/// One cell a connection: callers that come together share one attempt to connect.
+type Cell = Arc<OnceCell<Sender>>;
 
 struct Kept {
-    slot: Slot,
+    cell: Cell,
     used: Instant,
 }
 
@@ -59,28 +60,29 @@ impl HttpBinding {
         HttpBinding { kept: Arc::default(), limits: Arc::new(limits) }
     }
 
-    fn slot(&self, authority: &str) -> Slot {
+    /// The cell of the connection to a producer; a new one where the connection has closed.
+    fn cell(&self, authority: &str) -> Cell {
         let mut kept = self.kept.lock().unwrap_or_else(|e| e.into_inner());
         if kept.len() >= self.limits.producers && !kept.contains_key(authority) {
             let oldest = kept.iter().min_by_key(|(_, k)| k.used).map(|(name, _)| name.clone());
             oldest.map(|name| kept.remove(&name));
         }
         let now = Instant::now();
-        let entry = kept.entry(authority.to_string()).or_insert_with(|| Kept { slot: Slot::default(), used: now });
+        let entry = kept.entry(authority.to_string()).or_insert_with(|| Kept { cell: Cell::default(), used: now });
         entry.used = now;
-        entry.slot.clone()
+        if entry.cell.get().is_some_and(|sender| sender.is_closed()) {
+            entry.cell = Cell::default();
+        }
+        entry.cell.clone()
     }
 
     async fn sender(&self, to: &ApiRoot) -> Result<Sender, Failed> {
-        let slot = self.slot(&to.authority);
-        let mut held = slot.lock().await;
-        if let Some(sender) = held.as_ref().filter(|s| !s.is_closed()) {
-            return Ok(sender.clone());
-        }
-        let sender = tokio::time::timeout(self.limits.connect, connect(to)).await;
-        let sender = sender.unwrap_or_else(|_| Err(not_sent(format!("{to} did not take the connection in time"))))?;
-        *held = Some(sender.clone());
-        Ok(sender)
+        let cell = self.cell(&to.authority);
+        let connect = || async {
+            let sender = tokio::time::timeout(self.limits.connect, connect(to)).await;
+            sender.unwrap_or_else(|_| Err(not_sent(format!("{to} did not take the connection in time"))))
+        };
+        cell.get_or_try_init(connect).await.cloned()
     }
 
     async fn attempt(&self, to: &ApiRoot, request: http::Request<Full<Bytes>>) -> Result<Response, Failed> {
