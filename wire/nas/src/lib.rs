@@ -1,4 +1,74 @@
 //! NAS-5GS messages (TS 24.501): octets in, values out.
 //!
-//! A thin layer over the codec crate that the workspace pins; nothing outside `wire/` names that crate.
+//! A thin layer over the codec crate that the workspace pins; nothing outside `wire/` names that crate. Everything of
+//! the codec is at the root (`Nas5gsMessage`, `NasRegistrationAccept`, `NasSecurityContext`, …); the modules add what
+//! AMF, SMF and UE need again and again:
+//!
+//! | module | what it answers |
+//! | --- | --- |
+//! | [`inbound`] | may this message be acted on: integrity, replay, what may come unprotected (TS 24.501, 4.4.4) |
+//! | [`outbound`] | protect a message under the header that its place in the procedure asks for |
+//! | [`reaction`] | what TS 24.501, 7 has a receiver do with a message that does not decode |
+//! | [`identifiers`] | AMF identifier, TAC, slice as text, as TS 29.571 has them in JSON |
+//! | [`qos`] | default QoS rule and flow description, session AMBR in bit/s |
+//! | [`options`] | DNS servers and MTU in the extended protocol configuration options |
+//! | [`algorithms`] | choose NEA and NIA; the capability octets as NGAP wants them |
+//! | [`timers`] | a GPRS timer 3 for any number of seconds |
+//!
+//! # A message from a UE, and an answer
+//!
+//! ```
+//! use martlet_nas::inbound::{self, Assurance};
+//! use martlet_nas::*;
+//!
+//! // REGISTRATION REQUEST with a SUCI of the null scheme, before any security.
+//! let octets = hex::decode("7e004179000d0102f8390000000000000010022e08a020000000000000").unwrap();
+//! let received = inbound::from_ue(None, false, &octets).unwrap();
+//! assert_eq!(received.assurance, Assurance::Plain);
+//! let Nas5gsMessage::Gmm(_, Nas5gmmMessage::RegistrationRequest(request)) = &received.message else { unreachable!() };
+//! let Some(Suci::Imsi(suci)) = request.fgs_mobile_identity.as_suci() else { unreachable!() };
+//! assert_eq!(suci.imsi().unwrap().to_string(), "208930000000120");
+//!
+//! // A message that does not decode: what to answer, if anything.
+//! let refused = inbound::from_ue(None, false, &[0x7e, 0x00, 0x41]).unwrap_err();
+//! assert_eq!(refused.answer.unwrap().encode().unwrap(), [0x7e, 0x00, 0x64, 0x60]); // 5GMM STATUS, #96
+//!
+//! // REGISTRATION ACCEPT under the security context of the UE.
+//! let kamf = KAmf::new(&[0x11; 32]);
+//! let mut context =
+//!     NasSecurityContext::from_fresh_kamf(&kamf, IntegrityAlgorithm::NIA2, CipheringAlgorithm::NEA2).unwrap();
+//! let result = NasFGsRegistrationResult::from_result(RegistrationResult::ThreeGppAccess);
+//! let accept = Nas5gsMessage::new_5gmm(NasRegistrationAccept::new(result));
+//! let protected = outbound::to_ue(&mut context, &accept).unwrap();
+//! assert_eq!(protected[..2], [0x7e, 0x02]);
+//! ```
+//!
+//! # The session management part of a PDU SESSION ESTABLISHMENT ACCEPT
+//!
+//! ```
+//! use martlet_nas::*;
+//!
+//! let accept = NasPduSessionEstablishmentAccept::new(
+//!     NasPduSessionType::from_session_type(PduSessionTypeValue::Ipv4),
+//!     NasSscMode::from_mode(SscModeValue::Mode1),
+//!     qos::default_rule(1, 1).unwrap(),
+//!     qos::session_ambr(200_000_000, 100_000_000).unwrap(),
+//! )
+//! .with_authorized_qos_flow_descriptions(qos::flow(1, 9).unwrap())
+//! .with_pdu_address(NasPduAddress::from_ipv4([10, 60, 0, 1]));
+//! let message = Nas5gsMessage::new_5gsm(accept, 5, 1);
+//! # let _ = message;
+//! ```
+
+pub use oxirush_nas::identity::{self, Plmn};
 pub use oxirush_nas::nas_5gs::*;
+pub use oxirush_nas::{UnknownIe, UnknownIes, common};
+
+pub mod algorithms;
+pub mod identifiers;
+pub mod inbound;
+pub mod options;
+pub mod outbound;
+pub mod qos;
+pub mod reaction;
+pub mod timers;

@@ -1,0 +1,141 @@
+//! What a session's extended protocol configuration options say, in plain values (TS 24.501, 9.11.4.6; TS 24.008,
+//! 10.5.6.3).
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use crate::{NasExtendedProtocolConfigurationOptions, Pco, PcoDirection, PcoEntry, ValueError};
+
+/// P-CSCF IPv6 address (request), DNS server IPv6 address, P-CSCF IPv4, DNS server IPv4, IPv4 link MTU.
+const DNS_IPV6: u16 = 0x0003;
+const DNS_IPV4: u16 = 0x000d;
+const IPV4_LINK_MTU: u16 = 0x0010;
+/// The UE wants its address by NAS signalling, not by DHCP: the only way that this core gives addresses.
+const ADDRESS_BY_NAS: u16 = 0x000a;
+
+/// What a UE asks for with its options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Requested {
+    /// IPv4 addresses of DNS servers.
+    pub dns_ipv4: bool,
+    /// IPv6 addresses of DNS servers.
+    pub dns_ipv6: bool,
+    /// The MTU of the IPv4 link.
+    pub ipv4_mtu: bool,
+}
+
+/// What the network gives.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Given {
+    /// DNS servers.
+    pub dns_ipv4: Vec<Ipv4Addr>,
+    /// DNS servers.
+    pub dns_ipv6: Vec<Ipv6Addr>,
+    /// MTU of the IPv4 link, octets.
+    pub ipv4_mtu: Option<u16>,
+}
+
+impl Requested {
+    /// What the options of a PDU SESSION ESTABLISHMENT REQUEST ask for. Options that are not understood are passed
+    /// over; options that do not decode ask for nothing (TS 24.501, 7.7.1: an optional element in error is absent).
+    pub fn read(options: &NasExtendedProtocolConfigurationOptions) -> Self {
+        let Some(pco) = options.pco(PcoDirection::Uplink) else { return Self::default() };
+        Self {
+            dns_ipv4: pco.entry(DNS_IPV4).is_some(),
+            dns_ipv6: pco.entry(DNS_IPV6).is_some(),
+            ipv4_mtu: pco.entry(IPV4_LINK_MTU).is_some(),
+        }
+    }
+
+    /// The options of a UE that asks for this, and for its address by NAS signalling.
+    pub fn write(&self) -> Result<NasExtendedProtocolConfigurationOptions, ValueError> {
+        let wanted = [
+            (true, ADDRESS_BY_NAS),
+            (self.dns_ipv4, DNS_IPV4),
+            (self.dns_ipv6, DNS_IPV6),
+            (self.ipv4_mtu, IPV4_LINK_MTU),
+        ];
+        let entries = wanted.iter().filter(|(wanted, _)| *wanted).map(|&(_, identifier)| entry(identifier, &[]));
+        NasExtendedProtocolConfigurationOptions::from_pco(&Pco::new(0, entries.collect()), PcoDirection::Uplink)
+    }
+}
+
+impl Given {
+    /// What of this a UE that asked for `requested` is told.
+    pub fn of(&self, requested: Requested) -> Self {
+        Self {
+            dns_ipv4: if requested.dns_ipv4 { self.dns_ipv4.clone() } else { Vec::new() },
+            dns_ipv6: if requested.dns_ipv6 { self.dns_ipv6.clone() } else { Vec::new() },
+            ipv4_mtu: self.ipv4_mtu.filter(|_| requested.ipv4_mtu),
+        }
+    }
+
+    /// Whether there is nothing to tell: the options are then left out.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The options of a PDU SESSION ESTABLISHMENT ACCEPT that tell this.
+    pub fn write(&self) -> Result<NasExtendedProtocolConfigurationOptions, ValueError> {
+        let dns_ipv4 = self.dns_ipv4.iter().map(|address| entry(DNS_IPV4, &address.octets()));
+        let dns_ipv6 = self.dns_ipv6.iter().map(|address| entry(DNS_IPV6, &address.octets()));
+        let mtu = self.ipv4_mtu.iter().map(|mtu| entry(IPV4_LINK_MTU, &mtu.to_be_bytes()));
+        let pco = Pco::new(0, dns_ipv4.chain(dns_ipv6).chain(mtu).collect());
+        NasExtendedProtocolConfigurationOptions::from_pco(&pco, PcoDirection::Downlink)
+    }
+
+    /// What the options of a PDU SESSION ESTABLISHMENT ACCEPT tell.
+    pub fn read(options: &NasExtendedProtocolConfigurationOptions) -> Self {
+        let pco = options.pco(PcoDirection::Downlink);
+        let entries = pco.as_ref().map(|pco| pco.entries.as_slice()).unwrap_or_default();
+        let mut given = Self::default();
+        for PcoEntry { identifier, contents } in entries {
+            match *identifier {
+                DNS_IPV4 => given.dns_ipv4.extend(<[u8; 4]>::try_from(&contents[..]).map(Ipv4Addr::from)),
+                DNS_IPV6 => given.dns_ipv6.extend(<[u8; 16]>::try_from(&contents[..]).map(Ipv6Addr::from)),
+                IPV4_LINK_MTU => {
+                    given.ipv4_mtu = <[u8; 2]>::try_from(&contents[..]).ok().map(u16::from_be_bytes);
+                }
+                _ => {}
+            }
+        }
+        given
+    }
+}
+
+fn entry(identifier: u16, contents: &[u8]) -> PcoEntry {
+    PcoEntry { identifier, contents: contents.to_vec() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_and_its_answer_have_their_octets() {
+        let wanted = Requested { dns_ipv4: true, dns_ipv6: false, ipv4_mtu: true };
+        let options = wanted.write().unwrap();
+        assert_eq!(hex::encode(&options.value), "80000a00000d00001000");
+        assert_eq!(Requested::read(&options), wanted);
+
+        let have = Given {
+            dns_ipv4: vec![Ipv4Addr::new(8, 8, 8, 8), Ipv4Addr::new(1, 1, 1, 1)],
+            dns_ipv6: vec!["2001:4860:4860::8888".parse().unwrap()],
+            ipv4_mtu: Some(1400),
+        };
+        let told = have.of(wanted);
+        let options = told.write().unwrap();
+        assert_eq!(hex::encode(&options.value), "80000d0408080808000d040101010100100205 78".replace(' ', ""));
+        assert_eq!(Given::read(&options), told);
+        assert_eq!(Given::read(&have.write().unwrap()), have);
+        assert!(have.of(Requested::default()).is_empty());
+    }
+
+    #[test]
+    fn options_that_do_not_decode_say_nothing() {
+        for value in ["", "80", "8000", "80000d08", "80000d0101"] {
+            let options = NasExtendedProtocolConfigurationOptions::new(hex::decode(value).unwrap());
+            assert!(Given::read(&options).is_empty());
+            let _ = Requested::read(&options);
+        }
+    }
+}
