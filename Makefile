@@ -1,2 +1,50 @@
-test:
-	cargo test --workspace
+# What people and machines type. Each target says what it installs before it does.
+.PHONY: help build release demo test lint guest-test fuzz soak lab clean packages-build packages-demo packages-test oracles
+
+CARGO ?= cargo
+PYTHON_ORACLES := $(CURDIR)/target/oracles
+# Namespaces, TUN devices and raw sockets need root: only what runs the tests is raised, never the build.
+AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo "sudo -E")
+RUNNER := $(if $(AS_ROOT),--config "target.'cfg(all())'.runner='$(AS_ROOT)'",)
+SECONDS ?= 30
+
+help: ## Show what there is to make
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+packages-build:
+	@bash deploy/install/packages.sh build
+packages-demo:
+	@bash deploy/install/packages.sh demo
+packages-test:
+	@bash deploy/install/packages.sh test
+
+build: packages-build ## Build everything, unoptimised
+	$(CARGO) build --workspace --locked
+
+release: packages-build ## Build target/release/martlet
+	$(CARGO) build --release --locked -p martlet
+
+demo: packages-demo ## Build, start a core, let a phone in, send its traffic, show a summary (uses root for namespaces)
+	$(CARGO) build --release --locked -p martlet
+	@echo "The demo makes network namespaces and interfaces and removes them again: it runs as root."
+	$(AS_ROOT) target/release/martlet demo
+
+oracles: packages-test
+	@test -x $(PYTHON_ORACLES)/bin/python || echo "Martlet installs pycrate and the OpenAPI validators from PyPI into target/oracles."
+	@test -x $(PYTHON_ORACLES)/bin/python || python3 -m venv $(PYTHON_ORACLES)
+	@$(PYTHON_ORACLES)/bin/python -c 'import pycrate_asn1rt, openapi_schema_validator, yaml' 2>/dev/null || \
+		$(PYTHON_ORACLES)/bin/pip install --quiet pycrate==0.8.1 openapi-schema-validator==0.9.0 PyYAML==6.0.3
+
+test: packages-test oracles ## Run all tests (uses root for namespaces, TUN devices and raw sockets)
+	@echo "The tests make network namespaces and interfaces and remove them again: they run as root."
+	MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python $(CARGO) test --workspace --locked --no-fail-fast $(RUNNER)
+
+lint: ## Check form and habits
+	$(CARGO) fmt --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+lab: release ## Run the control-plane experiment in full
+	target/release/martlet lab control-plane
+
+clean: ## Remove what was built
+	$(CARGO) clean
