@@ -1,0 +1,250 @@
+//! What the UE asks its surroundings to do, and what it reports.
+use super::config::Slice;
+use martlet_nas::{Guti, STmsi};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+/// Why an RRC connection is established (TS 24.501, table 4.5.6.1; TS 38.413, 9.3.1.111).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EstablishmentCause {
+    /// Signalling of the UE.
+    MoSignalling,
+    /// Uplink data.
+    MoData,
+    /// An answer to paging.
+    MtAccess,
+    /// An emergency call.
+    Emergency,
+}
+
+/// What goes with the first NAS message of a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Initial {
+    /// Establishment cause.
+    pub cause: EstablishmentCause,
+    /// 5G-S-TMSI that the UE gives the gNB, where it has one.
+    pub s_tmsi: Option<STmsi>,
+}
+
+/// What the UE wants done.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// Send a NAS message to the AMF.
+    Send {
+        /// The message as it goes into the NAS-PDU.
+        nas: Vec<u8>,
+        /// Set for the first message of a connection.
+        initial: Option<Initial>,
+    },
+    /// Release the connection locally: the UE has given up on it (TS 24.501, 5.3.1.3).
+    ReleaseConnection,
+    /// Something that whoever drives the UE may be waiting for.
+    Event(Event),
+}
+
+/// What a registration gave the UE (TS 24.501, 8.2.7).
+#[derive(Debug, Clone, PartialEq)]
+pub struct RegistrationOutcome {
+    /// The 5G-GUTI that the UE has now.
+    pub guti: Option<Guti>,
+    /// Allowed NSSAI.
+    pub allowed_nssai: Vec<Slice>,
+    /// Rejected S-NSSAIs are present.
+    pub rejected_nssai: bool,
+    /// Tracking areas (MCC-MNC-TAC) of the registration area, as text.
+    pub registration_area: String,
+    /// Periodic registration timer T3512.
+    pub t3512: Option<Duration>,
+    /// NEA and NIA identifiers in use, 0 to 3.
+    pub algorithms: Option<(u8, u8)>,
+    /// PDU sessions that the network reports as active.
+    pub active_sessions: Option<Vec<u8>>,
+}
+
+/// A PDU session as the UE has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PduSession {
+    /// PDU session identity, 1 to 15.
+    pub psi: u8,
+    /// DNN that the UE asked for or was given.
+    pub dnn: Option<String>,
+    /// S-NSSAI.
+    pub slice: Option<Slice>,
+    /// IPv4 address.
+    pub ipv4: Option<Ipv4Addr>,
+    /// IPv6 interface identifier, of which the link-local address is made.
+    pub ipv6_interface_id: Option<[u8; 8]>,
+    /// DNS servers from the protocol configuration options.
+    pub dns: Vec<Ipv4Addr>,
+    /// MTU of the link from the protocol configuration options, octets.
+    pub mtu: Option<u16>,
+    /// Session-AMBR, downlink and uplink, kilobits per second.
+    pub ambr_kbps: Option<(u64, u64)>,
+    /// QFI of the default QoS rule.
+    pub default_qfi: Option<u8>,
+    /// 5GSM cause with which the network accepted, such as #50 "PDU session type IPv4 only allowed".
+    pub cause: Option<u8>,
+}
+
+impl PduSession {
+    /// The link-local IPv6 address of the interface identifier (TS 23.501, 5.8.2.2.3).
+    pub fn ipv6_link_local(&self) -> Option<Ipv6Addr> {
+        self.ipv6_interface_id.map(|id| {
+            let mut octets = [0; 16];
+            octets[0] = 0xfe;
+            octets[1] = 0x80;
+            octets[8..].copy_from_slice(&id);
+            Ipv6Addr::from(octets)
+        })
+    }
+}
+
+/// Why a PDU session was not established, or went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionCause {
+    /// 5GSM cause of the SMF (TS 24.501, 9.11.4.2).
+    Sm(u8),
+    /// 5GMM cause with which the AMF gave the message back (TS 24.501, 9.11.3.2).
+    Mm(u8),
+    /// The network did not answer: the timer expired as often as the specification allows.
+    Timeout,
+    /// The network's session status no longer has the session.
+    StatusInactive,
+    /// The UE deregistered, or lost its registration.
+    Deregistered,
+    /// The connection to the AMF was released while the procedure ran.
+    ConnectionReleased,
+}
+
+impl std::fmt::Display for SessionCause {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            SessionCause::Sm(c) => write!(f, "5GSM cause #{c}"),
+            SessionCause::Mm(c) => write!(f, "5GMM cause #{c}"),
+            SessionCause::Timeout => f.write_str("no answer"),
+            SessionCause::StatusInactive => f.write_str("the network does not have the session"),
+            SessionCause::Deregistered => f.write_str("the UE is not registered"),
+            SessionCause::ConnectionReleased => f.write_str("the connection was released before the procedure ended"),
+        }
+    }
+}
+
+/// Why a procedure ended without an answer that says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Abort {
+    /// Its timer expired as often as the specification allows.
+    Timeout,
+    /// The network rejected the authentication.
+    AuthenticationRejected,
+    /// The network failed to authenticate itself, and did not mend it before T3520.
+    NetworkNotAuthentic,
+    /// The UE refused the security mode command: 5GMM cause.
+    SecurityModeRejected(u8),
+    /// The connection to the AMF was released while the procedure ran.
+    ConnectionReleased,
+    /// Another procedure took precedence: the network deregistered the UE, for example.
+    Superseded,
+}
+
+impl std::fmt::Display for Abort {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Abort::Timeout => f.write_str("no answer from the network"),
+            Abort::AuthenticationRejected => f.write_str("the network rejected the authentication"),
+            Abort::NetworkNotAuthentic => f.write_str("the network failed to authenticate itself"),
+            Abort::SecurityModeRejected(c) => write!(f, "the UE refused the security mode command, 5GMM cause #{c}"),
+            Abort::ConnectionReleased => f.write_str("the connection was released before the procedure ended"),
+            Abort::Superseded => f.write_str("another procedure took its place"),
+        }
+    }
+}
+
+/// What happened to the UE.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// REGISTRATION ACCEPT, and where it asked for one the REGISTRATION COMPLETE is on its way.
+    Registered(RegistrationOutcome),
+    /// REGISTRATION REJECT.
+    RegistrationRejected {
+        /// 5GMM cause.
+        cause: u8,
+    },
+    /// The registration ended otherwise.
+    RegistrationAborted(Abort),
+    /// The UE is deregistered: its request was accepted, or given up after the last retransmission.
+    Deregistered,
+    /// The network deregistered the UE.
+    DeregisteredByNetwork {
+        /// 5GMM cause, where the request had one.
+        cause: Option<u8>,
+        /// The network asks for a new registration.
+        re_registration_required: bool,
+    },
+    /// A PDU session is established.
+    SessionEstablished(PduSession),
+    /// A PDU session was not established.
+    SessionRejected {
+        /// PDU session identity.
+        psi: u8,
+        /// Why.
+        cause: SessionCause,
+    },
+    /// The network changed a PDU session.
+    SessionModified {
+        /// PDU session identity.
+        psi: u8,
+    },
+    /// A PDU session is released.
+    SessionReleased {
+        /// PDU session identity.
+        psi: u8,
+        /// Why.
+        cause: SessionCause,
+    },
+    /// The network refuses to release a session: PDU SESSION RELEASE REJECT.
+    SessionReleaseRejected {
+        /// PDU session identity.
+        psi: u8,
+        /// Why.
+        cause: SessionCause,
+    },
+    /// SERVICE ACCEPT.
+    ServiceAccepted {
+        /// Sessions that the network reports as active.
+        active_sessions: Option<Vec<u8>>,
+        /// Sessions whose user plane could not be set up again.
+        failed_reactivation: Vec<u8>,
+    },
+    /// SERVICE REJECT.
+    ServiceRejected {
+        /// 5GMM cause.
+        cause: u8,
+    },
+    /// The service request ended otherwise.
+    ServiceAborted(Abort),
+    /// The UE was paged.
+    Paged,
+    /// CONFIGURATION UPDATE COMMAND was obeyed.
+    ConfigurationUpdated {
+        /// The UE has a new 5G-GUTI.
+        new_guti: bool,
+        /// The network asks for a registration.
+        registration_requested: bool,
+        /// Full name of the network, where it was sent.
+        network_name: Option<String>,
+    },
+    /// AUTHENTICATION FAILURE was sent.
+    AuthenticationFailureSent {
+        /// 5GMM cause: #20 MAC failure, #21 synch failure, #26 non-5G authentication, #71 ngKSI in use.
+        cause: u8,
+    },
+    /// 5GMM STATUS or 5GSM STATUS from the network.
+    Status {
+        /// PDU session identity of a 5GSM STATUS.
+        psi: Option<u8>,
+        /// Cause.
+        cause: u8,
+    },
+    /// A downlink message was not processed.
+    Discarded(String),
+}

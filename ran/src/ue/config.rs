@@ -1,0 +1,198 @@
+//! What a simulated UE is: its USIM, its identity, its capabilities and its NAS timers.
+use martlet_security::Plmn;
+use martlet_security::identity::Imsi;
+use martlet_security::nas_5gs::{HomeNetworkPublicKey, RoutingIndicator};
+use std::time::Duration;
+
+/// An S-NSSAI: slice/service type and optional slice differentiator (TS 23.003, 28.4.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Slice {
+    /// Slice/service type, SST.
+    pub sst: u8,
+    /// Slice differentiator, SD, 24 bits in network byte order.
+    pub sd: Option<[u8; 3]>,
+}
+
+impl std::fmt::Display for Slice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.sd {
+            Some([a, b, c]) => write!(f, "{}-{a:02x}{b:02x}{c:02x}", self.sst),
+            None => write!(f, "{}", self.sst),
+        }
+    }
+}
+
+/// The operator's variant of MILENAGE: OPc of the subscriber, or OP of the operator (TS 35.206, 4.1).
+#[derive(Clone, PartialEq, Eq)]
+pub enum OperatorKey {
+    /// OPc.
+    Opc([u8; 16]),
+    /// OP, from which OPc is derived.
+    Op([u8; 16]),
+}
+
+impl std::fmt::Debug for OperatorKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            OperatorKey::Opc(_) => "Opc(..)",
+            OperatorKey::Op(_) => "Op(..)",
+        })
+    }
+}
+
+/// How the UE conceals its SUPI (TS 33.501, annex C).
+#[derive(Debug, Clone)]
+pub enum SuciScheme {
+    /// Null scheme: the MSIN is sent in clear.
+    Null,
+    /// ECIES profile A (X25519) or B (secp256r1), by the kind of the key.
+    Ecies {
+        /// Home network public key identifier, 1 to 254.
+        key_id: u8,
+        /// The home network's public key.
+        key: HomeNetworkPublicKey,
+    },
+}
+
+/// NAS timers of the UE (TS 24.501, tables 10.2.1 and 10.3.1) and how often a message is sent again.
+///
+/// The values are the specification's; a test that wants to see an expiry shortens them.
+#[derive(Debug, Clone)]
+pub struct NasTimers {
+    /// Registration: from REGISTRATION REQUEST to its answer.
+    pub t3510: Duration,
+    /// Registration: pause before the next attempt after a failure.
+    pub t3511: Duration,
+    /// Authentication: how long RAND and RES* are kept.
+    pub t3516: Duration,
+    /// Service request: from SERVICE REQUEST to its answer.
+    pub t3517: Duration,
+    /// Authentication: how long the network may take after AUTHENTICATION FAILURE.
+    pub t3520: Duration,
+    /// De-registration: from DEREGISTRATION REQUEST to its answer.
+    pub t3521: Duration,
+    /// How long the UE waits for the network to release the N1 signalling connection.
+    pub t3540: Duration,
+    /// PDU session establishment.
+    pub t3580: Duration,
+    /// PDU session release.
+    pub t3582: Duration,
+    /// How often a request is sent again after its timer expired, before the procedure is aborted (T3521, T3580, T3582).
+    pub retransmissions: u8,
+    /// Attempts of the registration procedure before the UE gives up (5 in TS 24.501, 5.5.1.2.7).
+    pub registration_attempts: u8,
+}
+
+impl Default for NasTimers {
+    fn default() -> Self {
+        NasTimers {
+            t3510: Duration::from_secs(15),
+            t3511: Duration::from_secs(10),
+            t3516: Duration::from_secs(30),
+            t3517: Duration::from_secs(15),
+            t3520: Duration::from_secs(15),
+            t3521: Duration::from_secs(15),
+            t3540: Duration::from_secs(10),
+            t3580: Duration::from_secs(16),
+            t3582: Duration::from_secs(16),
+            retransmissions: 4,
+            registration_attempts: 5,
+        }
+    }
+}
+
+/// Whether the UE answers by itself to paging and to uplink data while it is idle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum IdleBehaviour {
+    /// As a phone does: a service request follows paging and uplink data at once.
+    #[default]
+    Automatic,
+    /// Only when the caller asks for it, so that a test or a lab decides about the moment.
+    Manual,
+}
+
+/// A simulated UE.
+#[derive(Debug, Clone)]
+pub struct UeConfig {
+    /// IMSI.
+    pub imsi: Imsi,
+    /// Digits of the MNC in the IMSI: 2 or 3.
+    pub mnc_digits: usize,
+    /// K, the subscriber's key.
+    pub k: [u8; 16],
+    /// OPc or OP.
+    pub operator_key: OperatorKey,
+    /// SQN_MS at the start: the highest sequence number that the USIM has accepted, 48 bits.
+    pub sqn: u64,
+    /// SUCI protection scheme.
+    pub suci: SuciScheme,
+    /// Routing indicator of the SUCI.
+    pub routing_indicator: RoutingIndicator,
+    /// IMEISV, 16 digits, sent where the network asks for it.
+    pub imeisv: String,
+    /// 5G-EA bits of the UE security capability: 0x80 is NEA0, 0x40 NEA1, 0x20 NEA2, 0x10 NEA3.
+    pub nea: u8,
+    /// 5G-IA bits of the UE security capability, in the same order.
+    pub nia: u8,
+    /// Whether a security mode command that selects NIA0 is accepted (emergency services only).
+    pub null_integrity_allowed: bool,
+    /// Requested NSSAI; empty: none is sent.
+    pub requested_nssai: Vec<Slice>,
+    /// Timers.
+    pub timers: NasTimers,
+    /// What the UE does by itself while idle.
+    pub idle: IdleBehaviour,
+}
+
+/// A value of [`UeConfig`] that is not one.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum UeConfigError {
+    /// The IMSI is no IMSI.
+    #[error("IMSI `{imsi}`: {reason}")]
+    Imsi {
+        /// What was given.
+        imsi: String,
+        /// Why it is none.
+        reason: String,
+    },
+    /// Another value.
+    #[error("{0}")]
+    Value(String),
+}
+
+impl UeConfig {
+    /// A UE with the usual capabilities (NEA0–3, NIA0–3), the null SUCI scheme and the specification's timers.
+    ///
+    /// `mnc_digits` says how many digits of the IMSI are the MNC: 2 or 3.
+    ///
+    /// # Errors
+    /// An IMSI that is not 6 to 15 digits, and another number of MNC digits.
+    pub fn new(imsi: &str, mnc_digits: usize, k: [u8; 16], operator_key: OperatorKey) -> Result<Self, UeConfigError> {
+        let wrong = |reason: String| UeConfigError::Imsi { imsi: imsi.to_owned(), reason };
+        let parsed = Imsi::new(imsi).map_err(|e| wrong(e.to_string()))?;
+        parsed.plmn(mnc_digits).map_err(|e| wrong(e.to_string()))?;
+        Ok(UeConfig {
+            imsi: parsed,
+            mnc_digits,
+            k,
+            operator_key,
+            sqn: 0,
+            suci: SuciScheme::Null,
+            routing_indicator: RoutingIndicator::default(),
+            imeisv: "4370816125816151".to_owned(),
+            nea: 0xf0,
+            nia: 0xf0,
+            null_integrity_allowed: false,
+            requested_nssai: Vec::new(),
+            timers: NasTimers::default(),
+            idle: IdleBehaviour::Automatic,
+        })
+    }
+
+    /// The home PLMN of the IMSI.
+    pub fn home_plmn(&self) -> Result<Plmn, UeConfigError> {
+        self.imsi
+            .plmn(self.mnc_digits)
+            .map_err(|e| UeConfigError::Imsi { imsi: self.imsi.as_str().to_owned(), reason: e.to_string() })
+    }
+}

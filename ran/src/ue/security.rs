@@ -1,0 +1,157 @@
+//! The UE's 5G NAS security contexts (TS 24.501, 4.4; TS 33.501, 6.4 and 6.9.4).
+use martlet_nas::{
+    CipheringAlgorithm, Direction, IntegrityAlgorithm, KAmf, Nas5gsMessage, Nas5gsSecurityHeaderType, NasConnection,
+    NasCount, NasError, NasSecurityContext, Verified,
+};
+use martlet_security::nas_5gs::{KGnb, derive_kgnb};
+
+const ACCESS: NasConnection = NasConnection::ThreeGpp;
+
+/// A full native 5G NAS security context: K_AMF with its identifier, the algorithms and the NAS COUNTs.
+pub struct FullContext {
+    /// ngKSI, 0 to 6.
+    pub ngksi: u8,
+    /// K_AMF.
+    pub kamf: KAmf,
+    /// Keys, algorithms and COUNTs.
+    pub context: NasSecurityContext,
+}
+
+/// The contexts of one UE.
+#[derive(Default)]
+pub struct Security {
+    /// The current context: what messages are protected with.
+    pub current: Option<FullContext>,
+    /// The partial context of an authentication that no security mode command has taken into use yet.
+    pub partial: Option<(u8, KAmf)>,
+    /// Uplink NAS COUNT of the message that K_gNB is derived with (TS 33.501, annex A.9): that of the last initial
+    /// NAS message or SECURITY MODE COMPLETE.
+    access_count: Option<NasCount>,
+    /// NAS messages with integrity protection have been exchanged on this N1 signalling connection.
+    pub secured: bool,
+}
+
+impl Security {
+    /// K_gNB as the UE derives it for access stratum security; `None` before there is a security context in use.
+    pub fn k_gnb(&self) -> Option<KGnb> {
+        let current = self.current.as_ref()?;
+        Some(derive_kgnb(&current.kamf, self.access_count?))
+    }
+
+    /// ngKSI of the current context; 7 where there is none.
+    pub fn ngksi(&self) -> u8 {
+        self.current.as_ref().map_or(7, |c| c.ngksi)
+    }
+
+    /// Algorithms in use.
+    pub fn algorithms(&self) -> Option<(CipheringAlgorithm, IntegrityAlgorithm)> {
+        self.current.as_ref().map(|c| (c.context.ciphering_algorithm(), c.context.integrity_algorithm()))
+    }
+
+    /// Protect an uplink message: integrity protected and ciphered where a context is in use, plain otherwise
+    /// (TS 24.501, 4.4.4.1 and 4.4.5).
+    pub fn protect(&mut self, message: &Nas5gsMessage) -> Result<Vec<u8>, NasError> {
+        match &mut self.current {
+            Some(full) if self.secured => full.context.protect(
+                message,
+                Nas5gsSecurityHeaderType::IntegrityProtectedAndCiphered,
+                Direction::Uplink,
+            ),
+            _ => message.encode(),
+        }
+    }
+
+    /// Protect an initial NAS message: integrity protected, its non-cleartext IEs ciphered in a NAS message container
+    /// (TS 24.501, 4.4.6). The COUNT of this message starts access stratum security.
+    pub fn protect_initial(&mut self, message: &Nas5gsMessage) -> Result<Vec<u8>, NasError> {
+        match &mut self.current {
+            Some(full) => {
+                let count = full.context.nas_count(Direction::Uplink, ACCESS);
+                let octets = full.context.protect_initial(message)?;
+                self.access_count = count;
+                Ok(octets)
+            }
+            None => message.encode(),
+        }
+    }
+
+    /// Protect SECURITY MODE COMPLETE, the first message under a new context (security header type 4).
+    pub fn protect_security_mode_complete(&mut self, message: &Nas5gsMessage) -> Result<Vec<u8>, NasError> {
+        let Some(full) = &mut self.current else {
+            return Err(NasError::SecurityRefused("there is no security context to answer with".into()));
+        };
+        let count = full.context.nas_count(Direction::Uplink, ACCESS);
+        let sht = Nas5gsSecurityHeaderType::IntegrityProtectedAndCipheredWithNewFiveGNasSecurityContext;
+        let octets = full.context.protect(message, sht, Direction::Uplink)?;
+        self.access_count = count;
+        Ok(octets)
+    }
+
+    /// Verify and decipher a downlink message with the current context. Success means that the secure exchange of NAS
+    /// messages is established on this connection (TS 24.501, 4.4.2.5).
+    pub fn unprotect(&mut self, octets: &[u8]) -> Result<Verified<Nas5gsMessage>, NasError> {
+        let Some(full) = &mut self.current else {
+            return Err(NasError::SecurityRefused("there is no security context to check the message with".into()));
+        };
+        let verified = full.context.unprotect(octets, Direction::Downlink);
+        // An authentic message that is then refused for its content was integrity checked all the same.
+        if matches!(verified, Ok(_) | Err(NasError::AuthenticMessageRefused { .. })) {
+            self.secured = true;
+        }
+        verified
+    }
+
+    /// The context that a SECURITY MODE COMMAND with this ngKSI and these algorithms would take into use, not in use
+    /// yet: of the last authentication, or the current one with its COUNTs.
+    pub fn candidate(
+        &self,
+        ngksi: u8,
+        nea: CipheringAlgorithm,
+        nia: IntegrityAlgorithm,
+    ) -> Result<Option<FullContext>, NasError> {
+        if let Some((fresh, kamf)) = &self.partial
+            && *fresh == ngksi
+        {
+            let context = NasSecurityContext::from_fresh_kamf(kamf, nia, nea)?;
+            return Ok(Some(FullContext { ngksi, kamf: kamf.clone(), context }));
+        }
+        match &self.current {
+            Some(full) if full.ngksi == ngksi => {
+                let counts = |connection| {
+                    (
+                        full.context.nas_count(Direction::Uplink, connection),
+                        full.context.nas_count(Direction::Downlink, connection),
+                    )
+                };
+                let context = NasSecurityContext::restore_from_kamf(
+                    &full.kamf,
+                    nia,
+                    nea,
+                    counts(ACCESS),
+                    counts(NasConnection::Non3Gpp),
+                )?;
+                Ok(Some(FullContext { ngksi, kamf: full.kamf.clone(), context }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Take a context into use.
+    pub fn activate(&mut self, full: FullContext) {
+        if self.partial.as_ref().is_some_and(|(ngksi, _)| *ngksi == full.ngksi) {
+            self.partial = None;
+        }
+        self.current = Some(full);
+        self.secured = true;
+    }
+
+    /// Delete every context, as after AUTHENTICATION REJECT or a registration reject that asks for it.
+    pub fn delete(&mut self) {
+        *self = Security::default();
+    }
+
+    /// The N1 signalling connection has gone: the next one starts with an initial NAS message.
+    pub fn connection_released(&mut self) {
+        self.secured = false;
+    }
+}

@@ -1,0 +1,196 @@
+//! Idle mode: service request, paging, de-registration, configuration update.
+use super::network::*;
+use super::sessions::establish;
+use crate::ue::{Abort, Action, EstablishmentCause, Event, IdleBehaviour, MmState, ServicePurpose, SessionCause};
+use martlet_nas::*;
+use std::time::Instant;
+
+#[test]
+fn a_service_request_for_data_names_its_sessions() {
+    let now = Instant::now();
+    let (mut network, mut ue) = Network::registered(config(), now);
+    let psi = establish(&mut network, &mut ue, now);
+    ue.connection_released(now);
+    ue.request_service(ServicePurpose::Data, &[psi], now).unwrap();
+    let (octets, initial) = one_initial(&mut ue);
+    assert_eq!(initial.cause, EstablishmentCause::MoData);
+    assert_eq!(initial.s_tmsi, ue.guti().map(|g| g.s_tmsi()));
+    assert_eq!(octets[1], 1);
+    let k_gnb = ue.security().k_gnb().unwrap();
+    let Nas5gmmMessage::ServiceRequest(request) = network.unprotect(&octets) else { panic!() };
+    assert_eq!(request.service_type.service_type(), Some(ServiceType::Data));
+    assert_eq!(request.uplink_data_status.unwrap().sessions_with_data(), [psi]);
+    assert_eq!(request.pdu_session_status.unwrap().active_sessions(), [psi]);
+    // K_gNB comes from the COUNT of this very message: REGISTRATION COMPLETE and the session's request went before.
+    let count = NasCount::new(3).unwrap();
+    let expected = martlet_security::nas_5gs::derive_kgnb(network.kamf.as_ref().unwrap(), count);
+    assert_eq!(k_gnb.as_octets(), expected.as_octets());
+
+    let accept = NasServiceAccept::new().with_pdu_session_status(NasPduSessionStatus::from_sessions(&[psi]).unwrap());
+    let octets = network.protect(accept);
+    ue.receive(&octets, now);
+    let expected = Event::ServiceAccepted { active_sessions: Some(vec![psi]), failed_reactivation: vec![] };
+    assert_eq!(events(actions(&mut ue)), [expected]);
+}
+
+#[test]
+fn a_session_that_the_network_lost_is_released_locally() {
+    let now = Instant::now();
+    let (mut network, mut ue) = Network::registered(config(), now);
+    let psi = establish(&mut network, &mut ue, now);
+    ue.connection_released(now);
+    ue.request_service(ServicePurpose::Signalling, &[], now).unwrap();
+    let (octets, _) = one_initial(&mut ue);
+    network.unprotect(&octets);
+    let accept = NasServiceAccept::new().with_pdu_session_status(NasPduSessionStatus::from_sessions(&[]).unwrap());
+    let octets = network.protect(accept);
+    ue.receive(&octets, now);
+    let events = events(actions(&mut ue));
+    assert_eq!(events[0], Event::SessionReleased { psi, cause: SessionCause::StatusInactive });
+    assert_eq!(ue.sessions().count(), 0);
+}
+
+#[test]
+fn paging_is_answered_at_once_or_when_asked() {
+    let now = Instant::now();
+    let (mut network, mut ue) = Network::registered(config(), now);
+    ue.paged(now);
+    assert!(matches!(events(actions(&mut ue))[..], [Event::Discarded(_)]), "a connected UE is not paged");
+    ue.connection_released(now);
+    ue.paged(now);
+    let mut polled = actions(&mut ue);
+    assert_eq!(polled.remove(0), Action::Event(Event::Paged));
+    let Action::Send { nas, initial: Some(initial) } = &polled[0] else { panic!("{polled:?}") };
+    assert_eq!(initial.cause, EstablishmentCause::MtAccess);
+    let Nas5gmmMessage::ServiceRequest(request) = network.unprotect(nas) else { panic!() };
+    assert_eq!(request.service_type.service_type(), Some(ServiceType::MobileTerminatedServices));
+
+    let mut manual = config();
+    manual.idle = IdleBehaviour::Manual;
+    let (_, mut ue) = Network::registered(manual, now);
+    ue.connection_released(now);
+    ue.paged(now);
+    assert_eq!(actions(&mut ue), [Action::Event(Event::Paged)]);
+}
+
+#[test]
+fn a_reject_that_says_the_context_is_gone_deregisters() {
+    let now = Instant::now();
+    let (_, mut ue) = Network::registered(config(), now);
+    ue.connection_released(now);
+    ue.request_service(ServicePurpose::Signalling, &[], now).unwrap();
+    one_initial(&mut ue);
+    let cause = NasFGmmCause::from_cause(GmmCause::UeIdentityCannotBeDerivedByTheNetwork);
+    ue.receive(&Nas5gsMessage::new_5gmm(NasServiceReject::new(cause)).encode().unwrap(), now);
+    assert_eq!(events(actions(&mut ue)), [Event::ServiceRejected { cause: 9 }]);
+    assert_eq!((ue.state(), ue.guti()), (MmState::Deregistered, None));
+}
+
+#[test]
+fn without_an_answer_the_service_request_ends() {
+    let now = Instant::now();
+    let (_, mut ue) = Network::registered(config(), now);
+    ue.connection_released(now);
+    ue.request_service(ServicePurpose::Signalling, &[], now).unwrap();
+    one_initial(&mut ue);
+    ue.handle_timeout(now + ue.config().timers.t3517);
+    assert_eq!(actions(&mut ue), [Action::Event(Event::ServiceAborted(Abort::Timeout)), Action::ReleaseConnection]);
+}
+
+#[test]
+fn an_idle_ue_asks_for_service_before_it_asks_for_a_session() {
+    let now = Instant::now();
+    let (mut network, mut ue) = Network::registered(config(), now);
+    ue.connection_released(now);
+    let psi = ue.establish_session(&Default::default(), now).unwrap();
+    let (octets, _) = one_initial(&mut ue);
+    assert!(matches!(network.unprotect(&octets), Nas5gmmMessage::ServiceRequest(_)));
+    let octets = network.protect(NasServiceAccept::new());
+    ue.receive(&octets, now);
+    let (_, header, _) = network.unprotect_sm(&one(&mut ue));
+    assert_eq!(header.pdu_session_identity, psi);
+}
+
+#[test]
+fn the_ue_deregisters() {
+    let now = Instant::now();
+    let (mut network, mut ue) = Network::registered(config(), now);
+    establish(&mut network, &mut ue, now);
+    ue.deregister(false, now).unwrap();
+    let polled = actions(&mut ue);
+    let octets = sent(&polled)[0];
+    let Nas5gmmMessage::DeregistrationRequestUeOriginating(request) = network.unprotect(octets) else { panic!() };
+    assert!(!request.de_registration_type.switch_off());
+    let accept = network.protect(NasDeregistrationAcceptUeOriginating::new());
+    ue.receive(&accept, now);
+    assert_eq!(events(actions(&mut ue)), [Event::Deregistered]);
+    assert_eq!(ue.state(), MmState::Deregistered);
+    assert!(ue.guti().is_some(), "the 5G-GUTI serves the next registration");
+}
+
+#[test]
+fn switching_off_waits_for_nothing() {
+    let now = Instant::now();
+    let (mut network, mut ue) = Network::registered(config(), now);
+    ue.connection_released(now);
+    ue.deregister(true, now).unwrap();
+    let (octets, _) = one_initial(&mut ue);
+    let Nas5gmmMessage::DeregistrationRequestUeOriginating(request) = network.unprotect(&octets) else { panic!() };
+    assert!(request.de_registration_type.switch_off());
+    assert_eq!(ue.state(), MmState::Deregistered);
+}
+
+#[test]
+fn the_deregistration_request_is_sent_again() {
+    let mut now = Instant::now();
+    let (mut network, mut ue) = Network::registered(config(), now);
+    ue.deregister(false, now).unwrap();
+    one(&mut ue);
+    for _ in 0..4 {
+        now += ue.config().timers.t3521;
+        ue.handle_timeout(now);
+        let octets = one(&mut ue);
+        assert!(matches!(network.unprotect(&octets), Nas5gmmMessage::DeregistrationRequestUeOriginating(_)));
+    }
+    now += ue.config().timers.t3521;
+    ue.handle_timeout(now);
+    assert_eq!(actions(&mut ue), [Action::Event(Event::Deregistered), Action::ReleaseConnection]);
+}
+
+#[test]
+fn the_network_deregisters_the_ue() {
+    let now = Instant::now();
+    let (mut network, mut ue) = Network::registered(config(), now);
+    let kind = NasDeRegistrationType::default()
+        .with_access_type(AccessTypeValue::ThreeGppAccess)
+        .with_re_registration_required(true);
+    let octets = network.protect(NasDeregistrationRequestUeTerminated::new(kind));
+    ue.receive(&octets, now);
+    let polled = actions(&mut ue);
+    let octets = sent(&polled)[0].to_vec();
+    assert!(matches!(network.unprotect(&octets), Nas5gmmMessage::DeregistrationAcceptUeTerminated(_)));
+    let expected = Event::DeregisteredByNetwork { cause: None, re_registration_required: true };
+    assert_eq!(events(polled), [expected]);
+}
+
+#[test]
+fn a_configuration_update_is_completed_where_it_asks_for_that() {
+    let now = Instant::now();
+    let (mut network, mut ue) = Network::registered(config(), now);
+    let command = NasConfigurationUpdateCommand::new()
+        .with_configuration_update_indication(NasConfigurationUpdateIndication::from_flags(true, false))
+        .with_fg_guti(NasFGsMobileIdentity::from_guti(guti(99)))
+        .with_full_name_for_network(NasNetworkName::from_name("Martlet", false));
+    let octets = network.protect(command);
+    ue.receive(&octets, now);
+    let polled = actions(&mut ue);
+    let octets = sent(&polled)[0].to_vec();
+    assert!(matches!(network.unprotect(&octets), Nas5gmmMessage::ConfigurationUpdateComplete(_)));
+    assert_eq!(ue.guti(), Some(guti(99)));
+    let expected = Event::ConfigurationUpdated {
+        new_guti: true,
+        registration_requested: false,
+        network_name: Some("Martlet".into()),
+    };
+    assert_eq!(events(polled), [expected]);
+}
