@@ -83,6 +83,17 @@ impl<const N: usize> fmt::Debug for SecretHex<N> {
     }
 }
 
+/// Text that stays out of logs, such as a key: its debug output hides it.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SecretText(pub String);
+
+impl fmt::Debug for SecretText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(hidden)")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
