@@ -50,7 +50,7 @@
 //!
 //! let accept = NasPduSessionEstablishmentAccept::new(
 //!     NasPduSessionType::from_session_type(PduSessionTypeValue::Ipv4),
-//!     NasSscMode::from_mode(SscModeValue::Mode1),
+//!     NasSscMode::from_mode(SscModeValue::Ssc1),
 //!     qos::default_rule(1, 1).unwrap(),
 //!     qos::session_ambr(200_000_000, 100_000_000).unwrap(),
 //! )

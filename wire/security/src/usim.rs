@@ -1,0 +1,124 @@
+//! The USIM and the ME's part of 5G-AKA (TS 33.501, 6.1.3.2; TS 33.102, 6.3.3).
+
+use crate::aka::{self, SubscriberKey};
+use crate::milenage::Sqn;
+use crate::nas_5gs::{KAmf, KAusf, ResStar, derive_kausf};
+use crate::sqn::Accepted;
+use crate::{Autn, Rand, SecurityError};
+
+/// A subscriber's card: its key, and the sequence numbers that it accepted.
+#[derive(Debug, Clone)]
+pub struct Usim {
+    key: SubscriberKey,
+    accepted: Accepted,
+}
+
+/// What a UE makes of a challenge.
+pub enum Challenge {
+    /// Answer with AUTHENTICATION RESPONSE.
+    Accepted(Box<Answer>),
+    /// AUTHENTICATION FAILURE #20: the token is not of the home network.
+    MacFailure,
+    /// AUTHENTICATION FAILURE #26: the separation bit is not set, so the vector is not for 5G (TS 33.501, 6.1.3.3.1).
+    NotForFiveG,
+    /// AUTHENTICATION FAILURE #21 with this AUTS: the sequence number is not fresh.
+    SyncFailure([u8; 14]),
+}
+
+/// The answer to a challenge.
+pub struct Answer {
+    /// RES*, for AUTHENTICATION RESPONSE.
+    pub res_star: ResStar,
+    /// The key that the home network derived too.
+    pub k_ausf: KAusf,
+}
+
+impl Answer {
+    /// K_AMF, which the serving network derived too (TS 33.501, A.6 and A.7).
+    pub fn k_amf(&self, serving_network: &str, supi: &str) -> Result<KAmf, SecurityError> {
+        aka::k_amf(&aka::k_seaf(&self.k_ausf, serving_network)?, supi)
+    }
+}
+
+impl Usim {
+    /// A card that has accepted no sequence number yet.
+    pub fn new(key: SubscriberKey) -> Self {
+        Self::at(key, 0)
+    }
+
+    /// A card whose highest accepted sequence number is this one.
+    pub fn at(key: SubscriberKey, sqn: u64) -> Self {
+        Self { key, accepted: Accepted::at(sqn) }
+    }
+
+    /// SQN_MS: the highest sequence number that the card accepted.
+    pub fn sqn(&self) -> u64 {
+        self.accepted.highest()
+    }
+
+    /// Check a challenge and answer it. A sequence number is used up by a challenge that is accepted.
+    pub fn challenge(&mut self, rand: &Rand, autn: &Autn, serving_network: &str) -> Challenge {
+        let network = serving_network.as_bytes();
+        let Ok(response) = self.key.milenage().check_autn(rand, autn) else { return Challenge::MacFailure };
+        if !response.amf().separation_bit() {
+            return Challenge::NotForFiveG;
+        }
+        if !self.accepted.accept(response.sqn().get()) {
+            let [_, _, octets @ ..] = self.accepted.highest().to_be_bytes();
+            return Challenge::SyncFailure(*self.key.milenage().auts(rand, &Sqn::new(&octets)).as_octets());
+        }
+        let res_star = response.res_star(network);
+        let k_ausf = derive_kausf(response.ck(), response.ik(), network, autn);
+        match (res_star, k_ausf) {
+            (Ok(res_star), Ok(k_ausf)) => Challenge::Accepted(Box::new(Answer { res_star, k_ausf })),
+            // A serving network name that is too long to be one: nothing proves that network.
+            _ => Challenge::MacFailure,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqn;
+
+    const NETWORK: &str = "5G:mnc001.mcc001.3gppnetwork.org";
+
+    fn key() -> SubscriberKey {
+        SubscriberKey::new(&[0x46; 16], &[0xcd; 16])
+    }
+
+    fn challenge(usim: &mut Usim, key: &SubscriberKey, sqn: u64, amf: [u8; 2]) -> Challenge {
+        let rand = Rand::new(&[0x23; 16]);
+        let vector = aka::vector(key, &rand, sqn, amf, NETWORK).expect("a vector");
+        usim.challenge(&rand, &vector.autn, NETWORK)
+    }
+
+    #[test]
+    fn each_kind_of_challenge_has_its_answer() {
+        let mut usim = Usim::new(key());
+        let first = sqn::next(0);
+        assert!(matches!(challenge(&mut usim, &key(), first, [0x80, 0]), Challenge::Accepted(_)));
+        assert_eq!(usim.sqn(), first);
+        // The same again: a synchronisation failure, whose AUTS says where the card is.
+        let Challenge::SyncFailure(auts) = challenge(&mut usim, &key(), first, [0x80, 0]) else { panic!("not fresh") };
+        assert_eq!(aka::verify_auts(&key(), &Rand::new(&[0x23; 16]), &auts), Ok(first));
+        // Another key; a vector that is not for 5G, which uses no number up.
+        let other = SubscriberKey::new(&[1; 16], &[1; 16]);
+        assert!(matches!(challenge(&mut usim, &other, sqn::next(first), [0x80, 0]), Challenge::MacFailure));
+        assert!(matches!(challenge(&mut usim, &key(), sqn::next(first), [0, 0]), Challenge::NotForFiveG));
+        assert_eq!(usim.sqn(), first);
+    }
+
+    #[test]
+    fn a_home_network_that_fell_behind_catches_up() {
+        let mut usim = Usim::at(key(), 4000 << 5 | 3);
+        let mut last = 17;
+        let Challenge::SyncFailure(auts) = challenge(&mut usim, &key(), sqn::next(last), [0x80, 0]) else {
+            panic!("not fresh")
+        };
+        let sqn_ms = aka::verify_auts(&key(), &Rand::new(&[0x23; 16]), &auts).expect("the card's own");
+        last = sqn::resynchronised(last, sqn_ms);
+        assert!(matches!(challenge(&mut usim, &key(), sqn::next(last), [0x80, 0]), Challenge::Accepted(_)));
+    }
+}
