@@ -1,9 +1,35 @@
 //! N2 transport: SCTP (RFC 9260) from the kernel where it has it, else from user space over raw IP protocol 132.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), martlet_sctp::SctpError> {
+//! use martlet_sctp::{Options, PPID_NGAP, SctpStack, StackChoice};
+//! let stack = SctpStack::open(StackChoice::Auto)?;
+//! let amf = "127.0.0.5:38412".parse().expect("an address");
+//! let association = stack.connect(None, amf, &Options::default()).await?;
+//! association.send(0, PPID_NGAP, "NG setup".into()).await?;
+//! while let Some(message) = association.recv().await? {
+//!     println!("stream {}: {} octets", message.stream, message.data.len());
+//! }
+//! # Ok(()) }
+//! ```
 use bytes::Bytes;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+mod error;
+mod ffi;
+mod metrics;
+mod options;
+#[cfg(feature = "usrsctp")]
+mod usrsctp;
+
+pub use error::SctpError;
+pub use options::Options;
 
 /// Payload protocol identifier of NGAP (TS 38.412, 7).
 pub const PPID_NGAP: u32 = 60;
+/// SCTP's number in the IP header.
+pub(crate) const IPPROTO_SCTP: i32 = 132;
 
 /// Which implementation of SCTP to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -17,35 +43,40 @@ pub enum StackChoice {
     Usrsctp,
 }
 
-/// Options of an association or a listener.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Outbound streams asked for.
-    pub streams: u16,
+/// One SCTP implementation, opened. It belongs to the tokio runtime in which it is first used.
+#[derive(Clone)]
+pub struct SctpStack(Kind);
+
+#[derive(Clone)]
+enum Kind {
+    #[cfg(feature = "usrsctp")]
+    Usrsctp(Arc<usrsctp::Stack>),
 }
 
-/// What can go wrong with SCTP.
-#[derive(Debug, thiserror::Error)]
-pub enum SctpError {
-    /// The operating system refused.
-    #[error("{0}")]
-    Io(#[from] std::io::Error),
-    /// The association has ended.
-    #[error("the association is closed")]
-    Closed,
+/// A listening endpoint. Closed when dropped; associations already accepted live on.
+pub struct Listener(ListenerKind);
+
+enum ListenerKind {
+    #[cfg(feature = "usrsctp")]
+    Usrsctp(usrsctp::Listener),
 }
 
-/// One SCTP implementation, opened.
+/// An association; clones share it. When the last one is dropped without [`shutdown`](Association::shutdown), the
+/// association is aborted.
 #[derive(Clone)]
-pub struct SctpStack {}
-/// A listening endpoint.
-pub struct Listener {}
-/// An association; clones share it.
+pub struct Association {
+    kind: AssociationKind,
+    max_message: usize,
+}
+
 #[derive(Clone)]
-pub struct Association {}
+enum AssociationKind {
+    #[cfg(feature = "usrsctp")]
+    Usrsctp(usrsctp::Association),
+}
 
 /// A message with its stream and payload protocol identifier (host byte order).
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// Stream on which it came.
     pub stream: u16,
@@ -55,30 +86,152 @@ pub struct Message {
     pub data: Bytes,
 }
 
-#[allow(unused_variables, missing_docs)]
 impl SctpStack {
-    pub fn open(choice: StackChoice) -> Result<SctpStack, SctpError> { todo!() }
+    /// Opens the implementation asked for, and logs which it is and why.
+    ///
+    /// # Errors
+    /// [`SctpError::Unavailable`] if the kernel has no SCTP and it was asked for, [`SctpError::NeedsRawSocket`] if the
+    /// stack in user space is not permitted its raw socket.
+    pub fn open(choice: StackChoice) -> Result<SctpStack, SctpError> {
+        let _ = choice;
+        let stack = usrsctp::Stack::open()?;
+        tracing::info!(stack = "usrsctp", "SCTP stack opened");
+        Ok(SctpStack(Kind::Usrsctp(Arc::new(stack))))
+    }
+
     /// `"kernel"` or `"usrsctp"`.
-    pub fn kind(&self) -> &'static str { todo!() }
-    pub async fn listen(&self, local: &[IpAddr], port: u16, options: &Options) -> Result<Listener, SctpError> { todo!() }
-    pub async fn connect(&self, local: Option<SocketAddr>, remote: SocketAddr, options: &Options) -> Result<Association, SctpError> { todo!() }
+    pub fn kind(&self) -> &'static str {
+        match &self.0 {
+            Kind::Usrsctp(_) => "usrsctp",
+        }
+    }
+
+    /// Listens on `port` of these local addresses; on all IPv4 addresses if there is none. Port 0 takes a free one.
+    ///
+    /// Several addresses make the endpoint multi-homed with the kernel's stack; the one in user space takes the first
+    /// and says so in the log.
+    ///
+    /// # Errors
+    /// The address is not one of the machine, the port is in use, or an option is out of range.
+    pub async fn listen(&self, local: &[IpAddr], port: u16, options: &Options) -> Result<Listener, SctpError> {
+        options.check()?;
+        match &self.0 {
+            Kind::Usrsctp(stack) => {
+                stack.listen(local, port, options).await.map(|listener| Listener(ListenerKind::Usrsctp(listener)))
+            }
+        }
+    }
+
+    /// Sets up an association with `remote`, from `local` if given (port 0 takes a free one).
+    ///
+    /// # Errors
+    /// [`SctpError::Refused`], [`SctpError::ConnectTimeout`], no route, the port is in use, an option is out of range.
+    pub async fn connect(
+        &self,
+        local: Option<SocketAddr>,
+        remote: SocketAddr,
+        options: &Options,
+    ) -> Result<Association, SctpError> {
+        options.check()?;
+        let kind = match &self.0 {
+            Kind::Usrsctp(stack) => AssociationKind::Usrsctp(stack.connect(local, remote, options).await?),
+        };
+        Ok(Association { kind, max_message: options.max_message })
+    }
 }
-#[allow(missing_docs)]
+
 impl Listener {
-    pub async fn accept(&self) -> Result<Association, SctpError> { todo!() }
-    pub fn local_addr(&self) -> SocketAddr { todo!() }
+    /// The next association. Give its future up and call again as you like.
+    ///
+    /// # Errors
+    /// The operating system refused. Errors of single associations are not reported here.
+    pub async fn accept(&self) -> Result<Association, SctpError> {
+        match &self.0 {
+            ListenerKind::Usrsctp(listener) => {
+                let kind = AssociationKind::Usrsctp(listener.accept().await?);
+                Ok(Association { kind, max_message: listener.max_message() })
+            }
+        }
+    }
+
+    /// The (first) address and the port it listens on.
+    pub fn local_addr(&self) -> SocketAddr {
+        match &self.0 {
+            ListenerKind::Usrsctp(listener) => listener.local_addr(),
+        }
+    }
 }
-#[allow(unused_variables, missing_docs)]
+
 impl Association {
-    pub fn peer_addr(&self) -> SocketAddr { todo!() }
-    pub fn local_addr(&self) -> SocketAddr { todo!() }
+    /// The peer's (primary) address and port.
+    pub fn peer_addr(&self) -> SocketAddr {
+        match &self.kind {
+            AssociationKind::Usrsctp(association) => association.peer_addr(),
+        }
+    }
+
+    /// The (first) local address and port.
+    pub fn local_addr(&self) -> SocketAddr {
+        match &self.kind {
+            AssociationKind::Usrsctp(association) => association.local_addr(),
+        }
+    }
+
     /// Outbound streams agreed on.
-    pub fn streams(&self) -> u16 { todo!() }
-    /// Many tasks may send at once. Waits while the send buffer is full.
-    pub async fn send(&self, stream: u16, ppid: u32, data: Bytes) -> Result<(), SctpError> { todo!() }
-    /// The next message; `Ok(None)` after an orderly shutdown, an error after an abort or a lost peer.
-    pub async fn recv(&self) -> Result<Option<Message>, SctpError> { todo!() }
-    /// Orderly shutdown.
-    pub async fn shutdown(&self) { todo!() }
-    pub fn abort(&self) { todo!() }
+    pub fn streams(&self) -> u16 {
+        match &self.kind {
+            AssociationKind::Usrsctp(association) => association.streams(),
+        }
+    }
+
+    /// Sends a message, in order within its stream. Many tasks may send at once. Waits while the send buffer is full.
+    ///
+    /// # Errors
+    /// [`SctpError::MessageTooLarge`] and [`SctpError::NoSuchStream`] leave the association as it was; with any other
+    /// error it has ended.
+    pub async fn send(&self, stream: u16, ppid: u32, data: Bytes) -> Result<(), SctpError> {
+        if data.is_empty() {
+            return Err(SctpError::BadOption("data: SCTP has no empty messages"));
+        }
+        if data.len() > self.max_message {
+            metrics::TOO_LARGE.with_label_values(&["out"]).inc();
+            return Err(SctpError::MessageTooLarge { size: data.len(), limit: self.max_message });
+        }
+        let streams = self.streams();
+        if stream >= streams {
+            return Err(SctpError::NoSuchStream { stream, streams });
+        }
+        match &self.kind {
+            AssociationKind::Usrsctp(association) => association.send(stream, ppid, data).await,
+        }
+    }
+
+    /// The next message; `Ok(None)` after an orderly shutdown by either side. Give its future up and call again as you
+    /// like: no message is lost. Once it has told the end, it tells the same for ever.
+    ///
+    /// # Errors
+    /// [`SctpError::PeerAborted`], [`SctpError::PathFailed`], [`SctpError::PeerRestarted`] (the new association waits
+    /// in [`Listener::accept`]), [`SctpError::MessageTooLarge`] (and the association is aborted),
+    /// [`SctpError::Closed`] after [`abort`](Association::abort).
+    pub async fn recv(&self) -> Result<Option<Message>, SctpError> {
+        match &self.kind {
+            AssociationKind::Usrsctp(association) => association.recv().await,
+        }
+    }
+
+    /// Orderly shutdown: what was sent is delivered first. Returns when the peer has agreed, or when
+    /// [`Options::shutdown_timeout`] has passed and the association was aborted. Messages that nobody has received by
+    /// then are dropped.
+    pub async fn shutdown(&self) {
+        match &self.kind {
+            AssociationKind::Usrsctp(association) => association.shutdown().await,
+        }
+    }
+
+    /// Ends the association at once and tells the peer with ABORT.
+    pub fn abort(&self) {
+        match &self.kind {
+            AssociationKind::Usrsctp(association) => association.abort(),
+        }
+    }
 }

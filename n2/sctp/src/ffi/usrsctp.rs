@@ -1,0 +1,589 @@
+//! Bindings of `libusrsctp` 0.9.5 (BSD licence, `usrsctp.h`), as far as this crate uses them.
+//!
+//! The library is started without threads of its own and has global state. [`Gate`] is the lock around all of it:
+//! each call below takes the gate, so that the compiler sees to it that only one thread is inside.
+use crate::options::milliseconds;
+use crate::Options;
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::io;
+use std::mem::size_of;
+use std::ptr::{NonNull, null_mut};
+use std::sync::Once;
+
+/// Proof that the caller holds the lock around the library. Only [`crate::usrsctp::gate`] makes one.
+pub(crate) struct Gate {
+    _private: (),
+}
+
+/// The program's callbacks. Both run inside a call of the library, on the thread that holds the gate.
+#[derive(Clone, Copy)]
+pub(crate) struct Callbacks {
+    /// A packet is to be sent: SCTP common header first, with inner ports and no checksum yet.
+    pub output: fn(packet: &mut [u8]),
+    /// Something happened on the socket that was registered with this number.
+    pub ready: fn(number: usize),
+}
+
+static START: Once = Once::new();
+static CALLBACKS: std::sync::OnceLock<Callbacks> = std::sync::OnceLock::new();
+
+#[repr(C)]
+struct Socket {
+    _opaque: [u8; 0],
+}
+
+const AF_CONN: u16 = 123;
+const IPPROTO_SCTP: c_int = 132;
+const MSG_NOTIFICATION: c_int = 0x2000;
+const MSG_EOR: c_int = 0x80;
+const SCTP_RTOINFO: c_int = 0x01;
+const SCTP_ASSOCINFO: c_int = 0x02;
+const SCTP_INITMSG: c_int = 0x03;
+const SCTP_NODELAY: c_int = 0x04;
+const SCTP_PEER_ADDR_PARAMS: c_int = 0x0a;
+const SCTP_DELAYED_SACK: c_int = 0x0f;
+const SCTP_EVENT: c_int = 0x1e;
+const SCTP_RECVRCVINFO: c_int = 0x1f;
+const SCTP_STATUS: c_int = 0x100;
+const SCTP_ASSOC_CHANGE: u16 = 0x0001;
+const SCTP_SENDV_SNDINFO: c_uint = 1;
+const SCTP_RECVV_RCVINFO: c_uint = 1;
+const SCTP_ABORT: u16 = 0x0200;
+const SPP_HB_ENABLE: u32 = 0x01;
+const SPP_PMTUD_DISABLE: u32 = 0x10;
+/// `struct sctp_assoc_change` without its trailing `sac_info`.
+const ASSOC_CHANGE_LEN: usize = 20;
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct SockaddrConn {
+    family: u16,
+    port: u16,
+    addr: *mut c_void,
+}
+
+impl SockaddrConn {
+    /// All local addresses; `port` in host byte order.
+    fn any(port: u16) -> Self {
+        SockaddrConn { family: AF_CONN, port: port.to_be(), addr: null_mut() }
+    }
+
+    /// The one address there is, of this machine and of all peers; `port` in host byte order.
+    fn the_one(port: u16) -> Self {
+        SockaddrConn { addr: the_address(), ..Self::any(port) }
+    }
+}
+
+/// The address by which the library knows both sides. A value that nobody follows as a pointer.
+fn the_address() -> *mut c_void {
+    std::ptr::without_provenance_mut(1)
+}
+
+#[repr(C)]
+struct InitMsg {
+    num_ostreams: u16,
+    max_instreams: u16,
+    max_attempts: u16,
+    max_init_timeo: u16,
+}
+#[repr(C)]
+struct RtoInfo {
+    assoc_id: u32,
+    initial: u32,
+    max: u32,
+    min: u32,
+}
+#[repr(C)]
+struct AssocParams {
+    assoc_id: u32,
+    peer_rwnd: u32,
+    local_rwnd: u32,
+    cookie_life: u32,
+    asocmaxrxt: u16,
+    number_peer_destinations: u16,
+}
+#[repr(C)]
+struct PaddrParams {
+    address: libc::sockaddr_storage,
+    assoc_id: u32,
+    hbinterval: u32,
+    pathmtu: u32,
+    flags: u32,
+    ipv6_flowlabel: u32,
+    pathmaxrxt: u16,
+    dscp: u8,
+}
+#[repr(C)]
+struct SackInfo {
+    assoc_id: u32,
+    delay: u32,
+    freq: u32,
+}
+#[repr(C)]
+struct Event {
+    assoc_id: u32,
+    kind: u16,
+    on: u8,
+}
+#[repr(C)]
+struct SndInfo {
+    sid: u16,
+    flags: u16,
+    ppid: u32,
+    context: u32,
+    assoc_id: u32,
+}
+#[repr(C)]
+#[derive(Default)]
+struct RcvInfo {
+    sid: u16,
+    ssn: u16,
+    flags: u16,
+    ppid: u32,
+    tsn: u32,
+    cumtsn: u32,
+    context: u32,
+    assoc_id: u32,
+}
+#[repr(C)]
+struct PaddrInfo {
+    address: libc::sockaddr_storage,
+    assoc_id: u32,
+    state: i32,
+    cwnd: u32,
+    srtt: u32,
+    rto: u32,
+    mtu: u32,
+}
+#[repr(C)]
+struct Status {
+    assoc_id: u32,
+    state: i32,
+    rwnd: u32,
+    unackdata: u16,
+    penddata: u16,
+    instrms: u16,
+    outstrms: u16,
+    fragmentation_point: u32,
+    primary: PaddrInfo,
+}
+
+type OutputFn = extern "C" fn(*mut c_void, *mut c_void, usize, u8, u8) -> c_int;
+type UpcallFn = extern "C" fn(*mut Socket, *mut c_void, c_int);
+
+unsafe extern "C" {
+    fn usrsctp_init_nothreads(
+        port: u16,
+        output: OutputFn,
+        debug: Option<unsafe extern "C" fn(format: *const c_char, ...)>,
+    );
+    fn usrsctp_socket(
+        domain: c_int,
+        kind: c_int,
+        protocol: c_int,
+        receive: *const c_void,
+        send: *const c_void,
+        threshold: u32,
+        info: *mut c_void,
+    ) -> *mut Socket;
+    fn usrsctp_setsockopt(so: *mut Socket, level: c_int, name: c_int, value: *const c_void, len: u32) -> c_int;
+    fn usrsctp_getsockopt(so: *mut Socket, level: c_int, name: c_int, value: *mut c_void, len: *mut u32) -> c_int;
+    fn usrsctp_sendv(
+        so: *mut Socket,
+        data: *const c_void,
+        len: usize,
+        to: *mut c_void,
+        addrcnt: c_int,
+        info: *mut c_void,
+        infolen: u32,
+        infotype: c_uint,
+        flags: c_int,
+    ) -> isize;
+    fn usrsctp_recvv(
+        so: *mut Socket,
+        data: *mut c_void,
+        len: usize,
+        from: *mut c_void,
+        fromlen: *mut u32,
+        info: *mut c_void,
+        infolen: *mut u32,
+        infotype: *mut c_uint,
+        flags: *mut c_int,
+    ) -> isize;
+    fn usrsctp_bind(so: *mut Socket, name: *mut SockaddrConn, len: u32) -> c_int;
+    fn usrsctp_listen(so: *mut Socket, backlog: c_int) -> c_int;
+    fn usrsctp_accept(so: *mut Socket, name: *mut SockaddrConn, len: *mut u32) -> *mut Socket;
+    fn usrsctp_connect(so: *mut Socket, name: *mut SockaddrConn, len: u32) -> c_int;
+    fn usrsctp_close(so: *mut Socket);
+    fn usrsctp_shutdown(so: *mut Socket, how: c_int) -> c_int;
+    fn usrsctp_set_non_blocking(so: *mut Socket, on: c_int) -> c_int;
+    fn usrsctp_set_upcall(so: *mut Socket, upcall: UpcallFn, argument: *mut c_void) -> c_int;
+    fn usrsctp_get_events(so: *mut Socket) -> c_int;
+    fn usrsctp_conninput(addr: *mut c_void, packet: *const c_void, len: usize, ecn: u8);
+    fn usrsctp_handle_timers(milliseconds: u32);
+    fn usrsctp_register_address(addr: *mut c_void);
+    fn usrsctp_enable_crc32c_offload();
+    fn usrsctp_sysctl_set_sctp_ecn_enable(value: u32) -> c_int;
+    fn usrsctp_sysctl_set_sctp_asconf_enable(value: u32) -> c_int;
+    fn usrsctp_sysctl_set_sctp_auto_asconf(value: u32) -> c_int;
+    fn usrsctp_sysctl_set_sctp_auth_enable(value: u32) -> c_int;
+    fn usrsctp_sysctl_set_sctp_reconfig_enable(value: u32) -> c_int;
+    fn usrsctp_sysctl_set_sctp_max_chunks_on_queue(value: u32) -> c_int;
+}
+
+extern "C" fn output(_addr: *mut c_void, packet: *mut c_void, len: usize, _tos: u8, _set_df: u8) -> c_int {
+    if let (Some(callbacks), false) = (CALLBACKS.get(), packet.is_null()) {
+        // SAFETY: usrsctp allocates the packet with `len` octets for this one call and frees it afterwards
+        // (`sctp_lowlevel_chunk_output`, case AF_CONN), so nothing else looks at it meanwhile.
+        let packet = unsafe { std::slice::from_raw_parts_mut(packet.cast::<u8>(), len) };
+        (callbacks.output)(packet);
+    }
+    // A packet that could not be sent is a lost packet, which SCTP repairs.
+    0
+}
+
+extern "C" fn upcall(_socket: *mut Socket, number: *mut c_void, _flags: c_int) {
+    if let Some(callbacks) = CALLBACKS.get() {
+        (callbacks.ready)(number as usize);
+    }
+}
+
+/// Values of `sac_state`.
+pub(crate) mod change {
+    pub(crate) const UP: u16 = 1;
+    pub(crate) const LOST: u16 = 2;
+    pub(crate) const RESTART: u16 = 3;
+    pub(crate) const SHUTDOWN: u16 = 4;
+    pub(crate) const CANNOT_START: u16 = 5;
+}
+
+/// A message or an event read from a socket.
+#[derive(Debug)]
+pub(crate) enum Read {
+    /// A part of a message of `len` octets, the last one if `end`.
+    Data { len: usize, stream: u16, ppid: u32, end: bool },
+    /// SCTP_ASSOC_CHANGE with `sac_state`, `sac_error`, `sac_outbound_streams`.
+    Change { state: u16, error: u16, outbound: u16 },
+    /// A notification that nobody needs.
+    Other,
+    /// The peer has shut down and everything has been read.
+    Eof,
+}
+
+impl Gate {
+    /// Makes the proof. The caller keeps it behind one lock for the whole process.
+    pub(crate) const fn behind_a_lock() -> Gate {
+        Gate { _private: () }
+    }
+
+    /// Starts the library, once for the process.
+    pub(crate) fn start(&mut self, callbacks: Callbacks) {
+        let _ = CALLBACKS.set(callbacks);
+        START.call_once(|| {
+            // SAFETY: called once, before any other function of the library; `output` is a function and lives for
+            // ever. Port 0 means no UDP encapsulation. The sysctls take any value (an error leaves the default).
+            unsafe {
+                usrsctp_init_nothreads(0, output, None);
+                usrsctp_register_address(the_address());
+                // The checksum is ours: the ports are rewritten on the way in and out.
+                usrsctp_enable_crc32c_offload();
+                // The raw socket does not carry ECN marks; the rest is of no use between one address each.
+                usrsctp_sysctl_set_sctp_ecn_enable(0);
+                usrsctp_sysctl_set_sctp_asconf_enable(0);
+                usrsctp_sysctl_set_sctp_auto_asconf(0);
+                usrsctp_sysctl_set_sctp_auth_enable(0);
+                usrsctp_sysctl_set_sctp_reconfig_enable(0);
+                usrsctp_sysctl_set_sctp_max_chunks_on_queue(4096);
+            }
+        });
+    }
+
+    /// A packet has come in: SCTP common header first, with inner ports.
+    pub(crate) fn input(&mut self, packet: &[u8]) {
+        // SAFETY: the library is started (inner ports exist only then); it copies the packet before it returns.
+        unsafe { usrsctp_conninput(the_address(), packet.as_ptr().cast(), packet.len(), 0) }
+    }
+
+    /// Time has passed; due timers run.
+    pub(crate) fn advance(&mut self, milliseconds: u32) {
+        // SAFETY: the library is started (`gate` calls this only then), and the gate keeps all other callers out.
+        unsafe { usrsctp_handle_timers(milliseconds) }
+    }
+}
+
+/// A socket of the library. It has to be given back with [`Handle::close`], else it leaks.
+pub(crate) struct Handle(NonNull<Socket>);
+
+// SAFETY: the library has no thread-local state, and every use of the pointer takes the gate, so that uses are ordered
+// by its lock whatever the thread.
+unsafe impl Send for Handle {}
+// SAFETY: as for `Send`; a shared handle can do nothing without the gate, which is exclusive.
+unsafe impl Sync for Handle {}
+
+fn checked(result: c_int) -> io::Result<()> {
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// All zero, which is a value of each of the plain structures above.
+fn no_address() -> libc::sockaddr_storage {
+    // SAFETY: `sockaddr_storage` is plain octets; all zero is AF_UNSPEC.
+    unsafe { std::mem::zeroed() }
+}
+
+impl Handle {
+    /// A one-to-one socket, set up by `options`; `mtu` is what fits into one IP packet without the IP header.
+    pub(crate) fn new(_gate: &mut Gate, options: &Options, mtu: u32) -> io::Result<Handle> {
+        // SAFETY: plain values; no callbacks of the receive kind are registered.
+        let socket = unsafe {
+            usrsctp_socket(
+                AF_CONN.into(),
+                libc::SOCK_STREAM,
+                IPPROTO_SCTP,
+                std::ptr::null(),
+                std::ptr::null(),
+                0,
+                null_mut(),
+            )
+        };
+        let handle = Handle(NonNull::new(socket).ok_or_else(io::Error::last_os_error)?);
+        match handle.configure(options, mtu) {
+            Ok(()) => Ok(handle),
+            Err(error) => {
+                // SAFETY: the socket was made above and is closed once.
+                unsafe { usrsctp_close(handle.0.as_ptr()) };
+                Err(error)
+            }
+        }
+    }
+
+    fn set<T>(&self, level: c_int, name: c_int, value: &T) -> io::Result<()> {
+        // SAFETY: the socket is open (close consumes the handle); the library copies `size_of::<T>()` octets from
+        // `value`, whose type is the one that the option takes.
+        checked(unsafe {
+            usrsctp_setsockopt(self.0.as_ptr(), level, name, (&raw const *value).cast(), size_of::<T>() as u32)
+        })
+    }
+
+    fn configure(&self, options: &Options, mtu: u32) -> io::Result<()> {
+        // SAFETY: the socket is open.
+        checked(unsafe { usrsctp_set_non_blocking(self.0.as_ptr(), 1) })?;
+        let ms = milliseconds;
+        self.set(libc::SOL_SOCKET, libc::SO_SNDBUF, &(options.send_buffer as c_int))?;
+        self.set(libc::SOL_SOCKET, libc::SO_RCVBUF, &(options.receive_buffer as c_int))?;
+        // Closing aborts: an orderly end is asked for with `shutdown`.
+        self.set(libc::SOL_SOCKET, libc::SO_LINGER, &libc::linger { l_onoff: 1, l_linger: 0 })?;
+        self.set(IPPROTO_SCTP, SCTP_NODELAY, &1u32)?;
+        self.set(IPPROTO_SCTP, SCTP_RECVRCVINFO, &1u32)?;
+        self.set(
+            IPPROTO_SCTP,
+            SCTP_INITMSG,
+            &InitMsg {
+                num_ostreams: options.streams,
+                max_instreams: options.max_inbound_streams,
+                max_attempts: options.init_attempts,
+                max_init_timeo: ms(options.init_timeout).min(u16::MAX.into()) as u16,
+            },
+        )?;
+        self.set(
+            IPPROTO_SCTP,
+            SCTP_RTOINFO,
+            &RtoInfo {
+                assoc_id: 0,
+                initial: ms(options.rto_initial),
+                max: ms(options.rto_max),
+                min: ms(options.rto_min),
+            },
+        )?;
+        self.set(
+            IPPROTO_SCTP,
+            SCTP_ASSOCINFO,
+            &AssocParams {
+                assoc_id: 0,
+                peer_rwnd: 0,
+                local_rwnd: 0,
+                cookie_life: 0,
+                asocmaxrxt: options.path_max_retransmissions,
+                number_peer_destinations: 0,
+            },
+        )?;
+        self.set(
+            IPPROTO_SCTP,
+            SCTP_DELAYED_SACK,
+            &SackInfo { assoc_id: 0, delay: ms(options.sack_delay).max(1), freq: 2 },
+        )?;
+        self.path_parameters(SPP_HB_ENABLE | SPP_PMTUD_DISABLE, options, mtu)?;
+        self.set(IPPROTO_SCTP, SCTP_EVENT, &Event { assoc_id: 0, kind: SCTP_ASSOC_CHANGE, on: 1 })
+    }
+
+    fn path_parameters(&self, flags: u32, options: &Options, mtu: u32) -> io::Result<()> {
+        self.set(
+            IPPROTO_SCTP,
+            SCTP_PEER_ADDR_PARAMS,
+            &PaddrParams {
+                address: no_address(),
+                assoc_id: 0,
+                hbinterval: milliseconds(options.heartbeat),
+                // The library adds the common header itself.
+                pathmtu: mtu.saturating_sub(12).max(512),
+                flags,
+                ipv6_flowlabel: 0,
+                pathmaxrxt: options.path_max_retransmissions,
+                dscp: 0,
+            },
+        )
+    }
+
+    /// Sets what fits into one IP packet without the IP header, once the peer is known.
+    pub(crate) fn set_mtu(&self, _gate: &mut Gate, options: &Options, mtu: u32) -> io::Result<()> {
+        self.path_parameters(SPP_PMTUD_DISABLE, options, mtu)
+    }
+
+    /// Has [`Callbacks::ready`] called with `number` when something happens.
+    pub(crate) fn watch(&self, _gate: &mut Gate, number: usize) -> io::Result<()> {
+        // SAFETY: the socket is open; the argument is a number, which nobody follows as a pointer.
+        checked(unsafe { usrsctp_set_upcall(self.0.as_ptr(), upcall, number as *mut c_void) })
+    }
+
+    /// Whether it can be read and written.
+    pub(crate) fn events(&self, _gate: &mut Gate) -> (bool, bool) {
+        // SAFETY: the socket is open.
+        let events = unsafe { usrsctp_get_events(self.0.as_ptr()) };
+        (events & 0x5 != 0, events & 0x6 != 0)
+    }
+
+    /// Binds to an inner port.
+    pub(crate) fn bind(&self, _gate: &mut Gate, port: u16) -> io::Result<()> {
+        let mut name = SockaddrConn::any(port);
+        // SAFETY: the socket is open; the name is copied.
+        checked(unsafe { usrsctp_bind(self.0.as_ptr(), &mut name, size_of::<SockaddrConn>() as u32) })
+    }
+
+    /// Accepts associations from now on.
+    pub(crate) fn listen(&self, _gate: &mut Gate, backlog: u16) -> io::Result<()> {
+        // SAFETY: the socket is open.
+        checked(unsafe { usrsctp_listen(self.0.as_ptr(), backlog.into()) })
+    }
+
+    /// The next association with the peer's inner port; `WouldBlock` if there is none.
+    pub(crate) fn accept(&self, _gate: &mut Gate) -> io::Result<(Handle, u16)> {
+        let mut name = SockaddrConn::any(0);
+        let mut len = size_of::<SockaddrConn>() as u32;
+        // SAFETY: the socket is open; at most `len` octets are written to the name.
+        let socket = unsafe { usrsctp_accept(self.0.as_ptr(), &mut name, &mut len) };
+        let handle = Handle(NonNull::new(socket).ok_or_else(io::Error::last_os_error)?);
+        Ok((handle, u16::from_be(name.port)))
+    }
+
+    /// Begins to set up an association with the peer of that inner port; how it ends is read as [`Read::Change`].
+    pub(crate) fn connect(&self, _gate: &mut Gate, port: u16) -> io::Result<()> {
+        let mut name = SockaddrConn::the_one(port);
+        // SAFETY: the socket is open; the name is copied.
+        let result = unsafe { usrsctp_connect(self.0.as_ptr(), &mut name, size_of::<SockaddrConn>() as u32) };
+        match checked(result) {
+            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Queues a whole message and sends what the windows allow; `WouldBlock` if it does not fit the buffer now.
+    pub(crate) fn send(&self, _gate: &mut Gate, stream: u16, ppid: u32, data: &[u8]) -> io::Result<()> {
+        self.sendv(data, &mut SndInfo { sid: stream, flags: 0, ppid: ppid.to_be(), context: 0, assoc_id: 0 })
+    }
+
+    /// Sends ABORT with the cause "user-initiated" and ends the association.
+    pub(crate) fn abort(&self, _gate: &mut Gate) {
+        // An association that is gone already needs none.
+        let _ = self.sendv(&[], &mut SndInfo { sid: 0, flags: SCTP_ABORT, ppid: 0, context: 0, assoc_id: 0 });
+    }
+
+    fn sendv(&self, data: &[u8], info: &mut SndInfo) -> io::Result<()> {
+        // SAFETY: the socket is open; the data are copied into the library's buffers before the call returns, and
+        // `info` is of the type that its kind says.
+        let sent = unsafe {
+            usrsctp_sendv(
+                self.0.as_ptr(),
+                data.as_ptr().cast(),
+                data.len(),
+                null_mut(),
+                0,
+                (&raw mut *info).cast(),
+                size_of::<SndInfo>() as u32,
+                SCTP_SENDV_SNDINFO,
+                0,
+            )
+        };
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Reads a part of a message, or an event; `WouldBlock` if there is nothing.
+    pub(crate) fn read(&self, _gate: &mut Gate, buffer: &mut [u8]) -> io::Result<Read> {
+        let mut info = RcvInfo::default();
+        let mut info_len = size_of::<RcvInfo>() as u32;
+        let mut info_kind: c_uint = 0;
+        let mut flags: c_int = 0;
+        let mut from = SockaddrConn::any(0);
+        let mut from_len = size_of::<SockaddrConn>() as u32;
+        // SAFETY: the socket is open; at most the given lengths are written to the buffer and the structures.
+        let len = unsafe {
+            usrsctp_recvv(
+                self.0.as_ptr(),
+                buffer.as_mut_ptr().cast(),
+                buffer.len(),
+                (&raw mut from).cast(),
+                &mut from_len,
+                (&raw mut info).cast(),
+                &mut info_len,
+                &mut info_kind,
+                &mut flags,
+            )
+        };
+        let len = usize::try_from(len).map_err(|_| io::Error::last_os_error())?;
+        let data = buffer.get(..len).unwrap_or_default();
+        if flags & MSG_NOTIFICATION != 0 {
+            return Ok(notification(data));
+        }
+        if len == 0 {
+            return Ok(Read::Eof);
+        }
+        if info_kind != SCTP_RECVV_RCVINFO {
+            return Ok(Read::Other);
+        }
+        Ok(Read::Data { len, stream: info.sid, ppid: u32::from_be(info.ppid), end: flags & MSG_EOR != 0 })
+    }
+
+    /// Outbound and inbound streams agreed on.
+    pub(crate) fn streams(&self, _gate: &mut Gate) -> io::Result<(u16, u16)> {
+        // SAFETY: plain numbers and octets; all zero is a value.
+        let mut status: Status = unsafe { std::mem::zeroed() };
+        let mut len = size_of::<Status>() as u32;
+        // SAFETY: the socket is open; at most `len` octets are written to the structure of the option's type.
+        checked(unsafe {
+            usrsctp_getsockopt(self.0.as_ptr(), IPPROTO_SCTP, SCTP_STATUS, (&raw mut status).cast(), &mut len)
+        })?;
+        Ok((status.outstrms, status.instrms))
+    }
+
+    /// Sends what is queued, then SHUTDOWN.
+    pub(crate) fn shutdown(&self, _gate: &mut Gate) -> io::Result<()> {
+        // SAFETY: the socket is open.
+        checked(unsafe { usrsctp_shutdown(self.0.as_ptr(), libc::SHUT_WR) })
+    }
+
+    /// Gives the socket back. An association that still stands is aborted.
+    pub(crate) fn close(self, _gate: &mut Gate) {
+        // SAFETY: the socket is open and, since this consumes the only handle, is closed once. The library keeps it
+        // alive for itself as long as it needs it; an upcall that comes late carries a number only.
+        unsafe { usrsctp_close(self.0.as_ptr()) }
+    }
+}
+
+fn notification(data: &[u8]) -> Read {
+    let half = |at: usize| match data.get(at..at + 2) {
+        Some(&[a, b]) => u16::from_ne_bytes([a, b]),
+        _ => 0,
+    };
+    if data.len() < ASSOC_CHANGE_LEN || half(0) != SCTP_ASSOC_CHANGE {
+        return Read::Other;
+    }
+    Read::Change { state: half(8), error: half(10), outbound: half(12) }
+}
