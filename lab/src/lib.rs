@@ -1,1 +1,12 @@
-//! martlet-lab
+//! The experiments: each one command that runs, keeps raw data, and shows figures and plots.
+#![forbid(unsafe_code)]
+
+mod core_process;
+mod machine;
+mod output;
+mod plot;
+pub mod stats;
+
+pub use core_process::{CoreProcess, Usage};
+pub use output::{Figure, Output};
+pub use plot::{Panel, Series, draw};

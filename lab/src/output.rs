@@ -1,0 +1,107 @@
+//! What an experiment leaves behind: `raw.csv`, `summary.json`, `report.md`, plots.
+use crate::machine;
+use crate::stats::Estimate;
+use anyhow::{Context, Result};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// One figure of a summary; `id` reads `what.variant.point.statistic`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Figure {
+    /// Such as `registration.local.ues16.p50`.
+    pub id: String,
+    /// The value.
+    pub value: f64,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Lower end of the 95 % interval.
+    pub low: f64,
+    /// Upper end of the 95 % interval.
+    pub high: f64,
+    /// Samples behind it.
+    pub n: usize,
+}
+
+impl Figure {
+    /// A figure of an estimate.
+    pub fn of(id: impl Into<String>, unit: &'static str, estimate: Estimate) -> Self {
+        Figure { id: id.into(), value: estimate.value, unit, low: estimate.low, high: estimate.high, n: estimate.n }
+    }
+
+    /// A figure that was read once.
+    pub fn once(id: impl Into<String>, unit: &'static str, value: f64) -> Self {
+        Figure { id: id.into(), value, unit, low: value, high: value, n: 1 }
+    }
+}
+
+/// The folder of one run.
+pub struct Output {
+    lab: &'static str,
+    folder: PathBuf,
+    raw: BufWriter<File>,
+    figures: Vec<Figure>,
+    report: String,
+}
+
+impl Output {
+    /// Makes the folder, `lab-results/NAME-TIME` where none is given, and starts `raw.csv` with its header.
+    pub fn create(lab: &'static str, folder: Option<&Path>, header: &str) -> Result<Self> {
+        let folder = match folder {
+            Some(folder) => folder.to_path_buf(),
+            None => {
+                let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs();
+                PathBuf::from("lab-results").join(format!("{lab}-{now}"))
+            }
+        };
+        std::fs::create_dir_all(&folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        let mut raw = BufWriter::new(File::create(folder.join("raw.csv"))?);
+        writeln!(raw, "{header}")?;
+        Ok(Output { lab, folder, raw, figures: Vec::new(), report: String::new() })
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Adds a line to `raw.csv`.
+    pub fn row(&mut self, row: std::fmt::Arguments<'_>) -> Result<()> {
+        self.raw.write_fmt(row)?;
+        self.raw.write_all(b"\n")?;
+        Ok(())
+    }
+
+    /// Adds a figure to the summary.
+    pub fn figure(&mut self, figure: Figure) {
+        self.figures.push(figure);
+    }
+
+    /// The figure with an id.
+    pub fn find(&self, id: &str) -> Option<&Figure> {
+        self.figures.iter().find(|f| f.id == id)
+    }
+
+    /// Adds text to the report.
+    pub fn say(&mut self, text: &str) {
+        self.report.push_str(text);
+        self.report.push('\n');
+    }
+
+    /// Writes everything out and returns the report.
+    pub fn finish(mut self) -> Result<String> {
+        self.raw.flush()?;
+        let machine = machine::describe();
+        let summary = serde_json::json!({"lab": self.lab, "machine": machine, "figures": self.figures});
+        std::fs::write(self.folder.join("summary.json"), serde_json::to_string_pretty(&summary)?)?;
+        let mut whole = format!("# {}\n\n", self.lab);
+        for (name, value) in machine.as_object().into_iter().flatten() {
+            let _ = writeln!(whole, "- {name}: {}", value.as_str().map_or(value.to_string(), str::to_string));
+        }
+        let _ = writeln!(whole, "\n{}", self.report);
+        std::fs::write(self.folder.join("report.md"), &whole)?;
+        Ok(whole)
+    }
+}

@@ -1,0 +1,141 @@
+//! Plots as SVG, and as PNG for those who cannot open one.
+use anyhow::{Context, Result, anyhow};
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use std::path::Path;
+
+/// A line of a plot with the 95 % interval of each point.
+pub struct Series {
+    /// What the legend calls it.
+    pub name: String,
+    /// `(x, value, low, high)`.
+    pub points: Vec<(f64, f64, f64, f64)>,
+}
+
+/// One panel: a coordinate system with its series.
+pub struct Panel {
+    /// Above it.
+    pub title: String,
+    /// Below it.
+    pub x_label: String,
+    /// Beside it.
+    pub y_label: String,
+    /// What it shows.
+    pub series: Vec<Series>,
+}
+
+const SIZE: (u32, u32) = (560, 420);
+const COLOURS: [RGBColor; 5] =
+    [RGBColor(0, 90, 160), RGBColor(200, 80, 20), RGBColor(40, 130, 60), RGBColor(120, 60, 140), RGBColor(90, 90, 90)];
+
+/// Draws panels side by side into `NAME.svg` and `NAME.png`.
+pub fn draw(folder: &Path, name: &str, panels: &[Panel]) -> Result<()> {
+    let size = (SIZE.0 * panels.len() as u32, SIZE.1);
+    let mut svg = String::new();
+    {
+        let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+        root.fill(&WHITE).map_err(failed)?;
+        for (area, panel) in root.split_evenly((1, panels.len())).iter().zip(panels) {
+            draw_panel(area, panel)?;
+        }
+        root.present().map_err(failed)?;
+    }
+    std::fs::write(folder.join(format!("{name}.svg")), &svg)?;
+    rasterise(&svg, &folder.join(format!("{name}.png")))
+}
+
+fn failed(error: impl std::fmt::Display) -> anyhow::Error {
+    anyhow!("the plot could not be drawn: {error}")
+}
+
+fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Result<()> {
+    let points = || panel.series.iter().flat_map(|s| s.points.iter());
+    let x_most = points().map(|p| p.0).fold(1.0, f64::max);
+    let y_most = points().map(|p| p.3).fold(0.0, f64::max).max(1e-6);
+    let mut chart = ChartBuilder::on(area)
+        .caption(&panel.title, ("sans-serif", 18))
+        .margin(12)
+        .x_label_area_size(42)
+        .y_label_area_size(58)
+        .build_cartesian_2d(0.0..x_most * 1.05, 0.0..y_most * 1.1)
+        .map_err(failed)?;
+    chart
+        .configure_mesh()
+        .x_desc(&panel.x_label)
+        .y_desc(&panel.y_label)
+        .x_label_formatter(&|x| format!("{x}"))
+        .y_label_formatter(&|y| format!("{y}"))
+        .label_style(("sans-serif", 13))
+        .axis_desc_style(("sans-serif", 14))
+        .light_line_style(WHITE)
+        .bold_line_style(RGBColor(225, 225, 225))
+        .draw()
+        .map_err(failed)?;
+    for (series, colour) in panel.series.iter().zip(COLOURS.iter().cycle()) {
+        let line = series.points.iter().map(|p| (p.0, p.1));
+        chart
+            .draw_series(LineSeries::new(line, colour.stroke_width(2)))
+            .map_err(failed)?
+            .label(&series.name)
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
+        let bars = series.points.iter().map(|p| ErrorBar::new_vertical(p.0, p.2, p.1, p.3, colour.filled(), 6));
+        chart.draw_series(bars).map_err(failed)?;
+    }
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperLeft)
+        .background_style(WHITE.mix(0.85))
+        .border_style(RGBColor(200, 200, 200))
+        .label_font(("sans-serif", 13))
+        .draw()
+        .map_err(failed)
+}
+
+fn rasterise(svg: &str, path: &Path) -> Result<()> {
+    let mut options = resvg::usvg::Options::default();
+    let fonts = options.fontdb_mut();
+    fonts.load_system_fonts();
+    // The plots ask for "sans-serif", which stands for a font that few small machines have.
+    let families = || fonts.faces().filter_map(|face| Some(face.families.first()?.0.clone()));
+    let family = families().find(|name| name == "DejaVu Sans").or_else(|| families().next());
+    match family {
+        Some(family) => fonts.set_sans_serif_family(family),
+        None => tracing::warn!("no font is installed, so plots in PNG have no text; install fonts-dejavu-core"),
+    }
+    let tree = resvg::usvg::Tree::from_str(svg, &options).context("the plot's SVG does not parse")?;
+    let size = tree.size().to_int_size();
+    let mut pixels =
+        resvg::tiny_skia::Pixmap::new(size.width() * 2, size.height() * 2).context("a plot without a size")?;
+    resvg::render(&tree, resvg::tiny_skia::Transform::from_scale(2.0, 2.0), &mut pixels.as_mut());
+    pixels.save_png(path).with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plot_is_written_in_both_forms() {
+        let folder = std::env::temp_dir().join(format!("martlet-plot-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let series = |name: &str, factor: f64| Series {
+            name: name.into(),
+            points: [1.0, 4.0, 16.0, 64.0]
+                .iter()
+                .map(|x| (*x, factor * x, factor * x * 0.9, factor * x * 1.2))
+                .collect(),
+        };
+        let panel = |title: &str| Panel {
+            title: title.into(),
+            x_label: "UEs at once".into(),
+            y_label: "ms".into(),
+            series: vec![series("one process", 0.1), series("HTTP/2", 0.5)],
+        };
+        draw(&folder, "test", &[panel("registration"), panel("PDU session")]).unwrap();
+        assert!(std::fs::read_to_string(folder.join("test.svg")).unwrap().contains("registration"));
+        assert_eq!(&std::fs::read(folder.join("test.png")).unwrap()[..4], b"\x89PNG");
+        if std::env::var_os("MARTLET_KEEP_PLOT").is_none() {
+            std::fs::remove_dir_all(&folder).unwrap();
+        }
+    }
+}
