@@ -14,12 +14,16 @@ mod macros;
 mod query;
 
 pub use query::{Json, TextList};
+pub mod namf_callback;
+pub mod namf_communication;
 pub mod nausf_ueauthentication;
 pub mod nnrf_nfdiscovery;
 pub mod nnrf_nfmanagement;
 pub mod nnrf_nfstatus_callback;
+pub mod nnssf_ns_selection;
 pub mod npcf_am_policy_control;
 pub mod npcf_sm_policy_control;
+pub mod nsmf_callback;
 pub mod nsmf_pdusession;
 pub mod nudm_sdm;
 pub mod nudm_ueau;

@@ -8,19 +8,19 @@ use crate::macros::hal_payload;
 use martlet_sbi::{Created, json_payload, service};
 use serde::{Deserialize, Serialize};
 
-/// RES*, 16 octets (TS 29.509, 6.1.6.3.1).
+/// RES*, 16 octets (TS 29.509, 6.1.6).
 pub type ResStar = SecretHex<16>;
-/// HXRES*, 16 octets (TS 29.509, 6.1.6.3.1).
+/// HXRES*, 16 octets (TS 29.509, 6.1.6).
 pub type HxresStar = Hex<16>;
-/// K_SEAF, 32 octets (TS 29.509, 6.1.6.3.1).
+/// K_SEAF, 32 octets (TS 29.509, 6.1.6).
 pub type Kseaf = SecretHex<32>;
 
-/// Relation of the link to which a 5G-AKA answer goes (TS 29.509, 6.1.6.2.3).
+/// Relation of the link to which a 5G-AKA answer goes (TS 29.509, 6.1.6).
 pub const LINK_5G_AKA: &str = "5g-aka";
-/// Relation of the link to which an EAP answer goes (TS 29.509, 6.1.6.2.3).
+/// Relation of the link to which an EAP answer goes (TS 29.509, 6.1.6).
 pub const LINK_EAP_SESSION: &str = "eap-session";
 
-/// The challenge of an authentication (TS 29.509, 6.1.6.2.4).
+/// The challenge of an authentication (TS 29.509, 6.1.6).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum AuthData {

@@ -11,7 +11,7 @@ use martlet_sbi::{json_payload, query_params, service};
 json_payload!(SearchResult);
 
 query_params! {
-    /// What NF instances have to meet (TS 29.510, table 6.2.3.2.3.1-1).
+    /// What NF instances have to meet (TS 29.510, 6.2.3).
     pub struct SearchQuery {
         /** Kind of NF that is sought; mandatory. */
         pub target_nf_type: NfType = "target-nf-type",

@@ -18,7 +18,7 @@ use martlet_sbi::{Created, JsonPatch, StatusReply, json_payload, query_params, s
 json_payload!(NfProfile, SubscriptionData, NotificationData);
 
 query_params! {
-    /// Which NF instances are listed (TS 29.510, 6.1.3.2.3.1).
+    /// Which NF instances are listed (TS 29.510, 6.1.3).
     pub struct NfInstancesQuery {
         /** Only this kind. */
         pub nf_type: NfType = "nf-type",
@@ -32,7 +32,7 @@ query_params! {
 }
 
 query_params! {
-    /// What the consumer of a profile supports (TS 29.510, 6.1.3.3.3.1).
+    /// What the consumer of a profile supports (TS 29.510, 6.1.3).
     pub struct NfInstanceQuery {
         /** Features of the consumer. */
         pub requester_features: String = "requester-features",

@@ -29,7 +29,7 @@ json_payload!(
 );
 
 query_params! {
-    /// For which network access and mobility data are read (TS 29.503, 6.1.3.5.3.1).
+    /// For which network access and mobility data are read (TS 29.503, 6.1.3).
     pub struct AmDataQuery {
         /** Features of the consumer. */
         pub supported_features: String = "supported-features",
@@ -39,7 +39,7 @@ query_params! {
 }
 
 query_params! {
-    /// For which network data are read (TS 29.503, 6.1.3.2.3.1 and 6.1.3.3.3.1).
+    /// For which network data are read (TS 29.503, 6.1.3).
     pub struct PlmnQuery {
         /** Features of the consumer. */
         pub supported_features: String = "supported-features",
@@ -49,7 +49,7 @@ query_params! {
 }
 
 query_params! {
-    /// For what session management data are read (TS 29.503, 6.1.3.8.3.1).
+    /// For what session management data are read (TS 29.503, 6.1.3).
     pub struct SmDataQuery {
         /** Features of the consumer. */
         pub supported_features: String = "supported-features",
@@ -63,7 +63,7 @@ query_params! {
 }
 
 query_params! {
-    /// Which data sets are read (TS 29.503, 6.1.3.9.3.1).
+    /// Which data sets are read (TS 29.503, 6.1.3).
     pub struct DataSetsQuery {
         /** Their names; mandatory, two at least. */
         pub dataset_names: TextList<DataSetName> = "dataset-names",
@@ -79,7 +79,7 @@ query_params! {
 }
 
 query_params! {
-    /// Which identity is sought (TS 29.503, 6.1.3.12.3.1).
+    /// Which identity is sought (TS 29.503, 6.1.3).
     pub struct IdTranslationQuery {
         /** Features of the consumer. */
         pub supported_features: String = "supported-features",

@@ -7,22 +7,22 @@ use crate::common::{Hex, SecretHex};
 use martlet_sbi::{Created, json_payload, service};
 use serde::{Deserialize, Serialize};
 
-/// RAND, 16 octets (TS 29.503, 6.3.6.3.1).
+/// RAND, 16 octets (TS 29.503, 6.3.6).
 pub type Rand = Hex<16>;
-/// AUTN, 16 octets (TS 29.503, 6.3.6.3.1).
+/// AUTN, 16 octets (TS 29.503, 6.3.6).
 pub type Autn = Hex<16>;
-/// AUTS, 14 octets (TS 29.503, 6.3.6.3.1).
+/// AUTS, 14 octets (TS 29.503, 6.3.6).
 pub type Auts = Hex<14>;
-/// XRES*, 16 octets (TS 29.503, 6.3.6.3.1).
+/// XRES*, 16 octets (TS 29.503, 6.3.6).
 pub type XresStar = SecretHex<16>;
-/// K_AUSF, 32 octets (TS 29.503, 6.3.6.3.1).
+/// K_AUSF, 32 octets (TS 29.503, 6.3.6).
 pub type Kausf = SecretHex<32>;
-/// CK', 16 octets (TS 29.503, 6.3.6.3.1).
+/// CK', 16 octets (TS 29.503, 6.3.6).
 pub type CkPrime = SecretHex<16>;
-/// IK', 16 octets (TS 29.503, 6.3.6.3.1).
+/// IK', 16 octets (TS 29.503, 6.3.6).
 pub type IkPrime = SecretHex<16>;
 
-/// An authentication vector (TS 29.503, 6.3.6.2.9).
+/// An authentication vector (TS 29.503, 6.3.6).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "avType")]
 pub enum AuthenticationVector {

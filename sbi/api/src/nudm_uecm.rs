@@ -25,7 +25,7 @@ query_params! {
 }
 
 query_params! {
-    /// Which registrations are read (TS 29.503, 6.2.3.8.3.1).
+    /// Which registrations are read (TS 29.503, 6.2.3).
     pub struct RegistrationsQuery {
         /** Kinds of registration; mandatory, two at least. */
         pub registration_dataset_names: TextList<RegistrationDataSetName> = "registration-dataset-names",
@@ -37,7 +37,7 @@ query_params! {
 }
 
 query_params! {
-    /// Which SMFs are read (TS 29.503, 6.2.3.4.3.1).
+    /// Which SMFs are read (TS 29.503, 6.2.3).
     pub struct SmfRegistrationsQuery {
         /** Only SMFs for this slice. */
         pub single_nssai: Json<Snssai> = "single-nssai",
@@ -47,7 +47,7 @@ query_params! {
 }
 
 query_params! {
-    /// Whose registration ends (TS 29.503, 6.2.3.5.3.2).
+    /// Whose registration ends (TS 29.503, 6.2.3).
     pub struct SmfDeregistrationQuery {
         /** Set of the SMF. */
         pub smf_set_id: String = "smf-set-id",

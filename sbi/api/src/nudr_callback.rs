@@ -5,7 +5,7 @@ use martlet_sbi::service;
 service! {
     /// What the UDR calls at a UDM.
     pub UdrDataCallback / UdrDataCallbackClient / NUDR_DATA_CALLBACK = "nudr-data-callback" / "v1" {
-        /// Subscription data have changed (TS 29.505, 5.2.29).
+        /// Subscription data have changed (TS 29.505, 5.2).
         callback on_data_change "DataChangeNotify": POST "/data-change",
             path(), body(DataChangeNotify), returns(()), errors[404 "SUBSCRIPTION_NOT_FOUND"];
     }
@@ -14,7 +14,7 @@ service! {
 service! {
     /// What the UDR calls at a PCF.
     pub UdrPolicyCallback / UdrPolicyCallbackClient / NUDR_POLICY_CALLBACK = "nudr-policy-callback" / "v1" {
-        /// Policy data have changed (TS 29.519, 5.2.13).
+        /// Policy data have changed (TS 29.519, 5.2).
         callback policy_data_change_notification "PolicyDataChangeNotification": POST "/policy-data-change",
             path(), body(Vec<PolicyDataChangeNotification>), returns(()), errors[404 "SUBSCRIPTION_NOT_FOUND"];
     }

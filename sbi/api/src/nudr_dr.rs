@@ -36,7 +36,7 @@ query_params! {
 }
 
 query_params! {
-    /// Which provisioned data are read at once (TS 29.505, 5.2.22).
+    /// Which provisioned data are read at once (TS 29.505, 5.2).
     pub struct ProvisionedDataQuery {
         /** Kinds of data, such as `AM`, `SMF_SEL`, `SM`; all where absent. */
         pub dataset_names: TextList<String> = "dataset-names",
@@ -48,7 +48,7 @@ query_params! {
 }
 
 query_params! {
-    /// Which session management data are read (TS 29.505, 5.2.5).
+    /// Which session management data are read (TS 29.505, 5.2).
     pub struct SmDataQuery {
         /** Only this slice. */
         pub single_nssai: Json<Snssai> = "single-nssai",
@@ -70,7 +70,7 @@ query_params! {
 }
 
 query_params! {
-    /// Which session policy data are read (TS 29.519, 5.2.6.3.1).
+    /// Which session policy data are read (TS 29.519, 5.2).
     pub struct SmPolicyDataQuery {
         /** Only this slice. */
         pub snssai: Json<Snssai> = "snssai",

@@ -7,7 +7,7 @@ use serde_with::skip_serializing_none;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 closed_enum! {
-    /// Through which access the UE comes (TS 29.571, 5.4.3.1).
+    /// Through which access the UE comes (TS 29.571, 5.4).
     pub enum AccessType {
         ThreeGppAccess = "3GPP_ACCESS",
         Non3gppAccess = "NON_3GPP_ACCESS",
@@ -15,7 +15,7 @@ closed_enum! {
 }
 
 open_enum! {
-    /// Radio access technology (TS 29.571, 5.4.3.2).
+    /// Radio access technology (TS 29.571, 5.4).
     pub enum RatType {
         Nr = "NR",
         Eutra = "EUTRA",
@@ -53,7 +53,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// What a PDU session carries (TS 29.571, 5.4.3.3).
+    /// What a PDU session carries (TS 29.571, 5.4).
     pub enum PduSessionType {
         Ipv4 = "IPV4",
         Ipv6 = "IPV6",
@@ -64,7 +64,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Session and service continuity mode (TS 29.571, 5.4.3.6).
+    /// Session and service continuity mode (TS 29.571, 5.4).
     pub enum SscMode {
         SscMode1 = "SSC_MODE_1",
         SscMode2 = "SSC_MODE_2",
@@ -73,7 +73,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Whether user data is protected in integrity (TS 29.571, 5.4.3.4).
+    /// Whether user data is protected in integrity (TS 29.571, 5.4).
     pub enum UpIntegrity {
         Required = "REQUIRED",
         Preferred = "PREFERRED",
@@ -82,7 +82,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Whether user data is ciphered (TS 29.571, 5.4.3.5).
+    /// Whether user data is ciphered (TS 29.571, 5.4).
     pub enum UpConfidentiality {
         Required = "REQUIRED",
         Preferred = "PREFERRED",
@@ -91,7 +91,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Kind of core network (TS 29.571, 5.4.3.9).
+    /// Kind of core network (TS 29.571, 5.4).
     pub enum CoreNetworkType {
         FiveGc = "5GC",
         Epc = "EPC",
@@ -99,7 +99,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Meaning of a service area restriction (TS 29.571, 5.4.3.8).
+    /// Meaning of a service area restriction (TS 29.571, 5.4).
     pub enum RestrictionType {
         AllowedAreas = "ALLOWED_AREAS",
         NotAllowedAreas = "NOT_ALLOWED_AREAS",
@@ -107,7 +107,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Scheme of URIs (TS 29.571, 5.2.6).
+    /// Scheme of URIs (TS 29.571, 5.2).
     pub enum UriScheme {
         Http = "http",
         Https = "https",
@@ -115,7 +115,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Kind of a change (TS 29.571, 5.2.4.7).
+    /// Kind of a change (TS 29.571, 5.2).
     pub enum ChangeType {
         Add = "ADD",
         Move = "MOVE",
@@ -125,7 +125,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// What became of downlink data (TS 29.571, 5.4.3.15).
+    /// What became of downlink data (TS 29.571, 5.4).
     pub enum DlDataDeliveryStatus {
         Buffered = "BUFFERED",
         Transmitted = "TRANSMITTED",
@@ -134,7 +134,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Outcome of slice-specific authentication (TS 29.571, 5.4.3.16).
+    /// Outcome of slice-specific authentication (TS 29.571, 5.4).
     pub enum AuthStatus {
         EapSuccess = "EAP_SUCCESS",
         EapFailure = "EAP_FAILURE",
@@ -143,7 +143,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// How much a trace records (TS 29.571, 5.6.3.1).
+    /// How much a trace records (TS 29.571, 5.6).
     pub enum TraceDepth {
         Minimum = "MINIMUM",
         Medium = "MEDIUM",
@@ -154,7 +154,7 @@ open_enum! {
     }
 }
 
-/// Points at a binary part of a multipart message (TS 29.571, 5.4.4.13).
+/// Points at a binary part of a multipart message (TS 29.571, 5.4).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RefToBinaryData {
@@ -162,7 +162,7 @@ pub struct RefToBinaryData {
     pub content_id: String,
 }
 
-/// Security policy of a PDU session's user plane (TS 29.571, 5.4.4.11).
+/// Security policy of a PDU session's user plane (TS 29.571, 5.4).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UpSecurity {
@@ -172,7 +172,7 @@ pub struct UpSecurity {
     pub up_confid: UpConfidentiality,
 }
 
-/// Cause as NGAP has it (TS 29.571, 5.4.4.12).
+/// Cause as NGAP has it (TS 29.571, 5.4).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NgApCause {
@@ -182,7 +182,7 @@ pub struct NgApCause {
     pub value: u16,
 }
 
-/// Which AMF takes over for which GUAMIs (TS 29.571, 5.4.4.14).
+/// Which AMF takes over for which GUAMIs (TS 29.571, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -193,7 +193,7 @@ pub struct BackupAmfInfo {
     pub guami_list: Option<Vec<Guami>>,
 }
 
-/// One change to a resource (TS 29.571, 5.2.4.8).
+/// One change to a resource (TS 29.571, 5.2).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -217,7 +217,7 @@ impl ChangeItem {
     }
 }
 
-/// Changes to one resource (TS 29.571, 5.2.4.9).
+/// Changes to one resource (TS 29.571, 5.2).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NotifyItem {
@@ -227,7 +227,7 @@ pub struct NotifyItem {
     pub changes: Vec<ChangeItem>,
 }
 
-/// A change of a patch that was not carried out (TS 29.571, 5.2.4.13).
+/// A change of a patch that was not carried out (TS 29.571, 5.2).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -238,7 +238,7 @@ pub struct ReportItem {
     pub reason: Option<String>,
 }
 
-/// What of a patch was not carried out (TS 29.571, 5.2.4.12).
+/// What of a patch was not carried out (TS 29.571, 5.2).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PatchResult {
@@ -246,7 +246,7 @@ pub struct PatchResult {
     pub report: Vec<ReportItem>,
 }
 
-/// A link to a resource (TS 29.571, 5.2.4.2).
+/// A link to a resource (TS 29.571, 5.2).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -255,7 +255,7 @@ pub struct Link {
     pub href: Option<String>,
 }
 
-/// An address, or the prefix of addresses (TS 29.571, 5.4.4.30).
+/// An address, or the prefix of addresses (TS 29.571, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -268,7 +268,7 @@ pub struct IpAddr {
     pub ipv6_prefix: Option<String>,
 }
 
-/// What to trace of a subscriber (TS 29.571, 5.6.4.1).
+/// What to trace of a subscriber (TS 29.571, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -304,7 +304,7 @@ impl TraceData {
     }
 }
 
-/// Where to tell the PCF of a UE about the PCF of its session (TS 29.571, 5.4.4.87).
+/// Where to tell the PCF of a UE about the PCF of its session (TS 29.571, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -315,7 +315,7 @@ pub struct PcfUeCallbackInfo {
     pub binding_info: Option<String>,
 }
 
-/// Data volumes between two points in time (TS 29.571, 5.4.4.31).
+/// Data volumes between two points in time (TS 29.571, 5.4).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VolumeTimedReport {
@@ -329,7 +329,7 @@ pub struct VolumeTimedReport {
     pub uplink_volume: u64,
 }
 
-/// Data volumes of a QoS flow between two points in time (TS 29.571, 5.4.4.29).
+/// Data volumes of a QoS flow between two points in time (TS 29.571, 5.4).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QosFlowUsageReport {
@@ -345,7 +345,7 @@ pub struct QosFlowUsageReport {
     pub uplink_volume: u64,
 }
 
-/// Data volumes over a secondary RAT (TS 29.571, 5.4.4.28).
+/// Data volumes over a secondary RAT (TS 29.571, 5.4).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SecondaryRatUsageReport {
@@ -355,7 +355,7 @@ pub struct SecondaryRatUsageReport {
     pub qos_flows_usage_data: Vec<QosFlowUsageReport>,
 }
 
-/// Data volumes over a secondary RAT, by flow or by session (TS 29.571, 5.4.4.44).
+/// Data volumes over a secondary RAT, by flow or by session (TS 29.571, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -375,7 +375,7 @@ impl SecondaryRatUsageInfo {
     }
 }
 
-/// What access traffic steering can do (TS 29.571, 5.4.4.32).
+/// What access traffic steering can do (TS 29.571, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -1,8 +1,8 @@
-//! Identities of subscribers, equipment and network functions (TS 29.571, 5.3.2 and 5.4.2; TS 23.003).
+//! Identities of subscribers, equipment and network functions (TS 29.571, 5.3; TS 23.003).
 use crate::macros::checked_string;
 
 checked_string! {
-    /// Subscription permanent identifier, such as `imsi-001010000000001` (TS 29.571, 5.3.2).
+    /// Subscription permanent identifier, such as `imsi-001010000000001` (TS 29.571, 5.3).
     pub struct Supi, |text| match text.split_once('-') {
         Some(("imsi", digits)) => (5..=15).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit()),
         Some(("nai" | "gci" | "gli", rest)) => !rest.is_empty(),
@@ -22,13 +22,13 @@ impl Supi {
 }
 
 checked_string! {
-    /// Subscription concealed identifier, such as `suci-0-001-01-0000-0-0-0000000001` (TS 29.571, 5.3.2;
+    /// Subscription concealed identifier, such as `suci-0-001-01-0000-0-0-0000000001` (TS 29.571, 5.3;
     /// TS 23.003, 28.7.3).
     pub struct Suci, |text| text.strip_prefix("suci-").is_some_and(|rest| rest.split('-').count() >= 6)
 }
 
 checked_string! {
-    /// SUPI or SUCI (TS 29.571, 5.3.2).
+    /// SUPI or SUCI (TS 29.571, 5.3).
     pub struct SupiOrSuci, |text| text.parse::<Supi>().is_ok() || text.parse::<Suci>().is_ok()
 }
 
@@ -56,7 +56,7 @@ impl From<Suci> for SupiOrSuci {
 }
 
 checked_string! {
-    /// Generic public subscription identifier, such as `msisdn-491700000000` (TS 29.571, 5.3.2).
+    /// Generic public subscription identifier, such as `msisdn-491700000000` (TS 29.571, 5.3).
     pub struct Gpsi, |text| match text.split_once('-') {
         Some(("msisdn", digits)) => (5..=15).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit()),
         _ => !text.is_empty(),
@@ -64,7 +64,7 @@ checked_string! {
 }
 
 checked_string! {
-    /// Permanent equipment identifier, such as `imeisv-3534900698733153` (TS 29.571, 5.3.2).
+    /// Permanent equipment identifier, such as `imeisv-3534900698733153` (TS 29.571, 5.3).
     pub struct Pei, |text| match text.split_once('-') {
         Some(("imei", digits)) => digits.len() == 15 && digits.bytes().all(|b| b.is_ascii_digit()),
         Some(("imeisv", digits)) => digits.len() == 16 && digits.bytes().all(|b| b.is_ascii_digit()),
@@ -73,12 +73,12 @@ checked_string! {
 }
 
 checked_string! {
-    /// Internal group identifier (TS 29.571, 5.3.2; TS 23.003, 19.9).
+    /// Internal group identifier (TS 29.571, 5.3; TS 23.003, 19.9).
     pub struct GroupId, |text| text.split('-').count() == 4
 }
 
 checked_string! {
-    /// Identity of an NF instance, a UUID (TS 29.571, 5.3.2).
+    /// Identity of an NF instance, a UUID (TS 29.571, 5.3).
     pub struct NfInstanceId, |text| text.len() == 36 && text.bytes().enumerate().all(|(at, byte)| match at {
         8 | 13 | 18 | 23 => byte == b'-',
         _ => byte.is_ascii_hexdigit(),
@@ -86,13 +86,13 @@ checked_string! {
 }
 
 checked_string! {
-    /// Data network name: the network identifier, with or without the operator identifier (TS 29.571, 5.3.2;
+    /// Data network name: the network identifier, with or without the operator identifier (TS 29.571, 5.3;
     /// TS 23.003, 9A).
     pub struct Dnn, |text| (1..=100).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic())
 }
 
 checked_string! {
-    /// A bit rate with its unit, such as `100 Mbps` (TS 29.571, 5.5.2).
+    /// A bit rate with its unit, such as `100 Mbps` (TS 29.571, 5.5).
     pub struct BitRate, |text| BitRate::parse_bps(text).is_some()
 }
 

@@ -1,8 +1,8 @@
-//! Links in the format of HAL (TS 29.571, 5.2.4).
+//! Links in the format of HAL (TS 29.571, 5.2).
 use super::Link;
 use serde::{Deserialize, Serialize};
 
-/// One link or several (TS 29.571, 5.2.4.4).
+/// One link or several (TS 29.571, 5.2).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Links {

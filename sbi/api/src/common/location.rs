@@ -6,7 +6,7 @@ use serde_with::skip_serializing_none;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 open_enum! {
-    /// Whether a UE is in an area (TS 29.571, 5.4.3.20).
+    /// Whether a UE is in an area (TS 29.571, 5.4).
     pub enum PresenceState {
         InArea = "IN_AREA",
         OutOfArea = "OUT_OF_AREA",
@@ -16,14 +16,14 @@ open_enum! {
 }
 
 open_enum! {
-    /// Transport through which a non-3GPP UE reaches its interworking function (TS 29.571, 5.4.3.27).
+    /// Transport through which a non-3GPP UE reaches its interworking function (TS 29.571, 5.4).
     pub enum TransportProtocol {
         Udp = "UDP",
         Tcp = "TCP",
     }
 }
 
-/// Where a UE is, by the access that it uses (TS 29.571, 5.4.4.7).
+/// Where a UE is, by the access that it uses (TS 29.571, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -36,7 +36,7 @@ pub struct UserLocation {
     pub n3ga_location: Option<N3gaLocation>,
 }
 
-/// Where a UE is in NR (TS 29.571, 5.4.4.9).
+/// Where a UE is in NR (TS 29.571, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -75,7 +75,7 @@ impl NrLocation {
     }
 }
 
-/// Where a UE is in E-UTRA (TS 29.571, 5.4.4.8).
+/// Where a UE is in E-UTRA (TS 29.571, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -111,7 +111,7 @@ impl EutraLocation {
     }
 }
 
-/// Where a UE is behind a non-3GPP access (TS 29.571, 5.4.4.10).
+/// Where a UE is behind a non-3GPP access (TS 29.571, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -130,7 +130,7 @@ pub struct N3gaLocation {
     pub protocol: Option<TransportProtocol>,
 }
 
-/// Identity of a gNB (TS 29.571, 5.4.4.38).
+/// Identity of a gNB (TS 29.571, 5.4).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GNbId {
@@ -141,7 +141,7 @@ pub struct GNbId {
     pub gnb_value: String,
 }
 
-/// Identity of a RAN node (TS 29.571, 5.4.4.29).
+/// Identity of a RAN node (TS 29.571, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -180,7 +180,7 @@ impl GlobalRanNodeId {
     }
 }
 
-/// A list of tracking areas (TS 29.571, 5.4.4.18).
+/// A list of tracking areas (TS 29.571, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -191,7 +191,7 @@ pub struct Area {
     pub area_code: Option<String>,
 }
 
-/// Where a UE may ask for service (TS 29.571, 5.4.4.19).
+/// Where a UE may ask for service (TS 29.571, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -208,7 +208,7 @@ pub struct ServiceAreaRestriction {
     pub max_num_of_tas_for_not_allowed_areas: Option<u32>,
 }
 
-/// An area, and whether a UE is in it (TS 29.571, 5.4.4.27).
+/// An area, and whether a UE is in it (TS 29.571, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -1,4 +1,4 @@
-//! Identities of networks, areas and AMFs (TS 29.571, 5.3.2 and 5.4.4; TS 23.003).
+//! Identities of networks, areas and AMFs (TS 29.571, 5.3 and 5.4; TS 23.003).
 use super::NotValid;
 use crate::macros::checked_string;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ fn lowercase(text: String) -> String {
 }
 
 checked_string! {
-    /// Tracking area code: 4 or 6 hexadecimal digits, most significant first (TS 29.571, 5.4.2).
+    /// Tracking area code: 4 or 6 hexadecimal digits, most significant first (TS 29.571, 5.4).
     pub struct Tac, |text| is_hex(text, 4) || is_hex(text, 6), lowercase
 }
 
@@ -31,7 +31,7 @@ impl Tac {
 }
 
 checked_string! {
-    /// NR cell identity: 36 bits in 9 hexadecimal digits (TS 29.571, 5.4.2).
+    /// NR cell identity: 36 bits in 9 hexadecimal digits (TS 29.571, 5.4).
     pub struct NrCellId, |text| is_hex(text, 9), lowercase
 }
 
@@ -47,12 +47,12 @@ impl NrCellId {
 }
 
 checked_string! {
-    /// E-UTRA cell identity: 28 bits in 7 hexadecimal digits (TS 29.571, 5.4.2).
+    /// E-UTRA cell identity: 28 bits in 7 hexadecimal digits (TS 29.571, 5.4).
     pub struct EutraCellId, |text| is_hex(text, 7), lowercase
 }
 
 checked_string! {
-    /// AMF identifier: region (8 bits), set (10), pointer (6), in 6 hexadecimal digits (TS 29.571, 5.3.2).
+    /// AMF identifier: region (8 bits), set (10), pointer (6), in 6 hexadecimal digits (TS 29.571, 5.3).
     pub struct AmfId, |text| is_hex(text, 6), lowercase
 }
 
@@ -88,7 +88,7 @@ impl AmfId {
     }
 }
 
-/// A public land mobile network (TS 29.571, 5.4.4.3).
+/// A public land mobile network (TS 29.571, 5.4).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "RawPlmnId")]
 pub struct PlmnId {
@@ -153,7 +153,7 @@ impl FromStr for PlmnId {
     }
 }
 
-/// A PLMN, or a stand-alone non-public network by its network identifier (TS 29.571, 5.4.4.33).
+/// A PLMN, or a stand-alone non-public network by its network identifier (TS 29.571, 5.4).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "RawPlmnIdNid", into = "RawPlmnIdNid")]
 pub struct PlmnIdNid {
@@ -191,7 +191,7 @@ impl From<PlmnId> for PlmnIdNid {
     }
 }
 
-/// Globally unique AMF identifier (TS 29.571, 5.4.4.4).
+/// Globally unique AMF identifier (TS 29.571, 5.4).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Guami {
@@ -208,7 +208,7 @@ impl Guami {
     }
 }
 
-/// Tracking area identity (TS 29.571, 5.4.4.5).
+/// Tracking area identity (TS 29.571, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -228,7 +228,7 @@ impl Tai {
     }
 }
 
-/// NR cell global identity (TS 29.571, 5.4.4.7).
+/// NR cell global identity (TS 29.571, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -241,7 +241,7 @@ pub struct Ncgi {
     pub nid: Option<String>,
 }
 
-/// E-UTRA cell global identity (TS 29.571, 5.4.4.6).
+/// E-UTRA cell global identity (TS 29.571, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

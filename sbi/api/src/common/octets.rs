@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Octets that travel in base64 (TS 29.571, 5.2.2, `Bytes`).
+/// Octets that travel in base64 (TS 29.571, 5.2, `Bytes`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Base64(pub Bytes);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 open_enum! {
-    /// Whether a flow may take resources of another (TS 29.571, 5.5.3.1).
+    /// Whether a flow may take resources of another (TS 29.571, 5.5).
     pub enum PreemptionCapability {
         NotPreempt = "NOT_PREEMPT",
         MayPreempt = "MAY_PREEMPT",
@@ -13,7 +13,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Whether a flow's resources may be taken (TS 29.571, 5.5.3.2).
+    /// Whether a flow's resources may be taken (TS 29.571, 5.5).
     pub enum PreemptionVulnerability {
         NotPreemptable = "NOT_PREEMPTABLE",
         Preemptable = "PREEMPTABLE",
@@ -21,7 +21,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Whether reflective QoS applies (TS 29.571, 5.5.3.3).
+    /// Whether reflective QoS applies (TS 29.571, 5.5, `ReflectiveQoSAttribute`).
     pub enum ReflectiveQosAttribute {
         Rqos = "RQOS",
         NoRqos = "NO_RQOS",
@@ -29,7 +29,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Whether the RAN reports that a bit rate cannot be kept (TS 29.571, 5.5.3.4).
+    /// Whether the RAN reports that a bit rate cannot be kept (TS 29.571, 5.5).
     pub enum NotificationControl {
         Requested = "REQUESTED",
         NotRequested = "NOT_REQUESTED",
@@ -37,7 +37,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Whether a flow has a guaranteed bit rate (TS 29.571, 5.5.3.5).
+    /// Whether a flow has a guaranteed bit rate (TS 29.571, 5.5).
     pub enum QosResourceType {
         NonGbr = "NON_GBR",
         NonCriticalGbr = "NON_CRITICAL_GBR",
@@ -45,7 +45,7 @@ open_enum! {
     }
 }
 
-/// Allocation and retention priority (TS 29.571, 5.5.4.1).
+/// Allocation and retention priority (TS 29.571, 5.5).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Arp {
@@ -57,7 +57,7 @@ pub struct Arp {
     pub preempt_vuln: PreemptionVulnerability,
 }
 
-/// Aggregate maximum bit rate (TS 29.571, 5.5.4.2).
+/// Aggregate maximum bit rate (TS 29.571, 5.5).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ambr {
@@ -67,7 +67,7 @@ pub struct Ambr {
     pub downlink: BitRate,
 }
 
-/// Characteristics of a 5QI that is signalled (TS 29.571, 5.5.4.3).
+/// Characteristics of a 5QI that is signalled (TS 29.571, 5.5).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -108,7 +108,7 @@ impl Dynamic5Qi {
     }
 }
 
-/// What differs from a 5QI's standard characteristics (TS 29.571, 5.5.4.4).
+/// What differs from a 5QI's standard characteristics (TS 29.571, 5.5).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -123,7 +123,7 @@ pub struct NonDynamic5Qi {
     pub ext_max_data_burst_vol: Option<u32>,
 }
 
-/// QoS of a PDU session's default flow, as subscribed (TS 29.571, 5.4.4.1).
+/// QoS of a PDU session's default flow, as subscribed (TS 29.571, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -1,4 +1,4 @@
-//! Network slices (TS 29.571, 5.4.4.2; TS 23.003, 28.4).
+//! Network slices (TS 29.571, 5.4; TS 23.003, 28.4).
 use super::NotValid;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -57,7 +57,7 @@ impl From<Sd> for String {
     }
 }
 
-/// Single network slice selection assistance information (TS 29.571, 5.4.4.2).
+/// Single network slice selection assistance information (TS 29.571, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Snssai {
@@ -77,7 +77,7 @@ impl Snssai {
     }
 }
 
-/// `1` or `1-010203`, as keys of maps are written (TS 29.571, 5.4.4.2).
+/// `1` or `1-010203`, as keys of maps are written (TS 29.571, 5.4).
 impl fmt::Display for Snssai {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.sd {
@@ -100,7 +100,7 @@ impl FromStr for Snssai {
     }
 }
 
-/// A slice, or a range of slices of one type (TS 29.571, 5.4.4.110).
+/// A slice, or a range of slices of one type (TS 29.571, 5.4).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "RawExtSnssai", into = "RawExtSnssai")]
 pub struct ExtSnssai {
@@ -152,7 +152,7 @@ impl From<Snssai> for ExtSnssai {
     }
 }
 
-/// A range of slice differentiators, both ends included (TS 29.571, 5.4.4.85).
+/// A range of slice differentiators, both ends included (TS 29.571, 5.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SdRange {
     /// The first.

@@ -1,9 +1,9 @@
-//! Points in time (TS 29.571, 5.2.2).
+//! Points in time (TS 29.571, 5.2).
 use crate::macros::checked_string;
 use std::time::Duration;
 
 checked_string! {
-    /// Date and time of RFC 3339, such as `2024-01-31T12:00:00Z` (TS 29.571, 5.2.2).
+    /// Date and time of RFC 3339, such as `2024-01-31T12:00:00Z` (TS 29.571, 5.2).
     pub struct DateTime, |text| text.parse::<jiff::Timestamp>().is_ok()
 }
 

@@ -9,7 +9,7 @@ use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
 
 open_enum! {
-    /// Authentication method (TS 29.509, 6.1.6.3.2).
+    /// Authentication method (TS 29.509, 6.1.6).
     pub enum AuthType {
         FiveGAka = "5G_AKA",
         EapAkaPrime = "EAP_AKA_PRIME",
@@ -19,7 +19,7 @@ open_enum! {
 }
 
 closed_enum! {
-    /// Outcome of an authentication (TS 29.509, 6.1.6.3.3).
+    /// Outcome of an authentication (TS 29.509, 6.1.6).
     pub enum AuthResult {
         AuthenticationSuccess = "AUTHENTICATION_SUCCESS",
         AuthenticationFailure = "AUTHENTICATION_FAILURE",
@@ -27,7 +27,7 @@ closed_enum! {
     }
 }
 
-/// Whom to authenticate (TS 29.509, 6.1.6.2.2).
+/// Whom to authenticate (TS 29.509, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -72,7 +72,7 @@ impl AuthenticationInfo {
     }
 }
 
-/// An authentication that has begun (TS 29.509, 6.1.6.2.3).
+/// An authentication that has begun (TS 29.509, 6.1.6, `UEAuthenticationCtx`).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -96,7 +96,7 @@ impl UeAuthenticationCtx {
     }
 }
 
-/// A 5G-AKA challenge (TS 29.509, 6.1.6.2.5).
+/// A 5G-AKA challenge (TS 29.509, 6.1.6).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Av5gAka {
@@ -108,7 +108,7 @@ pub struct Av5gAka {
     pub autn: Autn,
 }
 
-/// A UE's answer to a 5G-AKA challenge (TS 29.509, 6.1.6.2.6).
+/// A UE's answer to a 5G-AKA challenge (TS 29.509, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -120,7 +120,7 @@ pub struct ConfirmationData {
     pub supported_features: Option<String>,
 }
 
-/// What the AUSF says of a UE's answer (TS 29.509, 6.1.6.2.8).
+/// What the AUSF says of a UE's answer (TS 29.509, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -140,7 +140,7 @@ impl ConfirmationDataResponse {
     }
 }
 
-/// One step of an EAP authentication (TS 29.509, 6.1.6.2.7).
+/// One step of an EAP authentication (TS 29.509, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

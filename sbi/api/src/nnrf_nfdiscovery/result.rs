@@ -3,7 +3,7 @@ use crate::nnrf_nfmanagement::NfProfile;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-/// NF instances that meet a query (TS 29.510, 6.2.6.2.2).
+/// NF instances that meet a query (TS 29.510, 6.2.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -6,7 +6,7 @@ use serde_with::skip_serializing_none;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 open_enum! {
-    /// Interface of a UPF (TS 29.510, 6.1.6.3.9).
+    /// Interface of a UPF (TS 29.510, 6.1.6, `UPInterfaceType`).
     pub enum UpInterfaceType {
         N3 = "N3",
         N6 = "N6",
@@ -35,7 +35,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Kind of data that a UDR holds (TS 29.510, 6.1.6.3.8).
+    /// Kind of data that a UDR holds (TS 29.510, 6.1.6).
     pub enum DataSetId {
         Subscription = "SUBSCRIPTION",
         Policy = "POLICY",
@@ -60,7 +60,7 @@ open_enum! {
     }
 }
 
-/// Of an AMF (TS 29.510, 6.1.6.2.11).
+/// Of an AMF (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -83,7 +83,7 @@ pub struct AmfInfo {
     pub n2_interface_amf_info: Option<N2InterfaceAmfInfo>,
 }
 
-/// Where RAN nodes reach an AMF (TS 29.510, 6.1.6.2.23).
+/// Where RAN nodes reach an AMF (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -96,7 +96,7 @@ pub struct N2InterfaceAmfInfo {
     pub amf_name: Option<String>,
 }
 
-/// Of an SMF (TS 29.510, 6.1.6.2.12).
+/// Of an SMF (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -119,7 +119,7 @@ pub struct SmfInfo {
     pub vsmf_support_ind: Option<bool>,
 }
 
-/// Data networks of an SMF in a slice (TS 29.510, 6.1.6.2.29).
+/// Data networks of an SMF in a slice (TS 29.510, 6.1.6).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SnssaiSmfInfoItem {
@@ -129,7 +129,7 @@ pub struct SnssaiSmfInfoItem {
     pub dnn_smf_info_list: Vec<DnnSmfInfoItem>,
 }
 
-/// A data network of an SMF (TS 29.510, 6.1.6.2.30).
+/// A data network of an SMF (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -147,7 +147,7 @@ impl DnnSmfInfoItem {
     }
 }
 
-/// Of a UPF (TS 29.510, 6.1.6.2.13).
+/// Of a UPF (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -170,7 +170,7 @@ pub struct UpfInfo {
     pub priority: Option<u16>,
 }
 
-/// Data networks of a UPF in a slice (TS 29.510, 6.1.6.2.14).
+/// Data networks of a UPF in a slice (TS 29.510, 6.1.6).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SnssaiUpfInfoItem {
@@ -180,7 +180,7 @@ pub struct SnssaiUpfInfoItem {
     pub dnn_upf_info_list: Vec<DnnUpfInfoItem>,
 }
 
-/// A data network of a UPF (TS 29.510, 6.1.6.2.15).
+/// A data network of a UPF (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -210,7 +210,7 @@ impl DnnUpfInfoItem {
     }
 }
 
-/// IPv4 addresses, both ends included (TS 29.510, 6.1.6.2.33).
+/// IPv4 addresses, both ends included (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -221,7 +221,7 @@ pub struct Ipv4AddressRange {
     pub end: Option<Ipv4Addr>,
 }
 
-/// IPv6 prefixes, both ends included (TS 29.510, 6.1.6.2.34).
+/// IPv6 prefixes, both ends included (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -232,7 +232,7 @@ pub struct Ipv6PrefixRange {
     pub end: Option<String>,
 }
 
-/// A user plane interface of a UPF (TS 29.510, 6.1.6.2.24).
+/// A user plane interface of a UPF (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -262,7 +262,7 @@ impl InterfaceUpfInfoItem {
     }
 }
 
-/// Of a UDM (TS 29.510, 6.1.6.2.7).
+/// Of a UDM (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -279,7 +279,7 @@ pub struct UdmInfo {
     pub suci_infos: Option<Vec<SuciInfo>>,
 }
 
-/// Of an AUSF (TS 29.510, 6.1.6.2.9).
+/// Of an AUSF (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -294,7 +294,7 @@ pub struct AusfInfo {
     pub suci_infos: Option<Vec<SuciInfo>>,
 }
 
-/// Of a UDR (TS 29.510, 6.1.6.2.6).
+/// Of a UDR (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -309,7 +309,7 @@ pub struct UdrInfo {
     pub supported_data_sets: Option<Vec<DataSetId>>,
 }
 
-/// Of a PCF (TS 29.510, 6.1.6.2.20).
+/// Of a PCF (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -324,7 +324,7 @@ pub struct PcfInfo {
     pub gpsi_ranges: Option<Vec<IdentityRange>>,
 }
 
-/// Of an LMF (TS 29.510, 6.1.6.2.46).
+/// Of an LMF (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -341,7 +341,7 @@ pub struct LmfInfo {
     pub tai_range_list: Option<Vec<TaiRange>>,
 }
 
-/// SUCIs by their routing indicator and home network key (TS 29.510, 6.1.6.2.71).
+/// SUCIs by their routing indicator and home network key (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -353,7 +353,7 @@ pub struct SuciInfo {
     pub hn_pub_key_ids: Option<Vec<u32>>,
 }
 
-/// SUPIs, by a range of digits or a pattern (TS 29.510, 6.1.6.2.8).
+/// SUPIs, by a range of digits or a pattern (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -366,7 +366,7 @@ pub struct SupiRange {
     pub pattern: Option<String>,
 }
 
-/// Identities, by a range of digits or a pattern (TS 29.510, 6.1.6.2.10).
+/// Identities, by a range of digits or a pattern (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -379,7 +379,7 @@ pub struct IdentityRange {
     pub pattern: Option<String>,
 }
 
-/// Tracking areas of a network (TS 29.510, 6.1.6.2.27).
+/// Tracking areas of a network (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -399,7 +399,7 @@ impl TaiRange {
     }
 }
 
-/// Tracking area codes, by a range or a pattern (TS 29.510, 6.1.6.2.28).
+/// Tracking area codes, by a range or a pattern (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

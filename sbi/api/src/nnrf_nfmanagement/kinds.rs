@@ -2,7 +2,7 @@
 use crate::macros::open_enum;
 
 open_enum! {
-    /// Kind of network function (TS 29.510, 6.1.6.3.3).
+    /// Kind of network function (TS 29.510, 6.1.6, `NFType`).
     pub enum NfType {
         Nrf = "NRF",
         Udm = "UDM",
@@ -69,7 +69,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// State of an NF instance (TS 29.510, 6.1.6.3.7).
+    /// State of an NF instance (TS 29.510, 6.1.6, `NFStatus`).
     pub enum NfStatus {
         Registered = "REGISTERED",
         Suspended = "SUSPENDED",
@@ -79,7 +79,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// State of a service instance (TS 29.510, 6.1.6.3.12).
+    /// State of a service instance (TS 29.510, 6.1.6, `NFServiceStatus`).
     pub enum NfServiceStatus {
         Registered = "REGISTERED",
         Suspended = "SUSPENDED",
@@ -89,7 +89,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Name of a service, as it stands in URIs (TS 29.510, 6.1.6.3.11).
+    /// Name of a service, as it stands in URIs (TS 29.510, 6.1.6).
     pub enum ServiceName {
         NnrfNfm = "nnrf-nfm",
         NnrfDisc = "nnrf-disc",
@@ -233,14 +233,14 @@ open_enum! {
 }
 
 open_enum! {
-    /// Transport of an end point (TS 29.510, 6.1.6.3.5).
+    /// Transport of an end point (TS 29.510, 6.1.6, `TransportProtocol`).
     pub enum EndPointTransport {
         Tcp = "TCP",
     }
 }
 
 open_enum! {
-    /// What a default notification subscription is for (TS 29.510, 6.1.6.3.4).
+    /// What a default notification subscription is for (TS 29.510, 6.1.6).
     pub enum NotificationType {
         N1Messages = "N1_MESSAGES",
         N2Information = "N2_INFORMATION",

@@ -9,7 +9,7 @@ use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// An NF instance with all that consumers need to choose it (TS 29.510, 6.1.6.2.2).
+/// An NF instance with all that consumers need to choose it (TS 29.510, 6.1.6, `NFProfile`).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -153,7 +153,7 @@ impl NfProfile {
     }
 }
 
-/// A service instance (TS 29.510, 6.1.6.2.3).
+/// A service instance (TS 29.510, 6.1.6, `NFService`).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -246,7 +246,7 @@ impl NfService {
     }
 }
 
-/// A version of an API (TS 29.510, 6.1.6.2.4).
+/// A version of an API (TS 29.510, 6.1.6, `NFServiceVersion`).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -259,7 +259,7 @@ pub struct NfServiceVersion {
     pub expiry: Option<DateTime>,
 }
 
-/// An address and a port (TS 29.510, 6.1.6.2.5).
+/// An address and a port (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -274,7 +274,7 @@ pub struct IpEndPoint {
     pub port: Option<u16>,
 }
 
-/// Where an NF takes notifications that nobody subscribed to (TS 29.510, 6.1.6.2.21).
+/// Where an NF takes notifications that nobody subscribed to (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -304,7 +304,7 @@ impl DefaultNotificationSubscription {
     }
 }
 
-/// Slices of a network (TS 29.510, 6.1.6.2.37).
+/// Slices of a network (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

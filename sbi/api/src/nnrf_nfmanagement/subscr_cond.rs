@@ -1,10 +1,10 @@
-//! The condition of a subscription (TS 29.510, 6.1.6.2.35).
+//! The condition of a subscription (TS 29.510, 6.1.6).
 use super::{NfType, ServiceName};
 use crate::common::{Guami, NfInstanceId, Snssai};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-/// Which NF instances a subscription is about (TS 29.510, 6.1.6.2.35).
+/// Which NF instances a subscription is about (TS 29.510, 6.1.6).
 ///
 /// 3GPP has one type for each condition, told apart by their members. Here their members stand side by side: those of
 /// one condition are set, the others absent.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 open_enum! {
-    /// What became of an NF instance (TS 29.510, 6.1.6.3.6).
+    /// What became of an NF instance (TS 29.510, 6.1.6).
     pub enum NotificationEventType {
         NfRegistered = "NF_REGISTERED",
         NfDeregistered = "NF_DEREGISTERED",
@@ -15,14 +15,14 @@ open_enum! {
 }
 
 open_enum! {
-    /// Whether an NF instance came to meet a subscription's condition (TS 29.510, 6.1.6.3.14).
+    /// Whether an NF instance came to meet a subscription's condition (TS 29.510, 6.1.6).
     pub enum ConditionEventType {
         NfAdded = "NF_ADDED",
         NfRemoved = "NF_REMOVED",
     }
 }
 
-/// A subscription to what becomes of NF instances (TS 29.510, 6.1.6.2.16).
+/// A subscription to what becomes of NF instances (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -57,7 +57,7 @@ pub struct SubscriptionData {
     pub nrf_supported_features: Option<String>,
 }
 
-/// Which changed attributes are told of (TS 29.510, 6.1.6.2.26).
+/// Which changed attributes are told of (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -68,7 +68,7 @@ pub struct NotifCondition {
     pub unmonitored_attributes: Option<Vec<String>>,
 }
 
-/// What became of an NF instance (TS 29.510, 6.1.6.2.17).
+/// What became of an NF instance (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -1,10 +1,10 @@
-//! The list of NF instances' URIs (TS 29.510, 6.1.6.2.25).
+//! The list of NF instances' URIs (TS 29.510, 6.1.6).
 use crate::common::Links;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
 
-/// URIs of NF instances, in the format of HAL (TS 29.510, 6.1.6.2.25).
+/// URIs of NF instances, in the format of HAL (TS 29.510, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

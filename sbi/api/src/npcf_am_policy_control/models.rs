@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 open_enum! {
-    /// What makes an AMF ask again (TS 29.507, 5.6.3.3).
+    /// What makes an AMF ask again (TS 29.507, 5.6).
     pub enum RequestTrigger {
         LocCh = "LOC_CH",
         PraCh = "PRA_CH",
@@ -34,7 +34,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Why a PCF ends an association (TS 29.507, 5.6.3.4).
+    /// Why a PCF ends an association (TS 29.507, 5.6).
     pub enum PolicyAssociationReleaseCause {
         Unspecified = "UNSPECIFIED",
         UeSubscription = "UE_SUBSCRIPTION",
@@ -42,7 +42,7 @@ open_enum! {
     }
 }
 
-/// What an AMF says when it asks for a policy (TS 29.507, 5.6.2.3).
+/// What an AMF says when it asks for a policy (TS 29.507, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -130,7 +130,7 @@ impl PolicyAssociationRequest {
     }
 }
 
-/// An access and mobility policy association (TS 29.507, 5.6.2.2).
+/// An access and mobility policy association (TS 29.507, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -157,7 +157,7 @@ pub struct PolicyAssociation {
     pub supp_feat: String,
 }
 
-/// What an AMF says when a trigger is met (TS 29.507, 5.6.2.4).
+/// What an AMF says when a trigger is met (TS 29.507, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -196,7 +196,7 @@ pub struct PolicyAssociationUpdateRequest {
     pub supp_feat: Option<String>,
 }
 
-/// What changes in an association (TS 29.507, 5.6.2.5).
+/// What changes in an association (TS 29.507, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -223,7 +223,7 @@ pub struct PolicyUpdate {
     pub supp_feat: Option<String>,
 }
 
-/// The PCF asks to end an association (TS 29.507, 5.6.2.6).
+/// The PCF asks to end an association (TS 29.507, 5.6).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TerminationNotification {
@@ -233,7 +233,7 @@ pub struct TerminationNotification {
     pub cause: PolicyAssociationReleaseCause,
 }
 
-/// When the PCF takes part in the choice of an SMF (TS 29.507, 5.6.2.9).
+/// When the PCF takes part in the choice of an SMF (TS 29.507, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -250,7 +250,7 @@ pub struct SmfSelectionData {
     pub dnn: Option<Dnn>,
 }
 
-/// Data networks of a slice that may be replaced (TS 29.507, 5.6.2.10).
+/// Data networks of a slice that may be replaced (TS 29.507, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -268,7 +268,7 @@ impl CandidateForReplacement {
     }
 }
 
-/// Values that the PCF asked for (TS 29.507, 5.6.2.11).
+/// Values that the PCF asked for (TS 29.507, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::net::Ipv4Addr;
 
-/// What an SMF says when it asks for a policy (TS 29.512, 5.6.2.3).
+/// What an SMF says when it asks for a policy (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -137,7 +137,7 @@ impl SmPolicyContextData {
     }
 }
 
-/// What an SMF says when a trigger is met (TS 29.512, 5.6.2.19).
+/// What an SMF says when a trigger is met (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -191,7 +191,7 @@ pub struct SmPolicyUpdateContextData {
     pub policy_dec_failure_reports: Option<Vec<PolicyDecisionFailureCode>>,
 }
 
-/// What an SMF says when a session ends (TS 29.512, 5.6.2.15).
+/// What an SMF says when a session ends (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -212,7 +212,7 @@ pub struct SmPolicyDeleteData {
     pub pdu_sess_rel_cause: Option<PduSessionRelCause>,
 }
 
-/// Usage of a monitored kind (TS 29.512, 5.6.2.18).
+/// Usage of a monitored kind (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -229,7 +229,7 @@ pub struct AccuUsageReport {
     pub time_usage: Option<u32>,
 }
 
-/// State of PCC rules (TS 29.512, 5.6.2.27).
+/// State of PCC rules (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -253,7 +253,7 @@ impl RuleReport {
     }
 }
 
-/// State of session rules (TS 29.512, 5.6.2.37).
+/// State of session rules (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -273,7 +273,7 @@ impl SessionRuleReport {
     }
 }
 
-/// Why something ended, as RAN or UE put it (TS 29.512, 5.6.2.28).
+/// Why something ended, as RAN or UE put it (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -288,7 +288,7 @@ pub struct RanNasRelCause {
     pub five_gsm_cause: Option<u32>,
 }
 
-/// What a UE asks for (TS 29.512, 5.6.2.29).
+/// What a UE asks for (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -312,7 +312,7 @@ impl UeInitiatedResourceRequest {
     }
 }
 
-/// A packet filter (TS 29.512, 5.6.2.30).
+/// A packet filter (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -331,7 +331,7 @@ pub struct PacketFilterInfo {
     pub flow_direction: Option<FlowDirection>,
 }
 
-/// QoS that a UE asks for (TS 29.512, 5.6.2.31).
+/// QoS that a UE asks for (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -345,7 +345,7 @@ pub struct RequestedQos {
     pub gbr_dl: Option<BitRate>,
 }
 
-/// The NF that serves a UE (TS 29.512, 5.6.2.38).
+/// The NF that serves a UE (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -356,7 +356,7 @@ pub struct ServingNfIdentity {
     pub guami: Option<Guami>,
 }
 
-/// A decision could be carried out in part only (TS 29.512, 5.6.2.34).
+/// A decision could be carried out in part only (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
 
-/// Rules for a PDU session; what a rule's identity maps to nothing is taken away (TS 29.512, 5.6.2.4).
+/// Rules for a PDU session; what a rule's identity maps to nothing is taken away (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -50,7 +50,7 @@ pub struct SmPolicyDecision {
     pub supp_feat: Option<String>,
 }
 
-/// A session policy association (TS 29.512, 5.6.2.2).
+/// A session policy association (TS 29.512, 5.6).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SmPolicyControl {
@@ -60,7 +60,7 @@ pub struct SmPolicyControl {
     pub policy: SmPolicyDecision,
 }
 
-/// The PCF changes its decision (TS 29.512, 5.6.2.5).
+/// The PCF changes its decision (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -71,7 +71,7 @@ pub struct SmPolicyNotification {
     pub sm_policy_decision: Option<SmPolicyDecision>,
 }
 
-/// The PCF asks to end an association (TS 29.512, 5.6.2.21).
+/// The PCF asks to end an association (TS 29.512, 5.6).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TerminationNotification {
@@ -81,7 +81,7 @@ pub struct TerminationNotification {
     pub cause: SmPolicyAssociationReleaseCause,
 }
 
-/// A rule for a whole session (TS 29.512, 5.6.2.7).
+/// A rule for a whole session (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -98,7 +98,7 @@ pub struct SessionRule {
     pub ref_cond_data: Option<String>,
 }
 
-/// QoS of a default flow (TS 29.512, 5.6.2.34).
+/// QoS of a default flow (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -124,7 +124,7 @@ pub struct AuthorizedDefaultQos {
     pub gbr_dl: Option<BitRate>,
 }
 
-/// A rule for some of a session's traffic (TS 29.512, 5.6.2.6).
+/// A rule for some of a session's traffic (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -153,7 +153,7 @@ pub struct PccRule {
     pub ref_cond_data: Option<String>,
 }
 
-/// A packet filter of a PCC rule (TS 29.512, 5.6.2.14).
+/// A packet filter of a PCC rule (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -174,7 +174,7 @@ pub struct FlowInformation {
     pub flow_direction: Option<FlowDirection>,
 }
 
-/// QoS of PCC rules (TS 29.512, 5.6.2.8).
+/// QoS of PCC rules (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -214,7 +214,7 @@ pub struct QosData {
     pub ext_max_data_burst_vol: Option<u32>,
 }
 
-/// Characteristics of a 5QI that is signalled (TS 29.512, 5.6.2.16).
+/// Characteristics of a 5QI that is signalled (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -257,7 +257,7 @@ impl QosCharacteristics {
     }
 }
 
-/// What is done with the traffic of PCC rules (TS 29.512, 5.6.2.10).
+/// What is done with the traffic of PCC rules (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -270,7 +270,7 @@ pub struct TrafficControlData {
     pub mute_notif: Option<bool>,
 }
 
-/// Charging of PCC rules (TS 29.512, 5.6.2.11).
+/// Charging of PCC rules (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -291,7 +291,7 @@ pub struct ChargingData {
     pub service_id: Option<u32>,
 }
 
-/// Thresholds of usage (TS 29.512, 5.6.2.12).
+/// Thresholds of usage (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -310,7 +310,7 @@ pub struct UsageMonitoringData {
     pub monitoring_time: Option<DateTime>,
 }
 
-/// When rules hold (TS 29.512, 5.6.2.9).
+/// When rules hold (TS 29.512, 5.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -327,7 +327,7 @@ pub struct ConditionData {
     pub rat_type: Option<RatType>,
 }
 
-/// Data of rules that are wanted (TS 29.512, 5.6.2.24).
+/// Data of rules that are wanted (TS 29.512, 5.6).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestedRuleData {

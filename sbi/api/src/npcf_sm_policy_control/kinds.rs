@@ -2,7 +2,7 @@
 use crate::macros::open_enum;
 
 open_enum! {
-    /// What makes an SMF ask again (TS 29.512, 5.6.3.6).
+    /// What makes an SMF ask again (TS 29.512, 5.6).
     pub enum PolicyControlRequestTrigger {
         PlmnCh = "PLMN_CH",
         ResMoRe = "RES_MO_RE",
@@ -62,7 +62,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// State of a rule (TS 29.512, 5.6.3.8).
+    /// State of a rule (TS 29.512, 5.6).
     pub enum RuleStatus {
         Active = "ACTIVE",
         Inactive = "INACTIVE",
@@ -70,7 +70,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Why a PCC rule failed (TS 29.512, 5.6.3.9).
+    /// Why a PCC rule failed (TS 29.512, 5.6).
     pub enum FailureCode {
         UnkRuleId = "UNK_RULE_ID",
         RaGrErr = "RA_GR_ERR",
@@ -107,7 +107,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// What a UE asks to be done with packet filters (TS 29.512, 5.6.3.11).
+    /// What a UE asks to be done with packet filters (TS 29.512, 5.6).
     pub enum RuleOperation {
         CreatePccRule = "CREATE_PCC_RULE",
         DeletePccRule = "DELETE_PCC_RULE",
@@ -119,7 +119,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Why a session rule failed (TS 29.512, 5.6.3.17).
+    /// Why a session rule failed (TS 29.512, 5.6).
     pub enum SessionRuleFailureCode {
         NfMal = "NF_MAL",
         ResLim = "RES_LIM",
@@ -137,7 +137,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Why a decision could be carried out in part only (TS 29.512, 5.6.3.14).
+    /// Why a decision could be carried out in part only (TS 29.512, 5.6).
     pub enum FailureCause {
         PccRuleEvent = "PCC_RULE_EVENT",
         PccQosFlowEvent = "PCC_QOS_FLOW_EVENT",
@@ -148,7 +148,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Which kind of decision failed (TS 29.512, 5.6.3.28).
+    /// Which kind of decision failed (TS 29.512, 5.6).
     pub enum PolicyDecisionFailureCode {
         TraCtrlDecsErr = "TRA_CTRL_DECS_ERR",
         QosDecsErr = "QOS_DECS_ERR",
@@ -161,7 +161,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// What the default flow is used for (TS 29.512, 5.6.3.13).
+    /// What the default flow is used for (TS 29.512, 5.6).
     pub enum QosFlowUsage {
         General = "GENERAL",
         ImsSig = "IMS_SIG",
@@ -169,7 +169,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Why a PDU session ended (TS 29.512, 5.6.3.24).
+    /// Why a PDU session ended (TS 29.512, 5.6).
     pub enum PduSessionRelCause {
         PsToCsHo = "PS_TO_CS_HO",
         RuleError = "RULE_ERROR",
@@ -177,7 +177,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Direction of a flow (TS 29.512, 5.6.3.3).
+    /// Direction of a flow (TS 29.512, 5.6).
     pub enum FlowDirection {
         Downlink = "DOWNLINK",
         Uplink = "UPLINK",
@@ -187,7 +187,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Why a PCF ends an association (TS 29.512, 5.6.3.23).
+    /// Why a PCF ends an association (TS 29.512, 5.6).
     pub enum SmPolicyAssociationReleaseCause {
         Unspecified = "UNSPECIFIED",
         UeSubscription = "UE_SUBSCRIPTION",
@@ -198,7 +198,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// What is charged for (TS 29.512, 5.6.3.5).
+    /// What is charged for (TS 29.512, 5.6).
     pub enum MeteringMethod {
         Duration = "DURATION",
         Volume = "VOLUME",
@@ -208,7 +208,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// At which level usage is reported (TS 29.512, 5.6.3.4).
+    /// At which level usage is reported (TS 29.512, 5.6).
     pub enum ReportingLevel {
         SerIdLevel = "SER_ID_LEVEL",
         RatGrLevel = "RAT_GR_LEVEL",
@@ -217,7 +217,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Protocol between UE and application function (TS 29.512, 5.6.3.10).
+    /// Protocol between UE and application function (TS 29.512, 5.6).
     pub enum AfSigProtocol {
         NoInformation = "NO_INFORMATION",
         Sip = "SIP",

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
 
-/// What a subscriber may do as to access and mobility (TS 29.503, 6.1.6.2.4).
+/// What a subscriber may do as to access and mobility (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -64,7 +64,7 @@ pub struct AccessAndMobilitySubscriptionData {
     pub secondary_rat_restrictions: Option<Vec<RatType>>,
 }
 
-/// Slices of a subscriber (TS 29.503, 6.1.6.2.8).
+/// Slices of a subscriber (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -83,7 +83,7 @@ pub struct Nssai {
     pub suppress_nssrg_ind: Option<bool>,
 }
 
-/// What else holds for a slice (TS 29.503, 6.1.6.2.64).
+/// What else holds for a slice (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -92,7 +92,7 @@ pub struct AdditionalSnssaiData {
     pub required_authn_authz: Option<bool>,
 }
 
-/// Steering of roaming (TS 29.503, 6.1.6.2.26).
+/// Steering of roaming (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -115,7 +115,7 @@ impl SorInfo {
     }
 }
 
-/// Which data networks a subscriber has in which slice (TS 29.503, 6.1.6.2.3).
+/// Which data networks a subscriber has in which slice (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -126,7 +126,7 @@ pub struct SmfSelectionSubscriptionData {
     pub subscribed_snssai_infos: Option<BTreeMap<String, SnssaiInfo>>,
 }
 
-/// Data networks of a slice (TS 29.503, 6.1.6.2.5).
+/// Data networks of a slice (TS 29.503, 6.1.6).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SnssaiInfo {
@@ -134,7 +134,7 @@ pub struct SnssaiInfo {
     pub dnn_infos: Vec<DnnInfo>,
 }
 
-/// A data network of a slice (TS 29.503, 6.1.6.2.6).
+/// A data network of a slice (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -158,7 +158,7 @@ impl DnnInfo {
     }
 }
 
-/// A UE has taken what was provisioned (TS 29.503, 6.1.6.2.18).
+/// A UE has taken what was provisioned (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

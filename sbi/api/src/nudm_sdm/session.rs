@@ -5,7 +5,7 @@ use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// What a subscriber may do in a slice (TS 29.503, 6.1.6.2.8).
+/// What a subscriber may do in a slice (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -39,7 +39,7 @@ impl SessionManagementSubscriptionData {
     }
 }
 
-/// What a subscriber may do in a data network (TS 29.503, 6.1.6.2.9).
+/// What a subscriber may do in a data network (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -95,7 +95,7 @@ impl DnnConfiguration {
     }
 }
 
-/// Which PDU session types are allowed (TS 29.503, 6.1.6.2.11).
+/// Which PDU session types are allowed (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -106,7 +106,7 @@ pub struct PduSessionTypes {
     pub allowed_session_types: Option<Vec<PduSessionType>>,
 }
 
-/// Which continuity modes are allowed (TS 29.503, 6.1.6.2.12).
+/// Which continuity modes are allowed (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -124,7 +124,7 @@ impl SscModes {
     }
 }
 
-/// An address or a prefix (TS 29.503, 6.1.6.2.22).
+/// An address or a prefix (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -137,7 +137,7 @@ pub struct IpAddress {
     pub ipv6_prefix: Option<String>,
 }
 
-/// A network behind a UE (TS 29.503, 6.1.6.2.50).
+/// A network behind a UE (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -148,7 +148,7 @@ pub struct FrameRouteInfo {
     pub ipv6_prefix: Option<String>,
 }
 
-/// Session management subscription, partly shared (TS 29.503, 6.1.6.2.66).
+/// Session management subscription, partly shared (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

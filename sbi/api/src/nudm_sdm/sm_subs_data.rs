@@ -1,8 +1,8 @@
-//! Session management data as they are answered (TS 29.503, 6.1.6.2.67).
+//! Session management data as they are answered (TS 29.503, 6.1.6).
 use super::{ExtendedSmSubsData, SessionManagementSubscriptionData};
 use serde::{Deserialize, Serialize};
 
-/// Session management data of a subscriber, by slice (TS 29.503, 6.1.6.2.67).
+/// Session management data of a subscriber, by slice (TS 29.503, 6.1.6).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum SmSubsData {

@@ -11,7 +11,7 @@ use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
 
 open_enum! {
-    /// Kind of subscription data (TS 29.503, 6.1.6.3.3).
+    /// Kind of subscription data (TS 29.503, 6.1.6).
     pub enum DataSetName {
         Am = "AM",
         SmfSel = "SMF_SEL",
@@ -34,7 +34,7 @@ open_enum! {
     }
 }
 
-/// Subscription data of several kinds (TS 29.503, 6.1.6.2.2).
+/// Subscription data of several kinds (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -53,7 +53,7 @@ pub struct SubscriptionDataSets {
     pub trace_data: Option<TraceData>,
 }
 
-/// AMFs that serve a UE (TS 29.503, 6.1.6.2.70).
+/// AMFs that serve a UE (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -64,7 +64,7 @@ pub struct UeContextInAmfData {
     pub amf_info: Option<Vec<AmfInfo>>,
 }
 
-/// An AMF that serves a UE (TS 29.503, 6.1.6.2.75).
+/// An AMF that serves a UE (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -84,7 +84,7 @@ impl AmfInfo {
     }
 }
 
-/// SMFs that serve a UE (TS 29.503, 6.1.6.2.16).
+/// SMFs that serve a UE (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -97,7 +97,7 @@ pub struct UeContextInSmfData {
     pub emergency_info: Option<EmergencyInfo>,
 }
 
-/// A PDU session and its SMF (TS 29.503, 6.1.6.2.17).
+/// A PDU session and its SMF (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -119,7 +119,7 @@ impl PduSession {
     }
 }
 
-/// A PGW that serves a UE (TS 29.503, 6.1.6.2.20).
+/// A PGW that serves a UE (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -141,7 +141,7 @@ impl PgwInfo {
     }
 }
 
-/// PGW of an emergency session (TS 29.503, 6.1.6.2.45).
+/// PGW of an emergency session (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -154,7 +154,7 @@ pub struct EmergencyInfo {
     pub smf_instance_id: Option<NfInstanceId>,
 }
 
-/// Identities of a subscriber (TS 29.503, 6.1.6.2.21).
+/// Identities of a subscriber (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -176,7 +176,7 @@ impl IdTranslationResult {
     }
 }
 
-/// A subscription to changes of subscription data (TS 29.503, 6.1.6.2.13).
+/// A subscription to changes of subscription data (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -233,7 +233,7 @@ impl SdmSubscription {
     }
 }
 
-/// Subscription data have changed (TS 29.503, 6.1.6.2.15).
+/// Subscription data have changed (TS 29.503, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

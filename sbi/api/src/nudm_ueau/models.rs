@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 open_enum! {
-    /// Authentication method (TS 29.503, 6.3.6.3.2).
+    /// Authentication method (TS 29.503, 6.3.6).
     pub enum AuthType {
         FiveGAka = "5G_AKA",
         EapAkaPrime = "EAP_AKA_PRIME",
@@ -16,7 +16,7 @@ open_enum! {
     }
 }
 
-/// What an AUSF asks a UDM for (TS 29.503, 6.3.6.2.2).
+/// What an AUSF asks a UDM for (TS 29.503, 6.3.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -52,7 +52,7 @@ impl AuthenticationInfoRequest {
     }
 }
 
-/// What a USIM said of its sequence number (TS 29.503, 6.3.6.2.4).
+/// What a USIM said of its sequence number (TS 29.503, 6.3.6).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResynchronizationInfo {
@@ -62,7 +62,7 @@ pub struct ResynchronizationInfo {
     pub auts: Auts,
 }
 
-/// How to authenticate a subscriber (TS 29.503, 6.3.6.2.3).
+/// How to authenticate a subscriber (TS 29.503, 6.3.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -98,7 +98,7 @@ impl AuthenticationInfoResult {
     }
 }
 
-/// Vector of the home environment for 5G-AKA (TS 29.503, 6.3.6.2.5).
+/// Vector of the home environment for 5G-AKA (TS 29.503, 6.3.6).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Av5GHeAka {
@@ -112,7 +112,7 @@ pub struct Av5GHeAka {
     pub kausf: Kausf,
 }
 
-/// Vector for EAP-AKA' (TS 29.503, 6.3.6.2.6).
+/// Vector for EAP-AKA' (TS 29.503, 6.3.6).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AvEapAkaPrime {
@@ -128,7 +128,7 @@ pub struct AvEapAkaPrime {
     pub ik_prime: IkPrime,
 }
 
-/// An authentication's outcome (TS 29.503, 6.3.6.2.7).
+/// An authentication's outcome (TS 29.503, 6.3.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

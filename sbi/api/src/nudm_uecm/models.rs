@@ -10,7 +10,7 @@ use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
 
 open_enum! {
-    /// Whether IMS voice works wherever the UE may go (TS 29.503, 6.2.6.3.4).
+    /// Whether IMS voice works wherever the UE may go (TS 29.503, 6.2.6).
     pub enum ImsVoPs {
         HomogeneousSupport = "HOMOGENEOUS_SUPPORT",
         HomogeneousNonSupport = "HOMOGENEOUS_NON_SUPPORT",
@@ -19,7 +19,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Why an NF no longer serves a UE (TS 29.503, 6.2.6.3.5).
+    /// Why an NF no longer serves a UE (TS 29.503, 6.2.6).
     pub enum DeregistrationReason {
         UeInitialRegistration = "UE_INITIAL_REGISTRATION",
         UeRegistrationAreaChange = "UE_REGISTRATION_AREA_CHANGE",
@@ -36,14 +36,14 @@ open_enum! {
 }
 
 open_enum! {
-    /// Why an SMF registers (TS 29.503, 6.2.6.3.7).
+    /// Why an SMF registers (TS 29.503, 6.2.6).
     pub enum RegistrationReason {
         SmfContextTransferred = "SMF_CONTEXT_TRANSFERRED",
     }
 }
 
 open_enum! {
-    /// Kind of registration (TS 29.503, 6.2.6.3.6).
+    /// Kind of registration (TS 29.503, 6.2.6).
     pub enum RegistrationDataSetName {
         Amf3gpp = "AMF_3GPP",
         AmfNon3gpp = "AMF_NON_3GPP",
@@ -55,7 +55,7 @@ open_enum! {
     }
 }
 
-/// An AMF serves a UE through 3GPP access (TS 29.503, 6.2.6.2.2).
+/// An AMF serves a UE through 3GPP access (TS 29.503, 6.2.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -133,7 +133,7 @@ impl Amf3GppAccessRegistration {
     }
 }
 
-/// What changes in an AMF's registration (TS 29.503, 6.2.6.2.7).
+/// What changes in an AMF's registration (TS 29.503, 6.2.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -166,7 +166,7 @@ impl Amf3GppAccessRegistrationModification {
     }
 }
 
-/// PDU sessions that may move to EPS (TS 29.503, 6.2.6.2.11).
+/// PDU sessions that may move to EPS (TS 29.503, 6.2.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -175,7 +175,7 @@ pub struct EpsInterworkingInfo {
     pub eps_iwk_pgws: Option<BTreeMap<String, EpsIwkPgw>>,
 }
 
-/// The PGW of a PDU session (TS 29.503, 6.2.6.2.12).
+/// The PGW of a PDU session (TS 29.503, 6.2.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -195,7 +195,7 @@ impl EpsIwkPgw {
     }
 }
 
-/// An SMF serves a PDU session (TS 29.503, 6.2.6.2.4).
+/// An SMF serves a PDU session (TS 29.503, 6.2.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -260,7 +260,7 @@ impl SmfRegistration {
     }
 }
 
-/// The SMFs that serve a UE (TS 29.503, 6.2.6.2.19).
+/// The SMFs that serve a UE (TS 29.503, 6.2.6).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SmfRegistrationInfo {
@@ -268,7 +268,7 @@ pub struct SmfRegistrationInfo {
     pub smf_registration_list: Vec<SmfRegistration>,
 }
 
-/// Registrations of several kinds (TS 29.503, 6.2.6.2.14).
+/// Registrations of several kinds (TS 29.503, 6.2.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -279,7 +279,7 @@ pub struct RegistrationDataSets {
     pub smf_registration: Option<SmfRegistrationInfo>,
 }
 
-/// An NF no longer serves a UE (TS 29.503, 6.2.6.2.5).
+/// An NF no longer serves a UE (TS 29.503, 6.2.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
 
-/// Policy data for access and mobility (TS 29.519, 5.4.2.2).
+/// Policy data for access and mobility (TS 29.519, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -19,7 +19,7 @@ pub struct AmPolicyData {
     pub supp_feat: Option<String>,
 }
 
-/// Policy data for sessions (TS 29.519, 5.4.2.4).
+/// Policy data for sessions (TS 29.519, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -30,7 +30,7 @@ pub struct SmPolicyData {
     pub supp_feat: Option<String>,
 }
 
-/// Policy data for sessions in a slice (TS 29.519, 5.4.2.5).
+/// Policy data for sessions in a slice (TS 29.519, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -48,7 +48,7 @@ impl SmPolicySnssaiData {
     }
 }
 
-/// Policy data for sessions in a data network (TS 29.519, 5.4.2.6).
+/// Policy data for sessions in a data network (TS 29.519, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -102,7 +102,7 @@ impl SmPolicyDnnData {
     }
 }
 
-/// A subscription to changes of policy data (TS 29.519, 5.4.2.9).
+/// A subscription to changes of policy data (TS 29.519, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -121,7 +121,7 @@ pub struct PolicyDataSubscription {
     pub supported_features: Option<String>,
 }
 
-/// Policy data have changed (TS 29.519, 5.4.2.10).
+/// Policy data have changed (TS 29.519, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

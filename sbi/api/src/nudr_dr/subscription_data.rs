@@ -8,7 +8,7 @@ use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
 
 open_enum! {
-    /// Authentication method (TS 29.505, 5.4.3.2).
+    /// Authentication method (TS 29.505, 5.4).
     pub enum AuthMethod {
         FiveGAka = "5G_AKA",
         EapAkaPrime = "EAP_AKA_PRIME",
@@ -19,7 +19,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// How sequence numbers are made (TS 33.102, annex C) (TS 29.505, 5.4.3.3).
+    /// How sequence numbers are made (TS 33.102, annex C) (TS 29.505, 5.4).
     pub enum SqnScheme {
         General = "GENERAL",
         NonTimeBased = "NON_TIME_BASED",
@@ -28,14 +28,14 @@ open_enum! {
 }
 
 closed_enum! {
-    /// Sign of a difference (TS 29.505, 5.4.3.4).
+    /// Sign of a difference (TS 29.505, 5.4).
     pub enum Sign {
         Positive = "POSITIVE",
         Negative = "NEGATIVE",
     }
 }
 
-/// How a subscriber is authenticated (TS 29.505, 5.4.2.2).
+/// How a subscriber is authenticated (TS 29.505, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -89,7 +89,7 @@ impl AuthenticationSubscription {
     }
 }
 
-/// Sequence number of a subscriber (TS 29.505, 5.4.2.5).
+/// Sequence number of a subscriber (TS 29.505, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -106,7 +106,7 @@ pub struct SequenceNumber {
     pub dif_sign: Option<Sign>,
 }
 
-/// A subscription to changes of data (TS 29.505, 5.4.2.8).
+/// A subscription to changes of data (TS 29.505, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -133,7 +133,7 @@ pub struct SubscriptionDataSubscriptions {
     pub immediate_report: Option<bool>,
 }
 
-/// Data have changed (TS 29.505, 5.4.2.9).
+/// Data have changed (TS 29.505, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -150,7 +150,7 @@ pub struct DataChangeNotify {
     pub subscription_data_subscriptions: Option<Vec<SubscriptionDataSubscriptions>>,
 }
 
-/// Identities of a subscriber (TS 29.505, 5.4.2.10).
+/// Identities of a subscriber (TS 29.505, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -161,7 +161,7 @@ pub struct IdentityData {
     pub gpsi_list: Option<Vec<Gpsi>>,
 }
 
-/// Provisioned data of several kinds (TS 29.505, 5.4.2.13).
+/// Provisioned data of several kinds (TS 29.505, 5.4).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

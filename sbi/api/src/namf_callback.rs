@@ -1,0 +1,30 @@
+//! What other NFs call at an AMF. The paths are the AMF's own: it gives their URIs where it subscribes or registers.
+use crate::npcf_am_policy_control::{AmRequestedValueRep, PolicyUpdate, TerminationNotification};
+use crate::nsmf_pdusession::SmContextStatusNotification;
+use crate::nudm_sdm::ModificationNotification;
+use crate::nudm_uecm::DeregistrationData;
+use martlet_sbi::service;
+
+service! {
+    /// What other NFs call at an AMF.
+    pub AmfCallback / AmfCallbackClient / NAMF_CALLBACK = "namf-callback" / "v1" {
+        /// An SMF tells what became of a session context (TS 29.502, 5.2.2.5); its URI is `smContextStatusUri`.
+        callback sm_context_status_notify "SmContextStatusNotify": POST "/sm-context-status/{supi}/{pduSessionId}",
+            path(supi, pdu_session_id), body(SmContextStatusNotification), returns(()),
+            errors[404 "CONTEXT_NOT_FOUND"];
+        /// A PCF changes an access and mobility policy (TS 29.507, 4.2.4); its URI is `notificationUri` with
+        /// `/update`.
+        callback am_policy_update_notify "AmPolicyUpdateNotify": POST "/am-policy/{supi}/update",
+            path(supi), body(PolicyUpdate), returns(Option<AmRequestedValueRep>), errors[404 "CONTEXT_NOT_FOUND"];
+        /// A PCF ends an access and mobility policy (TS 29.507, 4.2.4); its URI is `notificationUri` with
+        /// `/terminate`.
+        callback am_policy_terminate_notify "AmPolicyTerminateNotify": POST "/am-policy/{supi}/terminate",
+            path(supi), body(TerminationNotification), returns(()), errors[404 "CONTEXT_NOT_FOUND"];
+        /// A UDM tells that the AMF no longer serves the UE (TS 29.503, 5.3.2.3); its URI is `deregCallbackUri`.
+        callback deregistration_notify "DeregistrationNotify": POST "/deregistration/{supi}",
+            path(supi), body(DeregistrationData), returns(()), errors[404 "CONTEXT_NOT_FOUND"];
+        /// A UDM tells that subscription data changed (TS 29.503, 5.2.2.5); its URI is `callbackReference`.
+        callback sdm_change_notify "SdmChangeNotify": POST "/sdm-change/{supi}",
+            path(supi), body(ModificationNotification), returns(()), errors[404 "CONTEXT_NOT_FOUND"];
+    }
+}
