@@ -100,7 +100,7 @@ fn the_keys_of_5g_aka_are_those_of_another_implementation() {
 fn masked(text: &str, bits: usize) -> Vec<u8> {
     let mut octets = octets(text);
     octets.truncate(bits.div_ceil(8));
-    if let (Some(last), true) = (octets.last_mut(), bits % 8 != 0) {
+    if let (Some(last), true) = (octets.last_mut(), !bits.is_multiple_of(8)) {
         *last &= 0xff << (8 - bits % 8);
     }
     octets

@@ -1,0 +1,268 @@
+//! Each fault has the reaction of clause 10.
+
+use super::*;
+use oxirush_ngap::extract_ngap_ies;
+use oxirush_ngap::ngap::*;
+
+fn octets(pdu: Result<NGAP_PDU, Error>) -> Vec<u8> {
+    pdu.expect("a message").encode().expect("it encodes")
+}
+
+fn cause_of(fault: &Fault) -> CauseProtocol {
+    match &fault.cause {
+        Cause::protocol(cause) => *cause,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What the answer says: its name, its cause, and the elements that it reports.
+fn answered(fault: &Fault) -> (String, Option<Cause>, Vec<u16>) {
+    let answer = fault.answer().expect("an answer");
+    assert!(answer.check().expect("a message").is_empty(), "the answer deviates");
+    let again = NGAP_PDU::decode(&answer.encode().expect("it encodes")).expect("it decodes");
+    let cause = again.ie::<ie::Cause>().and_then(Result::ok);
+    let diagnostics = again.ie::<ie::CriticalityDiagnostics>().and_then(Result::ok);
+    let items = diagnostics.and_then(|it| it.ies_criticality_diagnostics).map(|list| list.0).unwrap_or_default();
+    (message_name(&again), cause, items.iter().map(|item| item.ie_id.0).collect())
+}
+
+#[test]
+fn octets_that_are_no_message_are_a_transfer_syntax_error() {
+    for octets in [&[][..], &[0x00], &[0x00, 0x15, 0x00, 0x20, 0x00], &[0xff; 40]] {
+        let fault = read(octets).expect_err("no message");
+        assert_eq!(
+            (cause_of(&fault), fault.reaction),
+            (CauseProtocol::transfer_syntax_error, Reaction::ErrorIndication)
+        );
+        assert_eq!(answered(&fault).0, "ErrorIndication");
+    }
+}
+
+#[test]
+fn a_message_that_is_as_it_should_be_is_read() {
+    let octets = octets(build_ngap!(
+        InitiatingMessage,
+        UplinkNASTransport,
+        UplinkNASTransport,
+        AMF_UE_NGAP_ID(1u64),
+        RAN_UE_NGAP_ID(7u32),
+        NAS_PDU(vec![0x7e, 0, 0x43]),
+        UserLocationInformation(location())
+    ));
+    let received = read(&octets).expect("a message");
+    assert_eq!(UeIds::of(&received.pdu), UeIds { amf: Some(1), ran: Some(7) });
+    assert!(received.diagnostics().is_none());
+}
+
+fn location() -> UserLocationInformation<'static> {
+    let plmn = crate::helpers::plmn("208", "93").expect("a PLMN");
+    let cell = crate::helpers::nr_cgi(plmn, 1, 24, 1).expect("a cell");
+    let tai = crate::helpers::tai(plmn, [0, 0, 1]);
+    UserLocationInformation::userLocationInformationNR(UserLocationInformationNR::new(cell, tai, None, None))
+}
+
+#[test]
+fn a_missing_element_rejects_the_procedure() {
+    // With an unsuccessful outcome.
+    let request = octets(build_ngap!(InitiatingMessage, NGSetup, NGSetupRequest, DefaultPagingDRX(PagingDRX::v128)));
+    let fault = read(&request).expect_err("two elements are missing");
+    assert_eq!(fault.reaction, Reaction::UnsuccessfulOutcome);
+    let reject = Cause::protocol(CauseProtocol::abstract_syntax_error_reject);
+    assert_eq!(answered(&fault), ("NGSetupFailure".into(), Some(reject.clone()), vec![27, 102]));
+    // Without one, and with an identity.
+    let request = octets(build_ngap!(
+        InitiatingMessage,
+        UplinkNASTransport,
+        UplinkNASTransport,
+        AMF_UE_NGAP_ID(1u64),
+        RAN_UE_NGAP_ID(7u32),
+        UserLocationInformation(location())
+    ));
+    let fault = read(&request).expect_err("its NAS-PDU is missing");
+    assert_eq!(answered(&fault), ("ErrorIndication".into(), Some(reject), vec![38]));
+    assert_eq!(fault.ue, UeIds { amf: Some(1), ran: Some(7) });
+    // With one that has to say whom it is about, and without those identities.
+    let request = octets(build_ngap!(
+        InitiatingMessage,
+        InitialContextSetup,
+        InitialContextSetupRequest,
+        AMF_UE_NGAP_ID(1u64),
+        RAN_UE_NGAP_ID(7u32)
+    ));
+    assert_eq!(answered(&read(&request).expect_err("elements are missing")).0, "InitialContextSetupFailure");
+    let request =
+        octets(build_ngap!(InitiatingMessage, InitialContextSetup, InitialContextSetupRequest, RAN_UE_NGAP_ID(7u32)));
+    assert_eq!(answered(&read(&request).expect_err("elements are missing")).0, "ErrorIndication");
+}
+
+#[test]
+fn each_procedure_with_a_plain_failure_has_it() {
+    let (amf, ran) = (1u64, 7u32);
+    for (request, failure) in [
+        (
+            build_ngap!(InitiatingMessage, RANConfigurationUpdate, RANConfigurationUpdate,
+            REJECT TimeToWait(TimeToWait::v1s)),
+            "RANConfigurationUpdateFailure",
+        ),
+        (
+            build_ngap!(InitiatingMessage, AMFConfigurationUpdate, AMFConfigurationUpdate,
+            REJECT TimeToWait(TimeToWait::v1s)),
+            "AMFConfigurationUpdateFailure",
+        ),
+        (
+            build_ngap!(
+                InitiatingMessage,
+                HandoverPreparation,
+                HandoverRequired,
+                AMF_UE_NGAP_ID(amf),
+                RAN_UE_NGAP_ID(ran)
+            ),
+            "HandoverPreparationFailure",
+        ),
+        (
+            build_ngap!(InitiatingMessage, HandoverResourceAllocation, HandoverRequest, AMF_UE_NGAP_ID(amf)),
+            "HandoverFailure",
+        ),
+        (
+            build_ngap!(InitiatingMessage, UEContextModification, UEContextModificationRequest,
+            AMF_UE_NGAP_ID(amf), RAN_UE_NGAP_ID(ran), REJECT TimeToWait(TimeToWait::v1s)),
+            "UEContextModificationFailure",
+        ),
+    ] {
+        let fault = read(&octets(request)).map(|received| received.pdu.into_owned()).expect_err(failure);
+        assert_eq!(answered(&fault).0, failure);
+    }
+}
+
+#[test]
+fn a_response_that_is_wrong_is_handled_locally() {
+    let response = octets(build_ngap!(SuccessfulOutcome, InitialContextSetup, InitialContextSetupResponse,
+        RAN_UE_NGAP_ID(7u32), REJECT TimeToWait(TimeToWait::v1s)));
+    let fault = read(&response).expect_err("an element that it cannot have");
+    assert_eq!(fault.reaction, Reaction::Local);
+    assert!(fault.answer().is_none());
+}
+
+#[test]
+fn an_error_indication_is_never_answered() {
+    let indication = octets(build_ngap!(InitiatingMessage, ErrorIndication, ErrorIndication,
+        REJECT TimeToWait(TimeToWait::v1s)));
+    let fault = read(&indication).expect_err("an element that it cannot have");
+    assert_eq!((fault.reaction, fault.answer()), (Reaction::Nothing, None));
+}
+
+#[test]
+fn what_is_not_comprehended_goes_by_its_criticality() {
+    for (criticality, reaction) in [
+        (Criticality::reject, Some(CauseProtocol::abstract_syntax_error_reject)),
+        (Criticality::notify, None),
+        (Criticality::ignore, None),
+    ] {
+        let mut pdu = build_ngap!(
+            InitiatingMessage,
+            UEContextReleaseRequest,
+            UEContextReleaseRequest,
+            AMF_UE_NGAP_ID(1u64),
+            RAN_UE_NGAP_ID(7u32),
+            Cause(Cause::radioNetwork(CauseRadioNetwork::user_inactivity))
+        )
+        .expect("a message");
+        let mut ies = pdu.protocol_ies().expect("elements").into_owned();
+        ies.0.push(ProtocolIEField::new(65_000u16, criticality, crate::Octets::from(vec![0])));
+        pdu.set_protocol_ies(ies).expect("elements");
+        let octets = pdu.encode().expect("it encodes");
+        match read(&octets) {
+            Err(fault) => assert_eq!(Some(cause_of(&fault)), reaction),
+            Ok(received) => {
+                assert_eq!(reaction, None);
+                assert_eq!(received.diagnostics().is_some(), criticality == Criticality::notify);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_unknown_procedure_goes_by_its_criticality() {
+    for (criticality, cause) in [
+        (Criticality::reject, Some(CauseProtocol::abstract_syntax_error_reject)),
+        (Criticality::notify, Some(CauseProtocol::abstract_syntax_error_ignore_and_notify)),
+        (Criticality::ignore, None),
+    ] {
+        let message = InitiatingMessage::new(ProcedureCode(250), criticality, crate::Octets::from(vec![0, 0, 0]));
+        let octets = NGAP_PDU::initiatingMessage(message).encode().expect("it encodes");
+        let fault = read(&octets).expect_err("an unknown procedure");
+        assert_eq!(fault.message, "procedure 250");
+        match cause {
+            None => assert_eq!((fault.reaction, fault.answer()), (Reaction::Nothing, None)),
+            Some(cause) => {
+                assert_eq!(answered(&fault), ("ErrorIndication".into(), Some(Cause::protocol(cause)), vec![]));
+                let answer = fault.answer().expect("an answer");
+                let diagnostics = answer.ie::<ie::CriticalityDiagnostics>().expect("diagnostics").expect("it decodes");
+                assert_eq!(diagnostics.procedure_code, Some(ProcedureCode(250)));
+                assert_eq!(diagnostics.procedure_criticality, Some(criticality));
+            }
+        }
+    }
+}
+
+#[test]
+fn elements_twice_or_in_the_wrong_order_are_a_falsely_constructed_message() {
+    for request in [
+        build_ngap!(
+            InitiatingMessage,
+            UEContextReleaseRequest,
+            UEContextReleaseRequest,
+            AMF_UE_NGAP_ID(1u64),
+            RAN_UE_NGAP_ID(7u32),
+            RAN_UE_NGAP_ID(8u32),
+            Cause(Cause::radioNetwork(CauseRadioNetwork::user_inactivity))
+        ),
+        build_ngap!(
+            InitiatingMessage,
+            UEContextReleaseRequest,
+            UEContextReleaseRequest,
+            RAN_UE_NGAP_ID(7u32),
+            AMF_UE_NGAP_ID(1u64),
+            Cause(Cause::radioNetwork(CauseRadioNetwork::user_inactivity))
+        ),
+    ] {
+        let octets = octets(request);
+        let fault = read(&octets).expect_err("falsely constructed");
+        assert_eq!(cause_of(&fault), CauseProtocol::abstract_syntax_error_falsely_constructed_message);
+    }
+}
+
+#[test]
+fn a_value_that_does_not_decode_is_a_transfer_syntax_error_when_it_is_read() {
+    fn cause(pdu: &NGAPPDU<'_>) -> Result<Cause, Error> {
+        extract_ngap_ies!(pdu, UEContextReleaseRequest, req cause: Cause = Cause(cause) => cause,);
+        Ok(cause)
+    }
+    // The octet of the cause is spoiled.
+    let octets = hex::decode("002a4015000003000a0002002a005500020007000f4002e500").expect("hexadecimal");
+    let received = read(&octets).expect("its structure is right");
+    let error = cause(&received.pdu).expect_err("no cause");
+    let fault = Fault::of(&received.pdu, &error);
+    assert_eq!(cause_of(&fault), CauseProtocol::transfer_syntax_error);
+    assert_eq!(answered(&fault).0, "ErrorIndication");
+}
+
+#[test]
+fn a_message_that_does_not_fit_the_state_says_so() {
+    let octets = octets(build_ngap!(
+        InitiatingMessage,
+        UEContextReleaseRequest,
+        UEContextReleaseRequest,
+        AMF_UE_NGAP_ID(1u64),
+        RAN_UE_NGAP_ID(7u32),
+        Cause(Cause::radioNetwork(CauseRadioNetwork::user_inactivity))
+    ));
+    let received = read(&octets).expect("a message");
+    let fault = Fault::state(&received.pdu, "no NG SETUP yet");
+    let cause = Cause::protocol(CauseProtocol::message_not_compatible_with_receiver_state);
+    assert_eq!(answered(&fault), ("ErrorIndication".into(), Some(cause), vec![]));
+    let unknown = Cause::radioNetwork(CauseRadioNetwork::unknown_local_UE_NGAP_ID);
+    let fault = Fault::logical(&received.pdu, unknown.clone(), "no such UE");
+    assert_eq!(answered(&fault), ("ErrorIndication".into(), Some(unknown), vec![]));
+    assert_eq!(fault.to_string(), "UEContextReleaseRequest: no such UE");
+}
