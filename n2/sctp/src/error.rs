@@ -36,6 +36,9 @@ pub enum SctpError {
         /// The limit, octets.
         limit: usize,
     },
+    /// SCTP has no empty messages (RFC 9260, 3.3.1).
+    #[error("an empty message cannot be sent")]
+    EmptyMessage,
     /// The peer agreed to fewer streams.
     #[error("stream {stream} does not exist: the association has {streams} outbound streams")]
     NoSuchStream {

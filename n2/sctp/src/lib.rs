@@ -16,10 +16,14 @@ use bytes::Bytes;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+mod association;
 mod error;
 mod ffi;
+mod kernel;
+mod listener;
 mod metrics;
 mod options;
+mod socket;
 #[cfg(feature = "usrsctp")]
 mod usrsctp;
 
@@ -49,6 +53,7 @@ pub struct SctpStack(Kind);
 
 #[derive(Clone)]
 enum Kind {
+    Kernel(Arc<kernel::Stack>),
     #[cfg(feature = "usrsctp")]
     Usrsctp(Arc<usrsctp::Stack>),
 }
@@ -57,22 +62,32 @@ enum Kind {
 pub struct Listener(ListenerKind);
 
 enum ListenerKind {
+    Kernel(listener::Listener<kernel::ListeningSocket>),
     #[cfg(feature = "usrsctp")]
-    Usrsctp(usrsctp::Listener),
+    Usrsctp(listener::Listener<usrsctp::ListeningSocket>),
 }
 
 /// An association; clones share it. When the last one is dropped without [`shutdown`](Association::shutdown), the
 /// association is aborted.
 #[derive(Clone)]
-pub struct Association {
-    kind: AssociationKind,
-    max_message: usize,
-}
+pub struct Association(AssociationKind);
 
 #[derive(Clone)]
 enum AssociationKind {
+    Kernel(association::Association<kernel::Socket>),
     #[cfg(feature = "usrsctp")]
-    Usrsctp(usrsctp::Association),
+    Usrsctp(association::Association<usrsctp::Socket>),
+}
+
+/// Does the same with whichever stack there is.
+macro_rules! either {
+    ($of:ident, $on:expr, $it:ident => $does:expr) => {
+        match $on {
+            $of::Kernel($it) => $does,
+            #[cfg(feature = "usrsctp")]
+            $of::Usrsctp($it) => $does,
+        }
+    };
 }
 
 /// A message with its stream and payload protocol identifier (host byte order).
@@ -93,15 +108,27 @@ impl SctpStack {
     /// [`SctpError::Unavailable`] if the kernel has no SCTP and it was asked for, [`SctpError::NeedsRawSocket`] if the
     /// stack in user space is not permitted its raw socket.
     pub fn open(choice: StackChoice) -> Result<SctpStack, SctpError> {
-        let _ = choice;
-        let stack = usrsctp::Stack::open()?;
-        tracing::info!(stack = "usrsctp", "SCTP stack opened");
-        Ok(SctpStack(Kind::Usrsctp(Arc::new(stack))))
+        let kind = match choice {
+            StackChoice::Auto => choose()?,
+            StackChoice::Kernel => {
+                let stack = kernel::Stack::open().map_err(|_| SctpError::Unavailable(NO_KERNEL_SCTP))?;
+                opened("kernel", "asked for");
+                Kind::Kernel(Arc::new(stack))
+            }
+            StackChoice::Usrsctp => {
+                let kind = user_space()?;
+                opened("usrsctp", "asked for");
+                kind
+            }
+        };
+        Ok(SctpStack(kind))
     }
 
     /// `"kernel"` or `"usrsctp"`.
     pub fn kind(&self) -> &'static str {
         match &self.0 {
+            Kind::Kernel(_) => "kernel",
+            #[cfg(feature = "usrsctp")]
             Kind::Usrsctp(_) => "usrsctp",
         }
     }
@@ -115,11 +142,11 @@ impl SctpStack {
     /// The address is not one of the machine, the port is in use, or an option is out of range.
     pub async fn listen(&self, local: &[IpAddr], port: u16, options: &Options) -> Result<Listener, SctpError> {
         options.check()?;
-        match &self.0 {
-            Kind::Usrsctp(stack) => {
-                stack.listen(local, port, options).await.map(|listener| Listener(ListenerKind::Usrsctp(listener)))
-            }
-        }
+        Ok(Listener(match &self.0 {
+            Kind::Kernel(stack) => ListenerKind::Kernel(stack.listen(local, port, options).await?),
+            #[cfg(feature = "usrsctp")]
+            Kind::Usrsctp(stack) => ListenerKind::Usrsctp(stack.listen(local, port, options).await?),
+        }))
     }
 
     /// Sets up an association with `remote`, from `local` if given (port 0 takes a free one).
@@ -133,11 +160,47 @@ impl SctpStack {
         options: &Options,
     ) -> Result<Association, SctpError> {
         options.check()?;
-        let kind = match &self.0 {
+        Ok(Association(match &self.0 {
+            Kind::Kernel(stack) => AssociationKind::Kernel(stack.connect(local, remote, options).await?),
+            #[cfg(feature = "usrsctp")]
             Kind::Usrsctp(stack) => AssociationKind::Usrsctp(stack.connect(local, remote, options).await?),
-        };
-        Ok(Association { kind, max_message: options.max_message })
+        }))
     }
+}
+
+const NO_KERNEL_SCTP: &str =
+    "this kernel has no SCTP (or its module is not loaded: modprobe sctp); take the stack `usrsctp` or `auto`";
+
+fn opened(stack: &str, reason: &str) {
+    tracing::info!(stack, reason, "SCTP stack opened");
+}
+
+/// The kernel's stack if there is one, else the one in user space.
+fn choose() -> Result<Kind, SctpError> {
+    match kernel::Stack::open() {
+        Ok(stack) => {
+            opened("kernel", "the kernel has SCTP");
+            Ok(Kind::Kernel(Arc::new(stack)))
+        }
+        Err(error) => {
+            let kind = user_space()?;
+            opened("usrsctp", &format!("the kernel has no SCTP: {error}"));
+            Ok(kind)
+        }
+    }
+}
+
+#[cfg(feature = "usrsctp")]
+fn user_space() -> Result<Kind, SctpError> {
+    Ok(Kind::Usrsctp(Arc::new(usrsctp::Stack::open()?)))
+}
+
+#[cfg(not(feature = "usrsctp"))]
+fn user_space() -> Result<Kind, SctpError> {
+    Err(SctpError::Unavailable(
+        "this program was built without the SCTP stack in user space: load the kernel's (modprobe sctp), \
+         or build with the feature `usrsctp`",
+    ))
 }
 
 impl Listener {
@@ -146,64 +209,42 @@ impl Listener {
     /// # Errors
     /// The operating system refused. Errors of single associations are not reported here.
     pub async fn accept(&self) -> Result<Association, SctpError> {
-        match &self.0 {
-            ListenerKind::Usrsctp(listener) => {
-                let kind = AssociationKind::Usrsctp(listener.accept().await?);
-                Ok(Association { kind, max_message: listener.max_message() })
-            }
-        }
+        Ok(Association(match &self.0 {
+            ListenerKind::Kernel(listener) => AssociationKind::Kernel(listener.accept().await?),
+            #[cfg(feature = "usrsctp")]
+            ListenerKind::Usrsctp(listener) => AssociationKind::Usrsctp(listener.accept().await?),
+        }))
     }
 
     /// The (first) address and the port it listens on.
     pub fn local_addr(&self) -> SocketAddr {
-        match &self.0 {
-            ListenerKind::Usrsctp(listener) => listener.local_addr(),
-        }
+        either!(ListenerKind, &self.0, it => it.local_addr())
     }
 }
 
 impl Association {
     /// The peer's (primary) address and port.
     pub fn peer_addr(&self) -> SocketAddr {
-        match &self.kind {
-            AssociationKind::Usrsctp(association) => association.peer_addr(),
-        }
+        either!(AssociationKind, &self.0, it => it.peer_addr())
     }
 
     /// The (first) local address and port.
     pub fn local_addr(&self) -> SocketAddr {
-        match &self.kind {
-            AssociationKind::Usrsctp(association) => association.local_addr(),
-        }
+        either!(AssociationKind, &self.0, it => it.local_addr())
     }
 
     /// Outbound streams agreed on.
     pub fn streams(&self) -> u16 {
-        match &self.kind {
-            AssociationKind::Usrsctp(association) => association.streams(),
-        }
+        either!(AssociationKind, &self.0, it => it.streams())
     }
 
     /// Sends a message, in order within its stream. Many tasks may send at once. Waits while the send buffer is full.
     ///
     /// # Errors
-    /// [`SctpError::MessageTooLarge`] and [`SctpError::NoSuchStream`] leave the association as it was; with any other
-    /// error it has ended.
+    /// [`SctpError::MessageTooLarge`], [`SctpError::EmptyMessage`] and [`SctpError::NoSuchStream`] leave the
+    /// association as it was; with any other error it has ended.
     pub async fn send(&self, stream: u16, ppid: u32, data: Bytes) -> Result<(), SctpError> {
-        if data.is_empty() {
-            return Err(SctpError::BadOption("data: SCTP has no empty messages"));
-        }
-        if data.len() > self.max_message {
-            metrics::TOO_LARGE.with_label_values(&["out"]).inc();
-            return Err(SctpError::MessageTooLarge { size: data.len(), limit: self.max_message });
-        }
-        let streams = self.streams();
-        if stream >= streams {
-            return Err(SctpError::NoSuchStream { stream, streams });
-        }
-        match &self.kind {
-            AssociationKind::Usrsctp(association) => association.send(stream, ppid, data).await,
-        }
+        either!(AssociationKind, &self.0, it => it.send(stream, ppid, data).await)
     }
 
     /// The next message; `Ok(None)` after an orderly shutdown by either side. Give its future up and call again as you
@@ -214,24 +255,18 @@ impl Association {
     /// in [`Listener::accept`]), [`SctpError::MessageTooLarge`] (and the association is aborted),
     /// [`SctpError::Closed`] after [`abort`](Association::abort).
     pub async fn recv(&self) -> Result<Option<Message>, SctpError> {
-        match &self.kind {
-            AssociationKind::Usrsctp(association) => association.recv().await,
-        }
+        either!(AssociationKind, &self.0, it => it.recv().await)
     }
 
     /// Orderly shutdown: what was sent is delivered first. Returns when the peer has agreed, or when
     /// [`Options::shutdown_timeout`] has passed and the association was aborted. Messages that nobody has received by
     /// then are dropped.
     pub async fn shutdown(&self) {
-        match &self.kind {
-            AssociationKind::Usrsctp(association) => association.shutdown().await,
-        }
+        either!(AssociationKind, &self.0, it => it.shutdown().await)
     }
 
     /// Ends the association at once and tells the peer with ABORT.
     pub fn abort(&self) {
-        match &self.kind {
-            AssociationKind::Usrsctp(association) => association.abort(),
-        }
+        either!(AssociationKind, &self.0, it => it.abort())
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! The library is started without threads of its own and has global state. [`Gate`] is the lock around all of it:
 //! each call below takes the gate, so that the compiler sees to it that only one thread is inside.
-use crate::options::milliseconds;
 use crate::Options;
+use crate::options::milliseconds;
+use crate::socket::Read;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::io;
 use std::mem::size_of;
@@ -102,9 +103,15 @@ struct AssocParams {
     asocmaxrxt: u16,
     number_peer_destinations: u16,
 }
+/// `struct sockaddr_storage` with an address of ours in it.
+#[repr(C)]
+struct Storage {
+    address: SockaddrConn,
+    rest: [u8; size_of::<libc::sockaddr_storage>() - size_of::<SockaddrConn>()],
+}
 #[repr(C)]
 struct PaddrParams {
-    address: libc::sockaddr_storage,
+    address: Storage,
     assoc_id: u32,
     hbinterval: u32,
     pathmtu: u32,
@@ -248,28 +255,6 @@ extern "C" fn upcall(_socket: *mut Socket, number: *mut c_void, _flags: c_int) {
     }
 }
 
-/// Values of `sac_state`.
-pub(crate) mod change {
-    pub(crate) const UP: u16 = 1;
-    pub(crate) const LOST: u16 = 2;
-    pub(crate) const RESTART: u16 = 3;
-    pub(crate) const SHUTDOWN: u16 = 4;
-    pub(crate) const CANNOT_START: u16 = 5;
-}
-
-/// A message or an event read from a socket.
-#[derive(Debug)]
-pub(crate) enum Read {
-    /// A part of a message of `len` octets, the last one if `end`.
-    Data { len: usize, stream: u16, ppid: u32, end: bool },
-    /// SCTP_ASSOC_CHANGE with `sac_state`, `sac_error`, `sac_outbound_streams`.
-    Change { state: u16, error: u16, outbound: u16 },
-    /// A notification that nobody needs.
-    Other,
-    /// The peer has shut down and everything has been read.
-    Eof,
-}
-
 impl Gate {
     /// Makes the proof. The caller keeps it behind one lock for the whole process.
     pub(crate) const fn behind_a_lock() -> Gate {
@@ -322,12 +307,6 @@ unsafe impl Sync for Handle {}
 
 fn checked(result: c_int) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-/// All zero, which is a value of each of the plain structures above.
-fn no_address() -> libc::sockaddr_storage {
-    // SAFETY: `sockaddr_storage` is plain octets; all zero is AF_UNSPEC.
-    unsafe { std::mem::zeroed() }
 }
 
 impl Handle {
@@ -420,7 +399,8 @@ impl Handle {
             IPPROTO_SCTP,
             SCTP_PEER_ADDR_PARAMS,
             &PaddrParams {
-                address: no_address(),
+                // All addresses of the peer.
+                address: Storage { address: SockaddrConn::any(0), rest: [0; _] },
                 assoc_id: 0,
                 hbinterval: milliseconds(options.heartbeat),
                 // The library adds the common header itself.
@@ -515,8 +495,8 @@ impl Handle {
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Reads a part of a message, or an event; `WouldBlock` if there is nothing.
-    pub(crate) fn read(&self, _gate: &mut Gate, buffer: &mut [u8]) -> io::Result<Read> {
+    /// Reads an event, or a part of a message into `buffer`; `WouldBlock` if there is nothing.
+    pub(crate) fn read<'b>(&self, _gate: &mut Gate, buffer: &'b mut [u8]) -> io::Result<(Read, &'b [u8])> {
         let mut info = RcvInfo::default();
         let mut info_len = size_of::<RcvInfo>() as u32;
         let mut info_kind: c_uint = 0;
@@ -540,15 +520,15 @@ impl Handle {
         let len = usize::try_from(len).map_err(|_| io::Error::last_os_error())?;
         let data = buffer.get(..len).unwrap_or_default();
         if flags & MSG_NOTIFICATION != 0 {
-            return Ok(notification(data));
+            return Ok((notification(data), &[]));
         }
         if len == 0 {
-            return Ok(Read::Eof);
+            return Ok((Read::Eof, &[]));
         }
         if info_kind != SCTP_RECVV_RCVINFO {
-            return Ok(Read::Other);
+            return Ok((Read::Other, &[]));
         }
-        Ok(Read::Data { len, stream: info.sid, ppid: u32::from_be(info.ppid), end: flags & MSG_EOR != 0 })
+        Ok((Read::Data { stream: info.sid, ppid: u32::from_be(info.ppid), end: flags & MSG_EOR != 0 }, data))
     }
 
     /// Outbound and inbound streams agreed on.
@@ -577,6 +557,7 @@ impl Handle {
     }
 }
 
+/// What an event says. `struct sctp_assoc_change` is in host byte order.
 fn notification(data: &[u8]) -> Read {
     let half = |at: usize| match data.get(at..at + 2) {
         Some(&[a, b]) => u16::from_ne_bytes([a, b]),
@@ -585,5 +566,13 @@ fn notification(data: &[u8]) -> Read {
     if data.len() < ASSOC_CHANGE_LEN || half(0) != SCTP_ASSOC_CHANGE {
         return Read::Other;
     }
-    Read::Change { state: half(8), error: half(10), outbound: half(12) }
+    let (state, error, streams) = (half(8), half(10), half(12));
+    match state {
+        1 => Read::Up { streams },
+        2 => Read::Lost { cause: error },
+        3 => Read::Restart { streams },
+        4 => Read::Shutdown,
+        5 => Read::CannotStart,
+        _ => Read::Other,
+    }
 }

@@ -3,9 +3,10 @@
 //! The library has global state, so all stacks of a process share it whatever their runtime or thread. Whoever has
 //! work for it (a packet, a message, time gone by) enters, does the work on its own thread and leaves: no thread in
 //! between, hence no wake-up of another core. Woken tasks are told after the lock is released.
-use super::socket::Core;
+use super::core::Core;
 use super::tables;
-use crate::ffi::usrsctp::{Callbacks, Gate, Read};
+use crate::ffi::usrsctp::{Callbacks, Gate};
+use crate::socket::Read;
 use std::io;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -78,13 +79,13 @@ pub(super) fn tick() -> Option<Duration> {
 }
 
 impl Entered {
-    /// Reads a part of a message, or an event.
-    pub(super) fn read(&mut self, core: &Core) -> io::Result<(Read, &[u8])> {
+    /// Reads an event, or appends a part of a message to `message`.
+    pub(super) fn read(&mut self, core: &Core, message: &mut Vec<u8>) -> io::Result<Read> {
         let Some(locked) = &mut self.locked else { return Err(io::ErrorKind::WouldBlock.into()) };
         let Locked { gate, scratch, .. } = &mut **locked;
-        let read = core.read(gate, scratch)?;
-        let len = if let Read::Data { len, .. } = &read { *len } else { 0 };
-        Ok((read, scratch.get(..len).unwrap_or_default()))
+        let (read, data) = core.read(gate, scratch)?;
+        message.extend_from_slice(data);
+        Ok(read)
     }
 
     fn advance(&mut self, now: Instant, grain: Duration) {

@@ -1,15 +1,14 @@
 //! The stack in user space: `usrsctp` on raw IP protocol 132, driven by the tasks that use it.
-mod association;
+mod core;
 mod endpoint;
-pub(crate) mod gate;
-mod listener;
+mod gate;
 mod port;
 mod raw;
+mod route;
 mod socket;
 mod stack;
 mod tables;
 mod ticker;
 
-pub(crate) use association::Association;
-pub(crate) use listener::Listener;
+pub(crate) use socket::{ListeningSocket, Socket};
 pub(crate) use stack::Stack;

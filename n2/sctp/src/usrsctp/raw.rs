@@ -5,7 +5,7 @@
 use super::gate;
 use super::tables::{self, Path};
 use super::ticker::Ticker;
-use crate::ffi::sys;
+use crate::ffi::{packet, sys};
 use crate::metrics;
 use crate::{IPPROTO_SCTP, SctpError};
 use socket2::{Domain, Protocol, SockAddr, SockFilter, Socket, Type};
@@ -89,7 +89,7 @@ impl RawSocket {
     /// Sends a packet with everything in place.
     pub(super) fn send(&self, packet: &[u8], local: IpAddr, remote: IpAddr) -> io::Result<()> {
         let from = self.local.is_unspecified().then_some(local);
-        sys::send_packet(self.socket.as_fd(), packet, remote, from)
+        packet::send_packet(self.socket.as_fd(), packet, remote, from)
     }
 
     /// Lets packets to these ports pass.
@@ -99,7 +99,7 @@ impl RawSocket {
 
     /// Reads one packet and gives it to the library. `WouldBlock` if there is none.
     fn take_one(&self, buffer: &mut [u8], gate: &mut gate::Entered) -> io::Result<()> {
-        let packet = sys::receive_packet(self.socket.as_fd(), buffer)?;
+        let packet = packet::receive_packet(self.socket.as_fd(), buffer)?;
         let Some(octets) = buffer.get_mut(..packet.len) else { return Ok(()) };
         let (source, destination, sctp) = if self.local.is_ipv4() {
             let Some((source, destination, header)) = parse_ipv4(octets) else { return Ok(()) };

@@ -1,76 +1,133 @@
-//! A socket of the library with the tasks that wait for it.
+//! The sockets of this stack, as associations and listeners want them.
+use super::core::Core;
+use super::endpoint::Endpoint;
 use super::gate;
-use super::tables;
-use crate::ffi::usrsctp::{Gate, Handle};
+use super::route::route;
+use super::tables::{self, Path};
+use crate::Options;
+use crate::socket::{self, Accepted, Listen, Read};
 use std::io;
-use std::ops::Deref;
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::sync::Notify;
 
-/// A socket, closed when dropped. Never drop the last one inside the gate: closing enters it.
-pub(super) struct Core {
-    handle: Option<Handle>,
-    number: usize,
-    /// Told when there is something to read, or the end.
-    pub(super) readable: Notify,
-    /// Told when there is room to send and somebody [waits for it](Core::wait_to_write).
-    pub(super) writable: Notify,
-    waits_to_write: AtomicBool,
+/// The socket of an association with what it needs to send. Dropped in this order: the ABORT of a socket that is
+/// closed still has to find its way.
+pub(crate) struct Socket {
+    core: Arc<Core>,
+    _pin: Pin,
+    endpoint: Arc<Endpoint>,
 }
 
-impl Core {
-    /// Wraps a socket and has its events reported.
-    pub(super) fn new(handle: Handle, gate: &mut Gate) -> io::Result<Arc<Core>> {
-        let number = tables::lock().next_socket();
-        if let Err(error) = handle.watch(gate, number) {
-            handle.close(gate);
-            return Err(error);
-        }
-        let core = Arc::new(Core {
-            handle: Some(handle),
-            number,
-            readable: Notify::new(),
-            writable: Notify::new(),
-            waits_to_write: AtomicBool::new(false),
-        });
-        tables::lock().add_socket(number, Arc::downgrade(&core));
-        Ok(core)
-    }
+/// A peer that is remembered while its association lives.
+pub(super) struct Pin {
+    endpoint: u16,
+    peer: u16,
+    path: Path,
+}
 
-    pub(super) fn events(&self, gate: &mut Gate) -> (bool, bool) {
-        self.handle.as_ref().map_or((false, false), |handle| handle.events(gate))
-    }
-
-    /// Tells the tasks that wait.
-    pub(super) fn signal(&self, read: bool, write: bool) {
-        if read {
-            self.readable.notify_one();
-        }
-        if write && self.waits_to_write.swap(false, Ordering::Relaxed) {
-            self.writable.notify_one();
-        }
-    }
-
-    /// Has [`Core::writable`] told of the next room. To be called inside the gate, so that none is missed.
-    pub(super) fn wait_to_write(&self) {
-        self.waits_to_write.store(true, Ordering::Relaxed);
+impl Pin {
+    pub(super) fn new(endpoint: u16, peer: u16) -> Option<Pin> {
+        let path = tables::lock().pin(endpoint, peer)?;
+        Some(Pin { endpoint, peer, path })
     }
 }
 
-#[allow(clippy::expect_used)]
-impl Deref for Core {
-    type Target = Handle;
-    fn deref(&self) -> &Handle {
-        self.handle.as_ref().expect("held until drop")
-    }
-}
-
-impl Drop for Core {
+impl Drop for Pin {
     fn drop(&mut self) {
-        tables::lock().remove_socket(self.number);
-        if let Some(handle) = self.handle.take() {
-            handle.close(&mut gate::look_in());
+        tables::lock().unpin(self.endpoint, self.peer);
+    }
+}
+
+impl Socket {
+    pub(super) fn new(core: Arc<Core>, pin: Pin, endpoint: Arc<Endpoint>) -> Socket {
+        Socket { core, _pin: pin, endpoint }
+    }
+
+    /// Its local address.
+    pub(super) fn local(&self) -> SocketAddr {
+        SocketAddr::new(self.endpoint.local, self.endpoint.port())
+    }
+}
+
+impl socket::Socket for Socket {
+    fn send(&self, stream: u16, ppid: u32, data: &[u8]) -> io::Result<()> {
+        let mut gate = gate::enter();
+        let sent = self.core.send(&mut gate, stream, ppid, data);
+        if matches!(&sent, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
+            self.core.wait_to_write();
         }
+        sent
+    }
+
+    fn read(&self, message: &mut Vec<u8>) -> io::Result<Read> {
+        gate::enter().read(&self.core, message)
+    }
+
+    async fn readable(&self) -> io::Result<()> {
+        self.core.readable.notified().await;
+        Ok(())
+    }
+
+    async fn writable(&self) -> io::Result<()> {
+        self.core.writable.notified().await;
+        Ok(())
+    }
+
+    fn shutdown(&self) -> io::Result<()> {
+        self.core.shutdown(&mut gate::enter())
+    }
+
+    fn abort(&self) {
+        self.core.abort(&mut gate::enter());
+        self.core.wait_to_write();
+        self.core.signal(true, true);
+    }
+}
+
+/// A listening socket.
+pub(crate) struct ListeningSocket {
+    // First, so that it is closed before its port goes.
+    core: Arc<Core>,
+    endpoint: Arc<Endpoint>,
+    options: Options,
+}
+
+impl ListeningSocket {
+    pub(super) fn new(core: Arc<Core>, endpoint: Arc<Endpoint>, options: Options) -> ListeningSocket {
+        ListeningSocket { core, endpoint, options }
+    }
+}
+
+impl Listen for ListeningSocket {
+    type Socket = Socket;
+
+    fn accept(&self) -> io::Result<Option<Accepted<Socket>>> {
+        let mut gate = gate::enter();
+        let (handle, peer) = self.core.accept(&mut gate)?;
+        let Some(pin) = Pin::new(self.endpoint.inner_port, peer) else {
+            handle.close(&mut gate);
+            return Ok(None);
+        };
+        let path = pin.path;
+        let streams = handle.streams(&mut gate);
+        let fits = route(Some(path.local), path.remote.ip())
+            .and_then(|route| Ok(handle.set_mtu(&mut gate, &self.options, route.mtu)?));
+        if let Err(error) = fits {
+            tracing::warn!(peer = %path.remote, %error, "cannot tell the size of packets to an SCTP peer");
+        }
+        let core = Core::new(handle, &mut gate)?;
+        drop(gate);
+        let socket = Arc::new(Socket::new(core, pin, self.endpoint.clone()));
+        let local = SocketAddr::new(path.local, self.endpoint.port());
+        Ok(streams.ok().map(|(streams, _)| Accepted { socket, peer: path.remote, local, streams }))
+    }
+
+    async fn acceptable(&self) -> io::Result<()> {
+        self.core.readable.notified().await;
+        Ok(())
+    }
+
+    fn local_addr(&self) -> SocketAddr {
+        SocketAddr::new(self.endpoint.local, self.endpoint.port())
     }
 }

@@ -1,25 +1,22 @@
 //! Opening endpoints: listen and connect.
-use super::association::{Association, Pin, SharedSocket};
+use super::core::Core;
 use super::endpoint::{Endpoint, Reader};
 use super::gate;
-use super::listener::Listener;
 use super::port;
-use super::socket::Core;
+use super::raw::RawSocket;
+use super::route::{MTU_LIMIT, route};
+use super::socket::{ListeningSocket, Pin, Socket};
 use super::tables::{self, Path};
 use super::ticker::Ticker;
-use crate::error::End;
-use crate::ffi::sys;
-use crate::ffi::usrsctp::{Handle, Read, change};
+use crate::association::{Association, established};
+use crate::ffi::usrsctp::Handle;
+use crate::listener::Listener;
+use crate::socket::Accepted;
 use crate::{Options, SctpError};
 use std::collections::HashMap;
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::os::fd::AsFd;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::task::JoinHandle;
-
-/// Largest SCTP packet in an IP packet.
-const MTU_LIMIT: i32 = 65_532;
 
 /// The stack in user space: the raw sockets of one runtime.
 pub(crate) struct Stack(Arc<Inner>);
@@ -42,7 +39,7 @@ impl Drop for Inner {
 impl Stack {
     /// Starts the library and sees whether raw sockets are permitted.
     pub(crate) fn open() -> Result<Stack, SctpError> {
-        super::raw::RawSocket::open(Ipv4Addr::LOCALHOST.into())?;
+        RawSocket::open(Ipv4Addr::LOCALHOST.into())?;
         gate::start();
         Ok(Stack(Arc::default()))
     }
@@ -64,7 +61,7 @@ impl Stack {
         Ok(reader)
     }
 
-    pub(crate) async fn listen(&self, local: &[IpAddr], port: u16, options: &Options) -> Result<Listener, SctpError> {
+    pub(crate) async fn listen(&self, local: &[IpAddr], port: u16, options: &Options) -> Result<Listener<ListeningSocket>, SctpError> {
         let address = local.first().copied().unwrap_or(Ipv4Addr::UNSPECIFIED.into());
         if local.len() > 1 {
             tracing::warn!(
@@ -86,7 +83,7 @@ impl Stack {
                 }
             }
         };
-        Ok(Listener::new(core, Arc::new(endpoint), options.clone()))
+        Ok(Listener::new(ListeningSocket::new(core, Arc::new(endpoint), options.clone()), options.clone()))
     }
 
     pub(crate) async fn connect(
@@ -94,7 +91,7 @@ impl Stack {
         local: Option<SocketAddr>,
         remote: SocketAddr,
         options: &Options,
-    ) -> Result<Association, SctpError> {
+    ) -> Result<Association<Socket>, SctpError> {
         let wanted = local.filter(|local| !local.ip().is_unspecified());
         let route = route(wanted.map(|local| local.ip()), remote.ip())?;
         let port = port::reserve(route.local, local.map_or(0, |local| local.port()))?;
@@ -118,64 +115,9 @@ impl Stack {
             core
         };
         self.0.ticker.stir();
-        let socket = SharedSocket { core, _pin: pin, endpoint };
-        let streams = established(&socket.core).await?;
-        Ok(Association::new(Arc::new(socket), remote, route.local, streams, options.clone(), None))
-    }
-}
-
-/// Waits until a connecting socket is up; outbound streams agreed on.
-async fn established(core: &Core) -> Result<u16, SctpError> {
-    let mut failed = false;
-    loop {
-        let read = gate::enter().read(core).map(|(read, _)| read);
-        match read {
-            Ok(Read::Change { state: change::UP, outbound, .. }) => return Ok(outbound),
-            Ok(Read::Change { state: change::LOST | change::CANNOT_START, .. }) => failed = true,
-            Ok(Read::Eof) => return Err(SctpError::Refused),
-            Ok(_) => {}
-            Err(error) => match error.raw_os_error() {
-                Some(libc::EWOULDBLOCK) if !failed => core.readable.notified().await,
-                Some(libc::ECONNREFUSED | libc::ECONNRESET) => return Err(SctpError::Refused),
-                Some(libc::EWOULDBLOCK | libc::ETIMEDOUT | libc::ECONNABORTED) => {
-                    return Err(SctpError::ConnectTimeout);
-                }
-                _ => return Err(error.into()),
-            },
-        }
-    }
-}
-
-/// How packets get to a peer.
-pub(super) struct RouteTo {
-    /// The local address they come from.
-    pub(super) local: IpAddr,
-    /// What fits into one IP packet, without the IP header.
-    pub(super) mtu: u32,
-}
-
-/// Asks the kernel for its route by connecting a UDP socket, which sends nothing.
-pub(super) fn route(local: Option<IpAddr>, remote: IpAddr) -> Result<RouteTo, SctpError> {
-    let any = if remote.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { Ipv6Addr::UNSPECIFIED.into() };
-    let probe = UdpSocket::bind((local.unwrap_or(any), 0)).map_err(|error| {
-        io::Error::new(error.kind(), format!("{} is no address of this machine: {error}", local.unwrap_or(any)))
-    })?;
-    // The port matters to nobody.
-    probe.connect((remote, 9)).map_err(|error| io::Error::new(error.kind(), format!("no route to {remote}: {error}")))?;
-    let (level, option, header) = if remote.is_ipv4() {
-        (libc::IPPROTO_IP, libc::IP_MTU, 20)
-    } else {
-        (libc::IPPROTO_IPV6, libc::IPV6_MTU, 40)
-    };
-    let mtu = sys::get_int(probe.as_fd(), level, option)?.clamp(576, MTU_LIMIT) - header;
-    Ok(RouteTo { local: probe.local_addr()?.ip(), mtu: (mtu & !3) as u32 })
-}
-
-/// How reading ended, from what the library says after its last event.
-pub(super) fn end_of(lost: Option<u16>, error: Option<&io::Error>) -> End {
-    match (lost, error.and_then(io::Error::raw_os_error)) {
-        (cause, Some(libc::ECONNRESET | libc::ECONNREFUSED)) => End::Aborted { cause: cause.unwrap_or(0) },
-        (None, None) => End::Shutdown,
-        _ => End::PathFailed,
+        let socket = Arc::new(Socket::new(core, pin, endpoint));
+        let streams = established(&*socket).await?;
+        let local = socket.local();
+        Ok(Association::new(Accepted { socket, peer: remote, local, streams }, options.clone(), None))
     }
 }

@@ -5,7 +5,7 @@
 //! the wire can be open on several addresses) and, within an endpoint, one remote port for each peer. The ports on the
 //! wire are put in on the way out and taken out on the way in.
 use super::raw::RawSocket;
-use super::socket::Core;
+use super::core::Core;
 use crate::metrics;
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};

@@ -1,0 +1,117 @@
+//! The sockets of this stack, as associations and listeners want them.
+use crate::ffi::{kernel, sys};
+use crate::socket::{self, Accepted, Listen, Read};
+use socket2::SockAddr;
+use std::cell::RefCell;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// Octets read at once.
+const SCRATCH: usize = 1 << 16;
+
+thread_local! {
+    /// Where messages are read to, before they are as long as they need to be.
+    static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; SCRATCH]);
+}
+
+/// The socket of an association.
+pub(crate) struct Socket {
+    watched: AsyncFd<sys::Watched>,
+    socket: Arc<socket2::Socket>,
+}
+
+impl Socket {
+    /// Has the current runtime watch it.
+    pub(super) fn new(socket: socket2::Socket) -> io::Result<Socket> {
+        let socket = Arc::new(socket);
+        let watched = sys::watch(socket.clone(), Interest::READABLE | Interest::WRITABLE)?;
+        Ok(Socket { watched, socket })
+    }
+
+    pub(super) fn inner(&self) -> &socket2::Socket {
+        &self.socket
+    }
+}
+
+impl socket::Socket for Socket {
+    fn send(&self, stream: u16, ppid: u32, data: &[u8]) -> io::Result<()> {
+        kernel::send(self.socket.as_fd(), stream, ppid, data)
+    }
+
+    fn read(&self, message: &mut Vec<u8>) -> io::Result<Read> {
+        BUFFER.with_borrow_mut(|buffer| {
+            let (read, data) = kernel::receive(self.socket.as_fd(), buffer)?;
+            message.extend_from_slice(data);
+            Ok(read)
+        })
+    }
+
+    // Cleared first, tried afterwards: what comes in between is seen either way.
+    async fn readable(&self) -> io::Result<()> {
+        self.watched.readable().await?.clear_ready();
+        Ok(())
+    }
+
+    async fn writable(&self) -> io::Result<()> {
+        self.watched.writable().await?.clear_ready();
+        Ok(())
+    }
+
+    fn shutdown(&self) -> io::Result<()> {
+        self.socket.shutdown(std::net::Shutdown::Write)
+    }
+
+    fn abort(&self) {
+        // One that is gone already needs none. The end wakes whoever waits.
+        let _ = kernel::abort(self.socket.as_fd());
+    }
+}
+
+/// A listening socket.
+pub(crate) struct ListeningSocket {
+    watched: AsyncFd<sys::Watched>,
+    socket: Arc<socket2::Socket>,
+    local: SocketAddr,
+}
+
+impl ListeningSocket {
+    pub(super) fn new(socket: socket2::Socket) -> io::Result<ListeningSocket> {
+        let local = known(socket.local_addr()?)?;
+        let socket = Arc::new(socket);
+        let watched = sys::watch(socket.clone(), Interest::READABLE)?;
+        Ok(ListeningSocket { watched, socket, local })
+    }
+}
+
+impl Listen for ListeningSocket {
+    type Socket = Socket;
+
+    fn accept(&self) -> io::Result<Option<Accepted<Socket>>> {
+        let (socket, peer) = self.socket.accept()?;
+        socket.set_nonblocking(true)?;
+        // Fails on one that has gone already.
+        let (Ok(streams), Ok(local)) = (kernel::outbound_streams(&socket), socket.local_addr()) else {
+            return Ok(None);
+        };
+        let socket = Arc::new(Socket::new(socket)?);
+        Ok(Some(Accepted { socket, peer: known(peer)?, local: known(local)?, streams }))
+    }
+
+    async fn acceptable(&self) -> io::Result<()> {
+        self.watched.readable().await?.clear_ready();
+        Ok(())
+    }
+
+    fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+}
+
+/// The address as the standard library has it.
+pub(super) fn known(address: SockAddr) -> io::Result<SocketAddr> {
+    address.as_socket().ok_or_else(|| io::Error::other("an SCTP socket with an address of an unknown family"))
+}

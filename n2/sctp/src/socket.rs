@@ -1,0 +1,63 @@
+//! What an SCTP implementation has to offer; associations and listeners are built on it, the same for all.
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// A one-to-one SCTP socket that never blocks. Dropping it aborts its association.
+pub(crate) trait Socket: Send + Sync + 'static {
+    /// Queues a whole message; `WouldBlock` while the send buffer has no room for it.
+    fn send(&self, stream: u16, ppid: u32, data: &[u8]) -> io::Result<()>;
+    /// Reads an event, or appends a part of a message to `message`; `WouldBlock` if there is nothing.
+    fn read(&self, message: &mut Vec<u8>) -> io::Result<Read>;
+    /// Waits until another [`read`](Socket::read) is worth while.
+    fn readable(&self) -> impl Future<Output = io::Result<()>> + Send;
+    /// Waits until another [`send`](Socket::send) is worth while.
+    fn writable(&self) -> impl Future<Output = io::Result<()>> + Send;
+    /// Sends what is queued, then SHUTDOWN.
+    fn shutdown(&self) -> io::Result<()>;
+    /// Sends ABORT, and wakes whoever waits.
+    fn abort(&self);
+}
+
+/// What a read brings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Read {
+    /// A part of a message, its last one if `end`.
+    Data { stream: u16, ppid: u32, end: bool },
+    /// The association is up, with so many outbound streams.
+    Up { streams: u16 },
+    /// It could not be set up. The next read fails with the reason.
+    CannotStart,
+    /// It is lost. The next read fails with the reason. The cause is the peer's if that aborted it.
+    Lost { cause: u16 },
+    /// The peer has set it up anew.
+    Restart { streams: u16 },
+    /// It was shut down in order.
+    Shutdown,
+    /// Nothing more will come.
+    Eof,
+    /// An event that nobody needs.
+    Other,
+}
+
+/// An association that was accepted or connected.
+pub(crate) struct Accepted<S> {
+    pub(crate) socket: Arc<S>,
+    pub(crate) peer: SocketAddr,
+    pub(crate) local: SocketAddr,
+    /// Outbound streams.
+    pub(crate) streams: u16,
+}
+
+/// A listening socket that never blocks.
+pub(crate) trait Listen: Send + Sync + 'static {
+    /// The sockets of its associations.
+    type Socket: Socket;
+    /// The next association; `None` if it has gone already, `WouldBlock` if there is none.
+    fn accept(&self) -> io::Result<Option<Accepted<Self::Socket>>>;
+    /// Waits until another [`accept`](Listen::accept) is worth while.
+    fn acceptable(&self) -> impl Future<Output = io::Result<()>> + Send;
+    /// The (first) local address.
+    fn local_addr(&self) -> SocketAddr;
+}
