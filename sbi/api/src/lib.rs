@@ -30,3 +30,27 @@ pub mod nudm_ueau;
 pub mod nudm_uecm;
 pub mod nudr_callback;
 pub mod nudr_dr;
+
+/// Every operation of every service.
+pub fn operations() -> impl Iterator<Item = &'static martlet_sbi::OperationInfo> {
+    let services = [
+        nnrf_nfmanagement::NNRF_NFM::OPERATIONS,
+        nnrf_nfdiscovery::NNRF_DISC::OPERATIONS,
+        nnrf_nfstatus_callback::NNRF_NFSTATUS_CALLBACK::OPERATIONS,
+        nausf_ueauthentication::NAUSF_AUTH::OPERATIONS,
+        nudm_ueau::NUDM_UEAU::OPERATIONS,
+        nudm_uecm::NUDM_UECM::OPERATIONS,
+        nudm_sdm::NUDM_SDM::OPERATIONS,
+        nudr_dr::NUDR_DR::OPERATIONS,
+        nudr_callback::NUDR_DATA_CALLBACK::OPERATIONS,
+        nudr_callback::NUDR_POLICY_CALLBACK::OPERATIONS,
+        npcf_am_policy_control::NPCF_AM_POLICY_CONTROL::OPERATIONS,
+        npcf_sm_policy_control::NPCF_SMPOLICYCONTROL::OPERATIONS,
+        nnssf_ns_selection::NNSSF_NSSELECTION::OPERATIONS,
+        nsmf_pdusession::NSMF_PDUSESSION::OPERATIONS,
+        nsmf_callback::NSMF_CALLBACK::OPERATIONS,
+        namf_communication::NAMF_COMM::OPERATIONS,
+        namf_callback::NAMF_CALLBACK::OPERATIONS,
+    ];
+    services.into_iter().flatten().copied()
+}

@@ -9,7 +9,7 @@ service! {
     /// What other NFs call at an SMF.
     pub SmfCallback / SmfCallbackClient / NSMF_CALLBACK = "nsmf-callback" / "v1" {
         /// An AMF tells that a transfer failed in the end (TS 29.518, 5.2.2.3); its URI is `n1n2FailureTxfNotifURI`.
-        callback n1_n2_transfer_failure_notify "N1N2TransferFailureNotify":
+        callback n1_n2_transfer_failure_notify "N1N2TransferFailureNotification":
             POST "/n1-n2-transfer-failure/{smContextRef}",
             path(sm_context_ref), body(N1N2MsgTxfrFailureNotification), returns(()),
             errors[404 "CONTEXT_NOT_FOUND"];

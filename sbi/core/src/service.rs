@@ -56,6 +56,13 @@ macro_rules! service {
                 /// Every operation.
                 pub const OPERATIONS: &'static [&'static $crate::OperationInfo] = &[$(&$method_name),+];
 
+                $(
+                    #[doc = concat!("What is known of ", $op_name, ", and its path: `expand`.")]
+                    pub const fn $method_name() -> &'static $crate::OperationInfo {
+                        &$method_name
+                    }
+                )+
+
                 /// The routes to a producer.
                 pub fn routes<T: $producer>(&self, producer: $crate::__private::Arc<T>) -> Vec<$crate::Route> {
                     vec![$({

@@ -1,0 +1,41 @@
+//! Runs `openapi_validate.py` over messages.
+use serde_json::Value;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What the validator says of messages: its violations, or `None` where it cannot run here, with a message why.
+pub fn violations(messages: &[Value]) -> Option<Vec<String>> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let beside_the_workspace = here.join("../../../shared/specs/openapi");
+    let folder = std::env::var_os("MARTLET_3GPP_OPENAPI").map_or(beside_the_workspace, PathBuf::from);
+    let mut command = Command::new("python3");
+    command.arg(here.join("tests/openapi_validate.py")).arg("--specs").arg(folder);
+    let running = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut running = match running {
+        Ok(running) => running,
+        Err(error) => {
+            eprintln!("SKIPPED: python3 does not start: {error}");
+            return None;
+        }
+    };
+    let lines: String = messages.iter().map(|message| format!("{message}\n")).collect();
+    let mut input = running.stdin.take().unwrap();
+    // The validator's output waits in a pipe that may fill while input is still being written.
+    let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()));
+    let output = running.wait_with_output().unwrap();
+    let written = writer.join().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
+    match output.status.code() {
+        Some(0 | 1) => {
+            written.unwrap();
+            eprintln!("{said}");
+            Some(String::from_utf8_lossy(&output.stdout).lines().map(str::to_string).collect())
+        }
+        Some(77) => {
+            eprintln!("{said}");
+            None
+        }
+        _ => panic!("openapi_validate.py failed: {said}"),
+    }
+}

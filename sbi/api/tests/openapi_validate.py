@@ -1,0 +1,328 @@
+#!/usr/bin/env python3
+"""Checks what crosses the service-based interface against 3GPP's OpenAPI files.
+
+Reads one message per line from standard input, as a JSON object:
+
+  service       API name, such as "nudm-sdm", or the name of one of our callback services ("namf-callback")
+  operation     name of the operation; for callbacks it selects the callback (callbacks.json)
+  method, path  HTTP method and path template, such as "GET" and "/{supi}/am-data"; where they are missing,
+                `operation` is looked up as an operationId
+  direction     "request", "response", or "declaration": that the operation exists, with this name and version
+  version       API version, such as "v2", for declarations
+  status        HTTP status, for responses
+  body          the JSON body, or the JSON part of a multipart body; missing or null where there is none
+  content_type  media type of the body (optional; checked against those that the file allows)
+  parts         content ids of a multipart body's binary parts (optional; compared with those that the body names)
+  query         query parameters by name, as decoded text, for requests (optional)
+
+Reports each violation on standard output, one a line, and a count on standard error.
+Exit code: 0 all good, 1 violations, 2 wrong usage or input, 77 cannot run here (reason on standard error).
+"""
+import argparse
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+SKIPPED = 77
+HERE = Path(__file__).resolve().parent
+METHODS = ("get", "put", "post", "patch", "delete", "head", "options")
+
+try:
+    import yaml
+    from jsonschema import FormatChecker
+    from openapi_schema_validator import (OAS30ReadValidator, OAS30WriteValidator, oas30_format_checker)
+    from referencing import Registry
+    from referencing.jsonschema import Specification
+except ImportError as missing:
+    print(f"SKIPPED: {missing} (pip install openapi-schema-validator pyyaml)", file=sys.stderr)
+    sys.exit(SKIPPED)
+
+
+class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+    """YAML as OpenAPI means it: `on` and `NO` are strings, and dates are too."""
+
+
+Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers
+            if tag not in ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:bool")]
+    for first, resolvers in Loader.yaml_implicit_resolvers.items()
+}
+Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^(?:true|false)$"), list("tf"))
+
+formats = FormatChecker(())
+formats.checkers = dict(oas30_format_checker.checkers)
+DATE_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+formats.checks("date-time")(lambda value: not isinstance(value, str) or bool(DATE_TIME.fullmatch(value)))
+formats.checks("uuid")(lambda value: not isinstance(value, str) or bool(UUID.fullmatch(value)))
+
+
+class Specifications:
+    """The OpenAPI files of a folder; each is read once, when something refers to it."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        self.documents = {}
+        self.services = None
+        self.operations = {}
+        self.validators = {}
+        with open(HERE / "callbacks.json", encoding="utf-8") as file:
+            self.callbacks = json.load(file)
+        self.registry = Registry(retrieve=lambda uri: Specification.OPAQUE.create_resource(self.document(uri)))
+
+    def document(self, name):
+        if name not in self.documents:
+            # A tab in one of the published files is no YAML.
+            text = (self.folder / name).read_text(encoding="utf-8").replace("\t", "  ")
+            self.documents[name] = yaml.load(text, Loader=Loader)
+        return self.documents[name]
+
+    def file_of(self, service):
+        if self.services is None:
+            self.services = {}
+            for path in sorted(self.folder.glob("TS*.yaml")):
+                for match in re.finditer(r"url:\s*['\"]?\{apiRoot\}/([\w-]+)/(v\d+)",
+                                         path.read_text(encoding="utf-8")):
+                    self.services.setdefault(match[1], (path.name, match[2]))
+        if service not in self.services:
+            raise LookupError(f"no OpenAPI file describes the service {service!r}")
+        return self.services[service]
+
+    def follow(self, where, value):
+        """Follows `$ref` of a path item, parameter, body or response: its place and content."""
+        while isinstance(value, dict) and "$ref" in value:
+            file, _, pointer = value["$ref"].partition("#")
+            if file:
+                where = (file, ())
+            place = tuple(part.replace("%7B", "{").replace("%7D", "}").replace("~1", "/").replace("~0", "~")
+                          for part in pointer.split("/")[1:])
+            where = (where[0], place)
+            value = self.document(where[0])
+            for part in place:
+                value = value[part]
+        return where, value
+
+    def child(self, where, value, *parts):
+        """The content below a place, `$ref` followed on the way."""
+        where, value = self.follow(where, value)
+        for part in parts:
+            where, value = self.follow((where[0], where[1] + (part,)), value[part])
+        return where, value
+
+    def operation(self, message):
+        key = tuple(message.get(name) for name in ("service", "operation", "method", "path"))
+        if key not in self.operations:
+            self.operations[key] = self.find_operation(*key)
+        return self.operations[key]
+
+    def find_operation(self, service, operation, method, path):
+        callback = self.callbacks.get(f"{service} {operation}")
+        if callback:
+            file, path, method, name, uri = callback
+            root = self.child((file, ()), self.document(file), "paths", path)
+            where, value = self.child(*root, method, "callbacks", name, uri)
+            return {"item": (where, value), "operation": self.child(where, value, "post")}
+        file, version = self.file_of(service)
+        wanted = path and re.sub(r"\{\w+\}", "{}", path)
+        for template in self.document(file)["paths"]:
+            if wanted and re.sub(r"\{\w+\}", "{}", template) != wanted:
+                continue
+            item = self.child((file, ()), self.document(file), "paths", template)
+            if wanted:
+                if path != template:
+                    raise LookupError(f"{file} spells the path {template}, not {path}")
+                if method and method.lower() in item[1]:
+                    return {"item": item, "operation": self.child(*item, method.lower()), "version": version}
+                raise LookupError(f"{file} has no {method} for {path}")
+            for verb in METHODS:
+                if verb in item[1] and item[1][verb].get("operationId") == operation:
+                    return {"item": item, "operation": self.child(*item, verb), "version": version}
+        raise LookupError(f"{file} has no {path or operation}")
+
+    def errors(self, where, instance, reading):
+        """Violations of the schema at a place."""
+        key = (where, reading)
+        if key not in self.validators:
+            pointer = "/".join(str(part).replace("~", "~0").replace("/", "~1").replace("%", "%25")
+                               .replace("{", "%7B").replace("}", "%7D") for part in where[1])
+            kind = OAS30ReadValidator if reading else OAS30WriteValidator
+            self.validators[key] = kind({"$ref": f"{where[0]}#/{pointer}"}, registry=self.registry,
+                                        format_checker=formats)
+        for error in self.validators[key].iter_errors(instance):
+            yield from leaves(error)
+
+
+def leaves(error):
+    """What is wrong in the end: of alternatives, the one that came closest."""
+    if error.context:
+        branches = {}
+        for inner in error.context:
+            branches.setdefault(inner.schema_path[0] if inner.schema_path else 0, []).append(inner)
+        best = min(branches.values(), key=lambda found: (len(found), -max(len(e.absolute_path) for e in found)))
+        for inner in best:
+            yield from leaves(inner)
+    else:
+        at = "".join(f"/{part}" for part in error.absolute_path) or "/"
+        yield f"{at}: {error.message[:300]}"
+
+
+def check_body(specifications, container, message, reading):
+    where, value = container
+    content = value.get("content") or {}
+    body = message.get("body")
+    if body is None:
+        if reading and content and message.get("status") != 204 or not reading and value.get("required"):
+            yield "a body is due, and there is none"
+        return
+    if not content:
+        yield "there is a body, and none is due"
+        return
+    media = (message.get("content_type") or "").split(";")[0].strip().lower()
+    if media and media not in (name.lower() for name in content):
+        yield f"the body is {media}; due is {' or '.join(content)}"
+        return
+    candidates = [name for name in content if name.lower() == media] or list(content)
+    tried = []
+    for name in candidates:
+        place = specifications.child(where, value, "content", name, "schema")
+        if name.startswith("multipart/"):
+            parts = place[1].get("properties", {})
+            root = "jsonData" if "jsonData" in parts else next(iter(parts))
+            place = specifications.child(*place, "properties", root)
+        found = list(specifications.errors(place[0], body, reading))
+        if not found:
+            break
+        tried.append(found)
+    else:
+        yield from min(tried, key=len)
+    if message.get("parts") is not None:
+        named, present = set(content_ids(body)), set(message["parts"])
+        if named != present:
+            yield f"the body names the parts {sorted(named)}; there are {sorted(present)}"
+
+
+def content_ids(value):
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if name == "contentId" and isinstance(inner, str):
+                yield inner
+            else:
+                yield from content_ids(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from content_ids(inner)
+
+
+def check_query(specifications, found, query):
+    parameters = {}
+    for where, value in (found["item"], found["operation"]):
+        for number in range(len(value.get("parameters") or ())):
+            place = specifications.child(where, value, "parameters", number)
+            if place[1].get("in") == "query":
+                parameters[place[1]["name"]] = place
+    for name, (_, value) in parameters.items():
+        if value.get("required") and name not in query:
+            yield f"query parameter {name} is mandatory"
+    for name, text in query.items():
+        if name not in parameters:
+            yield f"query parameter {name} is not defined"
+            continue
+        where, value = parameters[name]
+        try:
+            if "content" in value:
+                instance = json.loads(text)
+                place = specifications.child(where, value, "content", "application/json", "schema")
+            else:
+                place = specifications.child(where, value, "schema")
+                instance = plain(specifications, place, text)
+        except ValueError:
+            yield f"query parameter {name}: {text!r} is no JSON"
+            continue
+        for error in specifications.errors(place[0], instance, reading=False):
+            yield f"query parameter {name}: {error}"
+
+
+def plain(specifications, place, text):
+    """The value of a parameter that is not JSON, as its schema has it."""
+    schema = specifications.follow(*place)[1]
+    kind = schema.get("type")
+    if kind == "array":
+        items = specifications.child(*place, "items")
+        return [plain(specifications, items, part) for part in text.split(",")]
+    if kind == "integer" and re.fullmatch(r"-?\d+", text):
+        return int(text)
+    if kind == "boolean" and text in ("true", "false"):
+        return text == "true"
+    return text
+
+
+def check(specifications, message):
+    found = specifications.operation(message)
+    where, operation = found["operation"]
+    direction = message.get("direction")
+    if direction == "request":
+        if message.get("query"):
+            yield from check_query(specifications, found, message["query"])
+        if "requestBody" in operation:
+            container = specifications.child(where, operation, "requestBody")
+            yield from check_body(specifications, container, message, reading=False)
+        elif message.get("body") is not None:
+            yield "there is a body, and none is due"
+    elif direction == "response":
+        status = message.get("status")
+        responses = operation["responses"]
+        # Some files have numbers for keys, some text.
+        keys = [key for key in responses if str(key) == str(status)] or [key for key in responses if key == "default"]
+        if not keys:
+            yield f"status {status} is not defined; defined are {', '.join(str(key) for key in responses)}"
+        elif keys[0] != "default" or message.get("body") is not None:
+            container = specifications.child(where, operation, "responses", keys[0])
+            yield from check_body(specifications, container, message, reading=True)
+    elif direction == "declaration":
+        if "version" in found and message.get("version") != found["version"]:
+            yield f"{where[0]} has version {found['version']}"
+        # Where a file gives no name, or one that is no identifier, the name is ours to choose.
+        name = operation.get("operationId") or ""
+        if re.fullmatch(r"\w+", name) and message["operation"] != name:
+            yield f"{where[0]} names the operation {name}"
+    else:
+        raise LookupError(f"direction {direction!r} is none of request, response, declaration")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--specs", default=os.environ.get("MARTLET_3GPP_OPENAPI"), metavar="FOLDER",
+                        help="folder of the OpenAPI files (default: environment variable MARTLET_3GPP_OPENAPI)")
+    arguments = parser.parse_args()
+    if not arguments.specs or not Path(arguments.specs).is_dir():
+        print(f"SKIPPED: there are no OpenAPI files at {arguments.specs}", file=sys.stderr)
+        return SKIPPED
+    specifications = Specifications(arguments.specs)
+    seen, messages, violations = set(), 0, 0
+    for number, line in enumerate(sys.stdin, 1):
+        if not line.strip():
+            continue
+        try:
+            message = json.loads(line)
+        except ValueError as error:
+            print(f"line {number}: {error}", file=sys.stderr)
+            return 2
+        messages += 1
+        name = f"{message.get('service')} {message.get('operation') or message.get('path')}"
+        seen.add(name)
+        about = f"{name} {message.get('direction')} {message.get('status') or ''}".strip()
+        try:
+            found = list(check(specifications, message))
+        except LookupError as error:
+            found = [str(error)]
+        for violation in found:
+            violations += 1
+            print(f"line {number}: {about}: {violation}")
+    print(f"{messages} messages of {len(seen)} operations: {violations} violations", file=sys.stderr)
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
