@@ -1,1 +1,81 @@
-//! martlet-ausf
+//! The AUSF: authenticates UEs for AMFs with vectors of the UDM (TS 23.501, 6.2.8; TS 33.501, 6.1.3.2).
+#![forbid(unsafe_code)]
+
+mod authenticate;
+mod config;
+mod confirm;
+mod metrics;
+mod pending;
+
+pub use config::AusfConfig;
+
+use martlet_nf::{Criteria, NetworkFunction, NfContext, StartError};
+use martlet_sbi::{Created, Problem, Route};
+use martlet_sbi_api::common::NfInstanceId;
+use martlet_sbi_api::nausf_ueauthentication::{
+    AusfUeAuthentication, AuthenticationInfo, ConfirmationData, ConfirmationDataResponse, NAUSF_AUTH,
+    UeAuthenticationCtx,
+};
+use martlet_sbi_api::nnrf_nfmanagement::NfType;
+use martlet_sbi_api::nudm_ueau::UdmUeAuthenticationClient;
+use pending::Pending;
+use std::sync::Arc;
+
+/// The AUSF.
+pub struct Ausf {
+    context: Arc<NfContext>,
+    instance_id: NfInstanceId,
+    pending: Pending,
+}
+
+impl Ausf {
+    /// The UDM's authentication service.
+    async fn udm(&self) -> Result<UdmUeAuthenticationClient, Problem> {
+        let peer = self.context.discover(NfType::Udm, "nudm-ueau", &Criteria::default()).await?;
+        Ok(UdmUeAuthenticationClient::new(peer))
+    }
+}
+
+impl NetworkFunction for Ausf {
+    const TYPE: NfType = NfType::Ausf;
+    type Config = AusfConfig;
+
+    async fn create(config: AusfConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
+        let instance_id = context.instance_id().parse();
+        let instance_id = instance_id.map_err(|e| StartError(format!("sbi.instance_id: {e}; write a UUID")))?;
+        Ok(Arc::new(Ausf { context, instance_id, pending: Pending::new(&config) }))
+    }
+
+    fn routes(self: &Arc<Self>) -> Vec<Route> {
+        NAUSF_AUTH.routes(self.clone())
+    }
+
+    fn status(&self) -> serde_json::Value {
+        serde_json::json!({"authentications under way": self.pending.len()})
+    }
+}
+
+impl AusfUeAuthentication for Ausf {
+    async fn ue_authentications_post(&self, body: AuthenticationInfo) -> Result<Created<UeAuthenticationCtx>, Problem> {
+        let outcome = self.authenticate(body).await;
+        metrics::count("authenticate", outcome.as_ref().err());
+        outcome
+    }
+
+    async fn confirm_5g_aka(
+        &self,
+        auth_ctx_id: &str,
+        body: ConfirmationData,
+    ) -> Result<ConfirmationDataResponse, Problem> {
+        let outcome = self.confirm(auth_ctx_id, body).await;
+        metrics::count("confirm", outcome.as_ref().err());
+        outcome
+    }
+
+    async fn delete_5g_aka_authentication_result(&self, auth_ctx_id: &str) -> Result<(), Problem> {
+        match self.pending.take(auth_ctx_id) {
+            Some(_) => Ok(()),
+            None => Err(confirm::unknown(auth_ctx_id)),
+        }
+    }
+}

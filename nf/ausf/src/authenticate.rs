@@ -1,0 +1,75 @@
+//! Authenticate: a challenge for a UE (TS 29.509, 5.2.2.2; TS 33.501, 6.1.3.2).
+use crate::Ausf;
+use crate::pending::Awaited;
+use martlet_sbi::{Created, Problem};
+use martlet_sbi_api::common::{Hex, Links};
+use martlet_sbi_api::nausf_ueauthentication::{
+    AuthData, AuthType, AuthenticationInfo, Av5gAka, LINK_5G_AKA, UeAuthenticationCtx,
+};
+use martlet_sbi_api::nudm_ueau::{AuthenticationInfoRequest, AuthenticationVector};
+use martlet_security::nas_5gs::{KAusf, XresStar};
+use martlet_security::{Rand, aka};
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+impl Ausf {
+    /// Gets a vector from the UDM, keeps what the answer will be compared with, and hands the challenge on.
+    pub(crate) async fn authenticate(&self, info: AuthenticationInfo) -> Result<Created<UeAuthenticationCtx>, Problem> {
+        let network = info.serving_network_name;
+        if !is_serving_network_name(&network) {
+            let detail = format!("{network:?} is no serving network name (TS 33.501, 6.1.1.4)");
+            return Err(Problem::new(403, "SERVING_NETWORK_NOT_AUTHORIZED").detail(detail));
+        }
+        let mut request = AuthenticationInfoRequest::new(network.clone(), self.instance_id.clone());
+        request.resynchronization_info = info.resynchronization_info;
+        let result = self.udm().await?.generate_auth_data(&info.supi_or_suci, request).await?;
+        let Some(AuthenticationVector::FiveGHeAka(vector)) = result.authentication_vector else {
+            return Err(Problem::new(500, "AV_GENERATION_PROBLEM").detail("the UDM gave no vector for 5G-AKA"));
+        };
+        let Some(supi) = result.supi.or_else(|| info.supi_or_suci.supi()) else {
+            return Err(Problem::new(500, "AV_GENERATION_PROBLEM").detail("the UDM did not say whose SUCI it is"));
+        };
+        let xres_star = XresStar::new(&vector.xres_star.0);
+        let k_seaf = aka::k_seaf(&KAusf::new(&vector.kausf.0), &network)
+            .map_err(|e| Problem::new(500, "AV_GENERATION_PROBLEM").detail(e.to_string()))?;
+        let hxres_star = aka::hxres_star(&Rand::new(&vector.rand.0), &xres_star);
+        let awaited = Awaited { xres_star, k_seaf, supi, serving_network_name: network.clone() };
+        let Some(id) = self.pending.add(awaited, Instant::now()) else {
+            let mut problem = Problem::new(503, "NF_CONGESTION").detail("too many authentications are under way");
+            problem.retry_after = Some(1);
+            return Err(problem);
+        };
+        let location = format!("{}/nausf-auth/v1/ue-authentications/{id}", self.context.api_root());
+        let link = Links::to(format!("{location}/5g-aka-confirmation"));
+        let challenge = Av5gAka { rand: vector.rand, hxres_star: Hex(*hxres_star.as_octets()), autn: vector.autn };
+        let links = BTreeMap::from([(LINK_5G_AKA.to_string(), link)]);
+        let mut body = UeAuthenticationCtx::new(AuthType::FiveGAka, AuthData::FiveGAka(challenge), links);
+        body.serving_network_name = Some(network);
+        Ok(Created { location, body })
+    }
+}
+
+/// `5G:mncNNN.mccNNN.3gppnetwork.org`, with a network identifier at its end for a stand-alone non-public network.
+fn is_serving_network_name(name: &str) -> bool {
+    let digits = |text: Option<&str>| text.is_some_and(|t| t.len() == 3 && t.bytes().all(|b| b.is_ascii_digit()));
+    let Some(rest) = name.strip_prefix("5G:mnc") else { return false };
+    let Some((mnc, rest)) = rest.split_once(".mcc") else { return false };
+    let (mcc, rest) = rest.split_once('.').unwrap_or((rest, ""));
+    let tail = rest.strip_prefix("3gppnetwork.org");
+    digits(Some(mnc)) && digits(Some(mcc)) && tail.is_some_and(|tail| tail.is_empty() || tail.starts_with(':'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_serving_network_name;
+
+    #[test]
+    fn serving_network_names_are_checked() {
+        assert!(is_serving_network_name("5G:mnc001.mcc001.3gppnetwork.org"));
+        assert!(is_serving_network_name("5G:mnc070.mcc999.3gppnetwork.org:000007ed9d5"));
+        for wrong in ["", "5G:", "5G:mnc01.mcc001.3gppnetwork.org", "mnc001.mcc001.3gppnetwork.org", "5G:mnc001.mcc001"]
+        {
+            assert!(!is_serving_network_name(wrong), "{wrong}");
+        }
+    }
+}
