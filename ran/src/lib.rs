@@ -1,2 +1,13 @@
 //! The RAN simulator: gNBs and UEs that drive a 5G core over real NGAP, NAS and GTP-U.
+pub mod gnb;
+pub mod sample;
 pub mod ue;
+pub mod user_plane;
+
+pub use gnb::{Gnb, GnbConfig, GnbError, Ue, UeError, UeEvent, UeStatus};
+pub use sample::{Procedure, Sample, Samples};
+pub use ue::{
+    IdleBehaviour, NasTimers, OperatorKey, PduSession, PduSessionRequest, RegistrationOutcome, RegistrationType,
+    ServicePurpose, Slice, SuciScheme, UeConfig,
+};
+pub use user_plane::Netns;

@@ -47,6 +47,7 @@ impl UeNas {
         self.send_deregistration(&request)?;
         if switch_off {
             self.state = MmState::Deregistered;
+            self.timers.start(Timer::T3540, now + self.config.timers.t3540);
             self.event(Event::Deregistered);
         } else {
             self.state = MmState::Deregistering;
@@ -64,11 +65,12 @@ impl UeNas {
         Ok(())
     }
 
-    pub(super) fn deregistration_accept(&mut self) {
+    pub(super) fn deregistration_accept(&mut self, now: Instant) {
         if self.deregistration.take().is_none() {
             return self.discard("DEREGISTRATION ACCEPT without a request");
         }
         self.timers.stop(Timer::T3521);
+        self.timers.start(Timer::T3540, now + self.config.timers.t3540);
         self.state = MmState::Deregistered;
         self.event(Event::Deregistered);
     }

@@ -34,7 +34,7 @@ pub enum MmState {
 }
 
 /// Why the UE cannot do what it is asked to.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 pub enum NasRefused {
     /// It has to be registered first.
     #[error("the UE is not registered")]
@@ -290,7 +290,7 @@ impl UeNas {
             Nas5gmmMessage::AuthenticationReject(_) => self.authentication_reject(),
             Nas5gmmMessage::RegistrationAccept(m) => self.registration_accept(&m, now),
             Nas5gmmMessage::RegistrationReject(m) => self.registration_reject(&m, now),
-            Nas5gmmMessage::DeregistrationAcceptUeOriginating(_) => self.deregistration_accept(),
+            Nas5gmmMessage::DeregistrationAcceptUeOriginating(_) => self.deregistration_accept(now),
             Nas5gmmMessage::DeregistrationRequestUeTerminated(m) => self.network_deregistration(&m, now),
             Nas5gmmMessage::ServiceAccept(m) => self.service_accept(&m),
             Nas5gmmMessage::ServiceReject(m) => self.service_reject(&m, now),

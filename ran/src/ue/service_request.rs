@@ -75,6 +75,11 @@ impl UeNas {
         Ok(())
     }
 
+    /// Whether a service request is underway.
+    pub fn is_requesting_service(&self) -> bool {
+        self.service_request.is_some()
+    }
+
     /// The UE was paged. It answers by itself unless it is configured to wait for [`UeNas::request_service`].
     pub fn paged(&mut self, now: Instant) {
         if self.state != MmState::Registered || self.connected {

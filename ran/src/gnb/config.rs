@@ -1,0 +1,105 @@
+//! What a simulated gNB is.
+use crate::ue::Slice;
+use martlet_ngap::ngap::{NRCGI, PLMNIdentity, SNSSAI, TAI, UserLocationInformation, UserLocationInformationNR};
+use martlet_ngap::{Error, helpers};
+use martlet_sctp::StackChoice;
+use martlet_security::Plmn;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+/// A simulated gNB.
+#[derive(Debug, Clone)]
+pub struct GnbConfig {
+    /// RAN node name.
+    pub name: String,
+    /// PLMN that the gNB broadcasts.
+    pub plmn: Plmn,
+    /// gNB identifier, of `gnb_id_bits` bits.
+    pub gnb_id: u32,
+    /// Length of the gNB identifier, 22 to 32 bits.
+    pub gnb_id_bits: u8,
+    /// Tracking area code, 24 bits.
+    pub tac: u32,
+    /// Slices of the tracking area.
+    pub slices: Vec<Slice>,
+    /// Address that N2 comes from; `None`: the system chooses.
+    pub n2_local: Option<IpAddr>,
+    /// The AMF's N2 address and SCTP port (38412).
+    pub amf: SocketAddr,
+    /// Address of N3. A GTP-U endpoint is opened there unless it is `None`: then the gNB has no user plane.
+    pub n3: Option<IpAddr>,
+    /// UDP port of N3: 2152 unless several gNBs share an address in a test.
+    pub n3_port: u16,
+    /// SCTP implementation.
+    pub sctp: StackChoice,
+    /// SCTP streams asked for.
+    pub streams: u16,
+    /// How long NG SETUP may take.
+    pub setup_timeout: Duration,
+    /// How long a procedure of a UE may take before its caller is told that it failed.
+    pub procedure_timeout: Duration,
+    /// Whether a K_gNB that is not the UE's own makes the initial context setup fail, as it makes access stratum
+    /// security fail on a real radio interface.
+    pub check_k_gnb: bool,
+}
+
+impl GnbConfig {
+    /// A gNB with one slice (SST 1), TAC 1 and a 24-bit identifier, on loopback.
+    pub fn new(name: &str, plmn: Plmn, gnb_id: u32, amf: SocketAddr) -> Self {
+        GnbConfig {
+            name: name.to_owned(),
+            plmn,
+            gnb_id,
+            gnb_id_bits: 24,
+            tac: 1,
+            slices: vec![Slice { sst: 1, sd: None }],
+            n2_local: None,
+            amf,
+            n3: None,
+            n3_port: 2152,
+            sctp: StackChoice::Auto,
+            streams: 8,
+            setup_timeout: Duration::from_secs(10),
+            procedure_timeout: Duration::from_secs(30),
+            check_k_gnb: true,
+        }
+    }
+
+    /// The address that PDU session transfers name as the gNB's end of N3.
+    pub(crate) fn n3_address(&self) -> IpAddr {
+        self.n3.or(self.n2_local).unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST))
+    }
+}
+
+/// The parts of a configuration in the form that NGAP messages have them, made once.
+#[derive(Debug, Clone)]
+pub(crate) struct Identity {
+    pub(crate) plmn: PLMNIdentity,
+    pub(crate) tac: [u8; 3],
+    pub(crate) slices: Vec<SNSSAI>,
+    pub(crate) cell: NRCGI,
+}
+
+impl Identity {
+    pub(crate) fn of(config: &GnbConfig) -> Result<Self, Error> {
+        let plmn = helpers::plmn(config.plmn.mcc(), config.plmn.mnc())?;
+        let [_, tac @ ..] = config.tac.to_be_bytes();
+        Ok(Identity {
+            plmn,
+            tac,
+            slices: config.slices.iter().map(|s| helpers::s_nssai(s.sst, s.sd)).collect(),
+            cell: helpers::nr_cgi(plmn, config.gnb_id, config.gnb_id_bits.into(), 1)?,
+        })
+    }
+
+    /// Where the UE is: in the one cell of the gNB.
+    pub(crate) fn location(&self) -> UserLocationInformation<'static> {
+        let tai: TAI = helpers::tai(self.plmn, self.tac);
+        UserLocationInformation::userLocationInformationNR(UserLocationInformationNR::new(
+            self.cell.clone(),
+            tai,
+            None,
+            None,
+        ))
+    }
+}

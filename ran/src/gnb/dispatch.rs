@@ -1,0 +1,86 @@
+//! Reads from the AMF and gives each message to whom it is for.
+use super::ue_task::{Downlink, ToUe};
+use super::{Gnb, amf_configuration_update, error_indication, ng_reset, paging};
+use martlet_ngap::NgapPduKind as Kind;
+use martlet_ngap::ngap::{AMFUENGAPID, Cause, CauseProtocol, CauseRadioNetwork, NGAP_PDU, RANUENGAPID, UENGAPIDs};
+use martlet_ngap::{Error, ie};
+use std::time::Instant;
+
+/// Serve the link until it ends, and say why it did.
+pub(super) async fn run(gnb: &Gnb) -> String {
+    loop {
+        let message = match gnb.link().recv().await {
+            Ok(Some(message)) => message,
+            Ok(None) => return "the AMF closed the association".into(),
+            Err(error) => return error.to_string(),
+        };
+        let at = Instant::now();
+        gnb.tap(&message.data);
+        let pdu = match NGAP_PDU::decode(&message.data) {
+            Ok(pdu) => pdu,
+            Err(error) => {
+                tracing::warn!(gnb = gnb.name(), %error, "undecodable NGAP message");
+                error_indication::send(gnb, Cause::protocol(CauseProtocol::transfer_syntax_error), (None, None)).await;
+                continue;
+            }
+        };
+        if let Err(error) = one(gnb, pdu, at).await {
+            tracing::warn!(gnb = gnb.name(), %error, "NGAP message with an information element at fault");
+            error_indication::send(gnb, Cause::protocol(CauseProtocol::abstract_syntax_error_reject), (None, None))
+                .await;
+        }
+    }
+}
+
+async fn one(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(), Error> {
+    match pdu.kind() {
+        Kind::Initiating_Paging => paging::run(gnb, &pdu, at),
+        Kind::Initiating_NGReset => ng_reset::run(gnb, &pdu).await,
+        Kind::Initiating_ErrorIndication => error_indication::received(gnb, &pdu),
+        Kind::Initiating_AMFConfigurationUpdate => amf_configuration_update::run(gnb).await,
+        Kind::Initiating_OverloadStart | Kind::Initiating_OverloadStop | Kind::Initiating_AMFStatusIndication => {
+            tracing::info!(gnb = gnb.name(), message = pdu.procedure_name(), "from the AMF");
+            Ok(())
+        }
+        Kind::Initiating_UEContextRelease => {
+            let Some(ids) = pdu.ie::<ie::UE_NGAP_IDs>().transpose()? else { return to_ue(gnb, pdu, at).await };
+            let (mailbox, ids) = match ids {
+                UENGAPIDs::uE_NGAP_ID_pair(pair) => {
+                    let (amf, ran) = (pair.amf_ue_ngap_id.0, pair.ran_ue_ngap_id.0);
+                    (gnb.table().by_ran_id(ran), (Some(amf), Some(ran)))
+                }
+                UENGAPIDs::aMF_UE_NGAP_ID(amf) => (gnb.table().by_amf_id(amf.0), (Some(amf.0), None)),
+                UENGAPIDs::choice_Extensions(_) => (None, (None, None)),
+            };
+            match mailbox {
+                Some(mailbox) => gnb.deliver(&mailbox, ToUe::Downlink(Box::new(Downlink { pdu, at }))),
+                None => unknown_ue(gnb, ids).await,
+            }
+            Ok(())
+        }
+        _ => to_ue(gnb, pdu, at).await,
+    }
+}
+
+/// A message about one UE, by its RAN UE NGAP ID.
+async fn to_ue(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(), Error> {
+    let amf_id: Option<AMFUENGAPID> = pdu.ie::<ie::AMF_UE_NGAP_ID>().transpose()?;
+    let ran_id: Option<RANUENGAPID> = pdu.ie::<ie::RAN_UE_NGAP_ID>().transpose()?;
+    let Some(ran_id) = ran_id else {
+        tracing::warn!(gnb = gnb.name(), message = pdu.procedure_name(), "a message that this gNB does not handle");
+        let cause = Cause::protocol(CauseProtocol::message_not_compatible_with_receiver_state);
+        error_indication::send(gnb, cause, (amf_id.map(|id| id.0), None)).await;
+        return Ok(());
+    };
+    match gnb.table().by_ran_id(ran_id.0) {
+        Some(mailbox) => gnb.deliver(&mailbox, ToUe::Downlink(Box::new(Downlink { pdu, at }))),
+        None => unknown_ue(gnb, (amf_id.map(|id| id.0), Some(ran_id.0))).await,
+    }
+    Ok(())
+}
+
+async fn unknown_ue(gnb: &Gnb, ids: (Option<u64>, Option<u32>)) {
+    tracing::warn!(gnb = gnb.name(), ?ids, "a message for a UE that is not connected");
+    let cause = Cause::radioNetwork(CauseRadioNetwork::unknown_local_UE_NGAP_ID);
+    error_indication::send(gnb, cause, ids).await;
+}

@@ -1,0 +1,149 @@
+//! What carries NGAP between gNB and AMF: an SCTP association, or a pair of queues in one process.
+use bytes::Bytes;
+use martlet_sctp::{Association, Options, PPID_NGAP, SctpError, SctpStack};
+use std::sync::Arc;
+use tokio::sync::{Mutex, mpsc};
+
+/// An NGAP message on its stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct N2Message {
+    /// SCTP stream.
+    pub stream: u16,
+    /// The NGAP PDU.
+    pub data: Bytes,
+}
+
+/// The far end of a link in one process: a test plays the AMF with it.
+pub struct N2Peer {
+    /// What the gNB sends.
+    pub from_gnb: mpsc::Receiver<N2Message>,
+    /// What the gNB receives. Dropping it ends the link.
+    pub to_gnb: mpsc::Sender<N2Message>,
+}
+
+/// The gNB's end; clones share it.
+#[derive(Clone)]
+pub enum N2Link {
+    /// SCTP.
+    Sctp(Association),
+    /// Queues.
+    Local(Arc<LocalLink>),
+}
+
+/// The gNB's end of a link in one process.
+pub struct LocalLink {
+    to_amf: std::sync::Mutex<Option<mpsc::Sender<N2Message>>>,
+    from_amf: Mutex<mpsc::Receiver<N2Message>>,
+    streams: u16,
+}
+
+/// Why the link ended.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// SCTP's word.
+    #[error(transparent)]
+    Sctp(#[from] SctpError),
+    /// The peer of a link in one process has gone.
+    #[error("the link to the AMF is closed")]
+    Closed,
+}
+
+impl N2Link {
+    /// A link in one process with `streams` streams, and its far end.
+    pub fn local(streams: u16) -> (N2Link, N2Peer) {
+        let (to_amf, from_gnb) = mpsc::channel(1024);
+        let (to_gnb, from_amf) = mpsc::channel(1024);
+        let link = LocalLink {
+            to_amf: std::sync::Mutex::new(Some(to_amf)),
+            from_amf: Mutex::new(from_amf),
+            streams: streams.max(1),
+        };
+        (N2Link::Local(Arc::new(link)), N2Peer { from_gnb, to_gnb })
+    }
+
+    /// An SCTP association with the AMF.
+    ///
+    /// # Errors
+    /// No SCTP on this machine, no such AMF, or it does not answer.
+    pub async fn connect(config: &super::GnbConfig) -> Result<N2Link, SctpError> {
+        let stack = shared_stack(config.sctp)?;
+        let options = Options { streams: config.streams.max(2), ..Options::default() };
+        let local = config.n2_local.map(|address| (address, 0).into());
+        Ok(N2Link::Sctp(stack.connect(local, config.amf, &options).await?))
+    }
+
+    /// Outbound streams.
+    pub fn streams(&self) -> u16 {
+        match self {
+            N2Link::Sctp(association) => association.streams().max(1),
+            N2Link::Local(link) => link.streams,
+        }
+    }
+
+    /// Send one PDU, waiting while the peer takes no more.
+    pub async fn send(&self, stream: u16, data: Bytes) -> Result<(), LinkError> {
+        match self {
+            N2Link::Sctp(association) => Ok(association.send(stream, PPID_NGAP, data).await?),
+            N2Link::Local(link) => {
+                let sender = link.to_amf.lock().unwrap_or_else(|e| e.into_inner()).clone();
+                let sender = sender.ok_or(LinkError::Closed)?;
+                sender.send(N2Message { stream, data }).await.map_err(|_| LinkError::Closed)
+            }
+        }
+    }
+
+    /// The next PDU; `Ok(None)` after an orderly end.
+    pub async fn recv(&self) -> Result<Option<N2Message>, LinkError> {
+        match self {
+            N2Link::Sctp(association) => {
+                Ok(association.recv().await?.map(|m| N2Message { stream: m.stream, data: m.data }))
+            }
+            N2Link::Local(link) => Ok(link.from_amf.lock().await.recv().await),
+        }
+    }
+
+    /// End it in good order.
+    pub async fn shutdown(&self) {
+        match self {
+            N2Link::Sctp(association) => association.shutdown().await,
+            N2Link::Local(link) => drop(link.to_amf.lock().unwrap_or_else(|e| e.into_inner()).take()),
+        }
+    }
+
+    /// End it at once, as a gNB that loses its power.
+    pub fn abort(&self) {
+        match self {
+            N2Link::Sctp(association) => association.abort(),
+            N2Link::Local(link) => drop(link.to_amf.lock().unwrap_or_else(|e| e.into_inner()).take()),
+        }
+    }
+}
+
+/// One SCTP stack of a kind serves all gNBs of a thread's runtime: the one in user space has timers and sockets of its
+/// own, of which a process needs one set.
+fn shared_stack(choice: martlet_sctp::StackChoice) -> Result<SctpStack, SctpError> {
+    use martlet_sctp::StackChoice;
+    thread_local! {
+        static STACKS: std::cell::RefCell<[Option<(tokio::runtime::Id, SctpStack)>; 3]> = const {
+            std::cell::RefCell::new([None, None, None])
+        };
+    }
+    let runtime = tokio::runtime::Handle::current().id();
+    let index = match choice {
+        StackChoice::Auto => 0,
+        StackChoice::Kernel => 1,
+        StackChoice::Usrsctp => 2,
+    };
+    STACKS.with_borrow_mut(|stacks| {
+        if let Some(Some((of, stack))) = stacks.get(index)
+            && *of == runtime
+        {
+            return Ok(stack.clone());
+        }
+        let stack = SctpStack::open(choice)?;
+        if let Some(slot) = stacks.get_mut(index) {
+            *slot = Some((runtime, stack.clone()));
+        }
+        Ok(stack)
+    })
+}

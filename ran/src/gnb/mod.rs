@@ -1,0 +1,317 @@
+//! The gNB: NGAP procedures, each in a file named after it, and the UEs in its cell.
+mod amf_configuration_update;
+mod command;
+mod config;
+mod dispatch;
+mod error;
+mod error_indication;
+mod initial_context_setup;
+mod initial_ue_message;
+mod link;
+mod nas_transport;
+mod ng_reset;
+mod ng_setup;
+mod paging;
+mod pdu_session_resource_modify;
+mod pdu_session_resource_release;
+mod pdu_session_resource_setup;
+mod sessions;
+mod table;
+#[cfg(test)]
+mod tests;
+mod ue;
+mod ue_context_release;
+mod ue_task;
+
+pub use command::UeEvent;
+pub use config::GnbConfig;
+pub use error::{GnbError, UeError};
+pub use link::{LinkError, N2Link, N2Message, N2Peer};
+pub use ng_setup::AmfInfo;
+pub use ue::{Ue, UeStatus};
+pub(crate) use ue_task::ToUe;
+
+use crate::sample::{Procedure, Sample, Samples};
+use crate::ue::{UeConfig, UeNas};
+use crate::user_plane::{Interface, Netns, UserPlane};
+use bytes::Bytes;
+use config::Identity;
+use martlet_ngap::ngap::{Cause, CauseProtocol};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Instant;
+use table::UeTable;
+use tokio::sync::{Mutex as AsyncMutex, broadcast, mpsc, watch};
+
+/// Packets that may wait for [`Ue::recv_ip`].
+const DOWNLINK_PACKETS: usize = 1024;
+
+/// A gNB; clones are the same gNB.
+#[derive(Clone)]
+pub struct Gnb(Arc<Inner>);
+
+struct Inner {
+    config: GnbConfig,
+    identity: Identity,
+    link: N2Link,
+    table: UeTable,
+    samples: Samples,
+    user_plane: Option<UserPlane>,
+    amf: OnceLock<AmfInfo>,
+    tap: Mutex<Option<broadcast::Sender<Bytes>>>,
+    lost: watch::Sender<Option<Arc<str>>>,
+    next_teid: AtomicU32,
+    error_indications: AtomicU64,
+    overflows: AtomicU64,
+}
+
+impl Gnb {
+    /// Connect to the AMF and set the NG interface up. Samples go to a collector of its own.
+    ///
+    /// # Errors
+    /// The AMF is not reached or refuses, or the N3 address is not to be had.
+    pub async fn connect(config: GnbConfig) -> Result<Gnb, GnbError> {
+        Gnb::connect_with(config, Samples::default()).await
+    }
+
+    /// Connect to the AMF; samples go to `samples`, which several gNBs may share.
+    ///
+    /// # Errors
+    /// As [`Gnb::connect`].
+    pub async fn connect_with(config: GnbConfig, samples: Samples) -> Result<Gnb, GnbError> {
+        let link = tokio::time::timeout(config.setup_timeout, N2Link::connect(&config)).await;
+        let link = match link {
+            Err(_) => Err(martlet_sctp::SctpError::ConnectTimeout),
+            Ok(outcome) => outcome,
+        };
+        let link =
+            link.map_err(|error| GnbError::Connect { gnb: config.name.clone(), amf: config.amf.to_string(), error })?;
+        Gnb::attach(config, link, samples).await
+    }
+
+    /// Set the NG interface up over a link that exists.
+    ///
+    /// # Errors
+    /// As [`Gnb::connect`].
+    pub async fn attach(config: GnbConfig, link: N2Link, samples: Samples) -> Result<Gnb, GnbError> {
+        let gnb = Gnb::open(config, link, samples)?;
+        let amf = ng_setup::run(&gnb).await?;
+        tracing::info!(gnb = gnb.name(), amf = amf.name, "NG setup");
+        let _ = gnb.0.amf.set(amf);
+        gnb.serve();
+        Ok(gnb)
+    }
+
+    /// A gNB that serves its link without NG SETUP, for tests of an AMF that meets one that does not begin with it.
+    ///
+    /// # Errors
+    /// The N3 address is not to be had.
+    pub fn attach_without_setup(config: GnbConfig, link: N2Link, samples: Samples) -> Result<Gnb, GnbError> {
+        let gnb = Gnb::open(config, link, samples)?;
+        gnb.serve();
+        Ok(gnb)
+    }
+
+    fn open(config: GnbConfig, link: N2Link, samples: Samples) -> Result<Gnb, GnbError> {
+        let identity =
+            Identity::of(&config).map_err(|e| GnbError::Config { gnb: config.name.clone(), reason: e.to_string() })?;
+        let user_plane = match config.n3 {
+            Some(address) => {
+                let local = (address, config.n3_port).into();
+                let started = UserPlane::start(local).map_err(|error| GnbError::UserPlane {
+                    gnb: config.name.clone(),
+                    address: format!("{local}"),
+                    error,
+                })?;
+                Some(started)
+            }
+            None => None,
+        };
+        Ok(Gnb(Arc::new(Inner {
+            config,
+            identity,
+            link,
+            table: UeTable::default(),
+            samples,
+            user_plane,
+            amf: OnceLock::new(),
+            tap: Mutex::new(None),
+            lost: watch::channel(None).0,
+            next_teid: AtomicU32::new(1),
+            error_indications: AtomicU64::new(0),
+            overflows: AtomicU64::new(0),
+        })))
+    }
+
+    fn serve(&self) {
+        let gnb = self.clone();
+        tokio::spawn(async move {
+            let reason: Arc<str> = dispatch::run(&gnb).await.into();
+            tracing::info!(gnb = gnb.name(), %reason, "N2 connection ended");
+            gnb.0.lost.send_replace(Some(reason.clone()));
+            for mailbox in gnb.0.table.all() {
+                let _ = mailbox.send(ToUe::LinkLost(reason.clone())).await;
+            }
+        });
+    }
+
+    /// A UE in the cell of this gNB, switched on and deregistered, without an interface of its own.
+    ///
+    /// # Errors
+    /// A configuration of which no SUCI can be made.
+    pub fn new_ue(&self, config: UeConfig) -> Result<Ue, GnbError> {
+        self.new_ue_in(config, Netns::None)
+    }
+
+    /// A UE with interfaces in a network namespace.
+    ///
+    /// # Errors
+    /// As [`Gnb::new_ue`]; the namespace is made with the first PDU session.
+    pub fn new_ue_in(&self, config: UeConfig, netns: Netns) -> Result<Ue, GnbError> {
+        let interface = Interface::new(&config, netns);
+        let nas = UeNas::new(config, self.0.config.plmn)
+            .map_err(|e| GnbError::Config { gnb: self.0.config.name.clone(), reason: e.to_string() })?;
+        let (commands, commanded) = mpsc::channel(16);
+        let (downlink_ip, packets) = mpsc::channel(DOWNLINK_PACKETS);
+        let supi = nas.supi().into();
+        tokio::spawn(ue_task::UeTask::new(nas, self.clone(), interface, commanded, downlink_ip).run());
+        Ok(Ue { commands, supi, timeout: self.0.config.procedure_timeout, downlink_ip: AsyncMutex::new(packets) })
+    }
+
+    /// Its configuration.
+    pub fn config(&self) -> &GnbConfig {
+        &self.0.config
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.0.config.name
+    }
+
+    /// What the AMF said about itself.
+    pub fn amf(&self) -> Option<&AmfInfo> {
+        self.0.amf.get()
+    }
+
+    /// Latencies.
+    pub fn samples(&self) -> &Samples {
+        &self.0.samples
+    }
+
+    /// Connected UEs, and idle ones that listen to paging.
+    pub fn ue_counts(&self) -> (usize, usize) {
+        self.0.table.counts()
+    }
+
+    /// ERROR INDICATIONs that the AMF sent.
+    pub fn error_indications(&self) -> u64 {
+        self.0.error_indications.load(Ordering::Relaxed)
+    }
+
+    /// Messages that were dropped because a UE did not take them from its queue in time.
+    pub fn overflows(&self) -> u64 {
+        self.0.overflows.load(Ordering::Relaxed)
+    }
+
+    /// Send octets as an NGAP message, whatever they are.
+    ///
+    /// # Errors
+    /// The association has ended.
+    pub async fn send_raw_ngap(&self, stream: u16, message: impl Into<Bytes>) -> Result<(), LinkError> {
+        self.0.link.send(stream, message.into()).await
+    }
+
+    /// Every NGAP message that comes from the AMF from now on. Bounded: a reader that falls behind loses the oldest.
+    pub fn subscribe(&self) -> broadcast::Receiver<Bytes> {
+        let mut tap = self.0.tap.lock().unwrap_or_else(|e| e.into_inner());
+        tap.get_or_insert_with(|| broadcast::channel(256).0).subscribe()
+    }
+
+    /// Wait until the N2 connection has ended, and say why it did.
+    pub async fn lost(&self) -> Arc<str> {
+        let mut lost = self.0.lost.subscribe();
+        match lost.wait_for(|reason| reason.is_some()).await {
+            Ok(reason) => reason.clone().unwrap_or_else(|| "ended".into()),
+            Err(_) => "ended".into(),
+        }
+    }
+
+    /// End the N2 association in good order.
+    pub async fn shutdown(&self) {
+        self.0.link.shutdown().await;
+    }
+
+    /// Be gone, as a gNB that loses its power: the association is aborted.
+    pub fn vanish(&self) {
+        self.0.link.abort();
+    }
+
+    fn identity(&self) -> &Identity {
+        &self.0.identity
+    }
+
+    fn link(&self) -> &N2Link {
+        &self.0.link
+    }
+
+    fn table(&self) -> &UeTable {
+        &self.0.table
+    }
+
+    fn user_plane(&self) -> Option<&UserPlane> {
+        self.0.user_plane.as_ref()
+    }
+
+    /// A TEID for a gNB without a user plane.
+    fn next_teid(&self) -> u32 {
+        self.0.next_teid.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Streams other than 0 are for UEs (TS 38.412, 7): one UE keeps to one, so that its messages stay in order.
+    fn stream_of(&self, ran_id: u32) -> u16 {
+        match self.0.link.streams() {
+            0 | 1 => 0,
+            streams => u16::try_from(1 + ran_id % (u32::from(streams) - 1)).unwrap_or(1),
+        }
+    }
+
+    fn deliver(&self, mailbox: &table::Mailbox, message: ToUe) {
+        if mailbox.try_send(message).is_err() {
+            self.0.overflows.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn tap(&self, message: &Bytes) {
+        let tap = self.0.tap.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(tap) = tap.as_ref() {
+            let _ = tap.send(message.clone());
+        }
+    }
+
+    fn count_error_indication(&self) {
+        self.0.error_indications.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn record(
+        &self,
+        procedure: Procedure,
+        subject: Arc<str>,
+        start: Instant,
+        received: Instant,
+        failure: Option<String>,
+    ) {
+        let latency = received.saturating_duration_since(start);
+        let total = start.elapsed().max(latency);
+        self.0.samples.push(Sample { procedure, subject, start, latency, total, failure });
+    }
+
+    async fn not_understood(&self, amf_id: Option<u64>, ran_id: Option<u32>) {
+        let cause = Cause::protocol(CauseProtocol::message_not_compatible_with_receiver_state);
+        error_indication::send(self, cause, (amf_id, ran_id)).await;
+    }
+
+    async fn faulty_ie(&self, amf_id: Option<u64>, ran_id: Option<u32>) {
+        let cause = Cause::protocol(CauseProtocol::abstract_syntax_error_reject);
+        error_indication::send(self, cause, (amf_id, ran_id)).await;
+    }
+}

@@ -1,0 +1,239 @@
+//! A UE as its user holds it: each procedure is one call that waits for its end.
+use super::command::{Command, Reply, UeEvent};
+use super::{Gnb, UeError};
+use crate::ue::{MmState, PduSession, PduSessionRequest, RegistrationOutcome, RegistrationType, ServicePurpose};
+use bytes::Bytes;
+use martlet_nas::{Guti, Nas5gsMessage};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Mutex, broadcast, mpsc, oneshot};
+
+/// A UE in the cell of a gNB. Dropping it takes the UE out of reach: the gNB asks the AMF to release its context, its
+/// interfaces and its network namespace go.
+pub struct Ue {
+    pub(super) commands: mpsc::Sender<Command>,
+    pub(super) supi: Arc<str>,
+    pub(super) timeout: Duration,
+    pub(super) downlink_ip: Mutex<mpsc::Receiver<(u8, Bytes)>>,
+}
+
+/// How a UE is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UeStatus {
+    /// Registration state.
+    pub state: MmState,
+    /// Whether it has a connection through the gNB.
+    pub connected: bool,
+    /// 5G-GUTI.
+    pub guti: Option<Guti>,
+    /// Established PDU sessions.
+    pub sessions: Vec<PduSession>,
+    /// Sessions whose user plane is active at the gNB.
+    pub active_user_planes: Vec<u8>,
+    /// NEA and NIA identifiers in use.
+    pub algorithms: Option<(u8, u8)>,
+    /// Its network namespace.
+    pub netns: Option<String>,
+}
+
+impl Ue {
+    /// `imsi-…`.
+    pub fn supi(&self) -> &str {
+        &self.supi
+    }
+
+    async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, UeError> {
+        self.ask_within(self.timeout, command).await
+    }
+
+    async fn ask_within<T>(&self, limit: Duration, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, UeError> {
+        let (reply, answer): (_, oneshot::Receiver<_>) = Reply::new();
+        self.commands.send(command(reply)).await.map_err(|_| UeError::Gone)?;
+        match tokio::time::timeout(limit, answer).await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(_)) => Err(UeError::Gone),
+            Err(_) => Err(UeError::Timeout(limit)),
+        }
+    }
+
+    /// Initial registration: by 5G-GUTI where the UE has one, else by SUCI (TS 24.501, 5.5.1.2).
+    ///
+    /// # Errors
+    /// The network rejected it, failed to authenticate itself, or did not answer.
+    pub async fn register(&self) -> Result<RegistrationOutcome, UeError> {
+        self.register_as(RegistrationType::InitialRegistration).await
+    }
+
+    /// Registration of a given type.
+    ///
+    /// # Errors
+    /// As [`Ue::register`].
+    pub async fn register_as(&self, kind: RegistrationType) -> Result<RegistrationOutcome, UeError> {
+        self.ask(|reply| Command::Register { kind, reply }).await
+    }
+
+    /// Establish a PDU session (TS 24.501, 6.4.1). On return its tunnel is ready, and so is its interface in the UE's
+    /// network namespace where it has one. An idle UE asks for service first.
+    ///
+    /// # Errors
+    /// The network refused or did not answer; the interface could not be made.
+    pub async fn establish_pdu_session(&self, request: PduSessionRequest) -> Result<PduSession, UeError> {
+        self.ask(|reply| Command::Establish { request, reply }).await
+    }
+
+    /// Release a PDU session (TS 24.501, 6.4.3).
+    ///
+    /// # Errors
+    /// There is no such session, the network refused or did not answer.
+    pub async fn release_pdu_session(&self, psi: u8) -> Result<(), UeError> {
+        self.ask(|reply| Command::Release { psi, reply }).await
+    }
+
+    /// AN release for inactivity: on return the UE is idle (TS 23.502, 4.2.6).
+    ///
+    /// # Errors
+    /// The AMF did not release the context in time.
+    pub async fn release_to_idle(&self) -> Result<(), UeError> {
+        self.ask(|reply| Command::ReleaseToIdle { reply }).await
+    }
+
+    /// Wait until the UE is not connected, whoever releases it.
+    ///
+    /// # Errors
+    /// It still is when the time is over.
+    pub async fn wait_idle(&self) -> Result<(), UeError> {
+        self.ask(|reply| Command::WaitIdle { reply }).await
+    }
+
+    /// Wait until the UE is paged; returns at once where it was paged since it became idle.
+    ///
+    /// # Errors
+    /// It was not when the time is over.
+    pub async fn wait_for_paging(&self) -> Result<(), UeError> {
+        self.ask(|reply| Command::WaitPaging { reply }).await
+    }
+
+    /// [`Ue::wait_for_paging`] with a limit of its own.
+    ///
+    /// # Errors
+    /// The UE was not paged when the time is over.
+    pub async fn wait_for_paging_within(&self, limit: Duration) -> Result<(), UeError> {
+        self.ask_within(limit, |reply| Command::WaitPaging { reply }).await
+    }
+
+    /// Service request as an answer to paging, or for signalling (TS 24.501, 5.6.1). Joins one that is underway; a UE
+    /// that is connected has what it asks for.
+    ///
+    /// # Errors
+    /// The network rejected it or did not answer.
+    pub async fn service_request(&self) -> Result<(), UeError> {
+        self.service_request_for(ServicePurpose::PagingResponse, &[]).await
+    }
+
+    /// Service request for a purpose, naming the sessions for which uplink data waits.
+    ///
+    /// # Errors
+    /// As [`Ue::service_request`].
+    pub async fn service_request_for(&self, purpose: ServicePurpose, uplink_data: &[u8]) -> Result<(), UeError> {
+        let uplink_data = uplink_data.to_vec();
+        self.ask(|reply| Command::Service { purpose, uplink_data, reply }).await
+    }
+
+    /// De-registration (TS 24.501, 5.5.2.2). On return the UE has no connection any more.
+    ///
+    /// # Errors
+    /// The UE is not registered, or its connection was not released in time.
+    pub async fn deregister(&self) -> Result<(), UeError> {
+        self.ask(|reply| Command::Deregister { switch_off: false, reply }).await
+    }
+
+    /// De-registration because the UE is switched off, which the network does not answer.
+    ///
+    /// # Errors
+    /// As [`Ue::deregister`].
+    pub async fn switch_off(&self) -> Result<(), UeError> {
+        self.ask(|reply| Command::Deregister { switch_off: true, reply }).await
+    }
+
+    /// Send an IP packet through a PDU session, without an interface. While the session has no tunnel the packet waits
+    /// and the UE asks for service.
+    ///
+    /// # Errors
+    /// The session does not exist, the gNB has no user plane, or too many packets wait.
+    pub async fn send_ip(&self, psi: u8, packet: impl Into<Bytes>) -> Result<(), UeError> {
+        let packet = packet.into();
+        self.ask(|reply| Command::SendIp { psi, packet, reply }).await
+    }
+
+    /// The next IP packet for a session without an interface: PDU session identity and packet.
+    ///
+    /// # Errors
+    /// None came when the time is over.
+    pub async fn recv_ip(&self) -> Result<(u8, Bytes), UeError> {
+        let mut packets = self.downlink_ip.lock().await;
+        match tokio::time::timeout(self.timeout, packets.recv()).await {
+            Ok(Some(packet)) => Ok(packet),
+            Ok(None) => Err(UeError::Gone),
+            Err(_) => Err(UeError::Timeout(self.timeout)),
+        }
+    }
+
+    /// Send octets as the UE's NAS message, whatever they are; as an initial message where the UE is not connected.
+    ///
+    /// # Errors
+    /// The gNB has lost the AMF.
+    pub async fn send_raw_nas(&self, nas: impl Into<Vec<u8>>) -> Result<(), UeError> {
+        let nas = nas.into();
+        self.ask(|reply| Command::SendRawNas { nas, reply }).await
+    }
+
+    /// Send the last protected NAS message once more, as an attacker on the radio would.
+    ///
+    /// # Errors
+    /// The UE has sent none, or the gNB has lost the AMF.
+    pub async fn replay_last_nas(&self) -> Result<(), UeError> {
+        self.ask(|reply| Command::Replay { reply }).await
+    }
+
+    /// Send a message, correctly protected except for its MAC.
+    ///
+    /// # Errors
+    /// The UE has no security context in use, or the gNB has lost the AMF.
+    pub async fn send_with_wrong_mac(&self, message: Nas5gsMessage) -> Result<(), UeError> {
+        let message = Box::new(message);
+        self.ask(|reply| Command::WrongMac { message, reply }).await
+    }
+
+    /// How the UE is.
+    ///
+    /// # Errors
+    /// The UE no longer exists.
+    pub async fn status(&self) -> Result<UeStatus, UeError> {
+        self.ask(|reply| Command::Status { reply }).await
+    }
+
+    /// Forget 5G-GUTI and security contexts, so that the next registration is by SUCI.
+    ///
+    /// # Errors
+    /// The UE no longer exists.
+    pub async fn forget_registration(&self) -> Result<(), UeError> {
+        self.ask(|reply| Command::Forget { reply }).await
+    }
+
+    /// Everything that happens at the UE from now on. Bounded: a reader that falls behind loses the oldest.
+    ///
+    /// # Errors
+    /// The UE no longer exists.
+    pub async fn subscribe(&self) -> Result<broadcast::Receiver<UeEvent>, UeError> {
+        self.ask(|reply| Command::Subscribe { reply }).await
+    }
+
+    /// Select the cell of another gNB, while idle.
+    ///
+    /// # Errors
+    /// The UE is connected.
+    pub async fn move_to(&self, gnb: &Gnb) -> Result<(), UeError> {
+        let gnb = gnb.clone();
+        self.ask(|reply| Command::Move { gnb, reply }).await
+    }
+}

@@ -1,0 +1,257 @@
+//! The GTP-U endpoint of a gNB: one thread moves the packets of all its UEs.
+use super::batch::{Incoming, Outgoing};
+use super::packet::{self, Received};
+use super::port::{Port, PortState};
+use crate::gnb::ToUe;
+use bytes::Bytes;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tokio::sync::mpsc;
+use tun_rs::SyncDevice;
+
+/// What epoll calls the socket and the wake-up; ports have higher numbers.
+const SOCKET: u64 = 0;
+const WAKE: u64 = 1;
+const FIRST_PORT: u64 = 2;
+/// Packets that are taken from one interface before the others have their turn.
+const TURN: usize = 64;
+
+/// Counters of a user plane.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// G-PDUs for a TEID that does not exist.
+    pub unknown_teid: AtomicU64,
+    /// Error indications from UPFs.
+    pub error_indications: AtomicU64,
+    /// Datagrams that are no GTP-U.
+    pub malformed: AtomicU64,
+}
+
+#[derive(Default)]
+struct Tables {
+    by_teid: HashMap<u32, Arc<PortState>>,
+    by_id: HashMap<u64, Arc<PortState>>,
+    next_teid: u32,
+    next_id: u64,
+}
+
+pub(super) struct Shared {
+    pub(super) socket: UdpSocket,
+    /// Where the UPF listens, if not at the port of the specification.
+    pub(super) peer_port: Option<u16>,
+    local: IpAddr,
+    epoll: Epoll,
+    wake: EventFd,
+    stop: AtomicBool,
+    tables: RwLock<Tables>,
+    counters: Counters,
+}
+
+/// The endpoint; clones are the same. The thread ends with the last one.
+#[derive(Clone)]
+pub struct UserPlane(Arc<Owner>);
+
+struct Owner {
+    shared: Arc<Shared>,
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        let _ = self.shared.wake.write(1);
+    }
+}
+
+impl UserPlane {
+    /// Open the endpoint at `local`, UDP.
+    ///
+    /// # Errors
+    /// The address is not this machine's, or its port is taken.
+    pub fn start(local: SocketAddr) -> io::Result<UserPlane> {
+        let socket = UdpSocket::bind(local)?;
+        socket.set_nonblocking(true)?;
+        let settings = socket2::SockRef::from(&socket);
+        // As much as the system allows: a burst of a TCP sender is a thousand packets.
+        let _ = settings.set_recv_buffer_size(4 << 20);
+        let _ = settings.set_send_buffer_size(4 << 20);
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        let wake = EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
+        epoll.add(socket.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, SOCKET))?;
+        epoll.add(wake.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, WAKE))?;
+        let shared = Arc::new(Shared {
+            peer_port: (local.port() != 2152).then_some(local.port()),
+            local: local.ip(),
+            socket,
+            epoll,
+            wake,
+            stop: AtomicBool::new(false),
+            tables: RwLock::new(Tables { next_teid: 1, next_id: FIRST_PORT, ..Tables::default() }),
+            counters: Counters::default(),
+        });
+        let thread = shared.clone();
+        std::thread::Builder::new().name("gtp-u".into()).spawn(move || thread.run())?;
+        Ok(UserPlane(Arc::new(Owner { shared })))
+    }
+
+    /// A port for PDU session `psi` of a UE: downlink packets go to `downlink` until an interface is attached.
+    pub(crate) fn open(&self, psi: u8, downlink: mpsc::Sender<(u8, Bytes)>, mailbox: mpsc::Sender<ToUe>) -> Port {
+        let shared = self.0.shared.clone();
+        let mut tables = shared.write();
+        let id = tables.next_id;
+        tables.next_id += 1;
+        let state = Arc::new(PortState::new(id, psi, downlink, mailbox));
+        tables.by_id.insert(id, state.clone());
+        drop(tables);
+        Port { shared, state }
+    }
+
+    /// Counters.
+    pub fn counters(&self) -> &Counters {
+        &self.0.shared.counters
+    }
+}
+
+impl Shared {
+    fn read(&self) -> RwLockReadGuard<'_, Tables> {
+        self.tables.read().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Tables> {
+        self.tables.write().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// A TEID of the gNB for the port.
+    pub(super) fn take_teid(&self, port: &Arc<PortState>) -> u32 {
+        let mut tables = self.write();
+        loop {
+            let teid = tables.next_teid;
+            tables.next_teid = teid.wrapping_add(1).max(1);
+            if let std::collections::hash_map::Entry::Vacant(entry) = tables.by_teid.entry(teid) {
+                entry.insert(port.clone());
+                return teid;
+            }
+        }
+    }
+
+    pub(super) fn forget_teid(&self, teid: u32) {
+        self.write().by_teid.remove(&teid);
+    }
+
+    pub(super) fn forget_port(&self, id: u64) {
+        self.write().by_id.remove(&id);
+    }
+
+    pub(super) fn watch(&self, port: &PortState, tun: &SyncDevice) -> io::Result<()> {
+        Ok(self.epoll.add(Descriptor(tun), EpollEvent::new(EpollFlags::EPOLLIN, port.id))?)
+    }
+
+    pub(super) fn unwatch(&self, tun: &SyncDevice) {
+        let _ = self.epoll.delete(Descriptor(tun));
+    }
+
+    fn run(&self) {
+        let mut incoming = Incoming::new();
+        let mut outgoing = Outgoing::new();
+        let mut events = [EpollEvent::empty(); 64];
+        while !self.stop.load(Ordering::Relaxed) {
+            let ready = match self.epoll.wait(&mut events, EpollTimeout::NONE) {
+                Ok(ready) => ready,
+                Err(nix::errno::Errno::EINTR) => continue,
+                Err(error) => {
+                    tracing::error!(%error, "the user plane's thread ends");
+                    return;
+                }
+            };
+            for event in events.iter().take(ready) {
+                match event.data() {
+                    SOCKET => self.downlink(&mut incoming),
+                    WAKE => {}
+                    id => {
+                        let port = self.read().by_id.get(&id).cloned();
+                        if let Some(port) = port {
+                            self.uplink(&port, &mut outgoing);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// From the UPF: one batch; what is left makes epoll report the socket again.
+    fn downlink(&self, incoming: &mut Incoming) {
+        let Ok(count) = incoming.receive(&self.socket) else { return };
+        for index in 0..count {
+            let Some((datagram, from)) = incoming.datagram(index) else { continue };
+            match packet::read(datagram) {
+                Some(Received::GPdu { teid, packet }) => {
+                    let port = self.read().by_teid.get(&teid).cloned();
+                    match port {
+                        Some(port) => port.deliver(packet),
+                        None => {
+                            self.counters.unknown_teid.fetch_add(1, Ordering::Relaxed);
+                            let answer = packet::error_indication(teid, self.local);
+                            let _ = self.socket.send_to(&answer, from);
+                        }
+                    }
+                }
+                Some(Received::EchoRequest { sequence }) => {
+                    let _ = self.socket.send_to(&packet::echo_response(sequence), from);
+                }
+                Some(Received::EndMarker { teid }) => {
+                    if let Some(port) = self.read().by_teid.get(&teid) {
+                        port.end_marker();
+                    }
+                }
+                Some(Received::ErrorIndication { teid }) => {
+                    self.counters.error_indications.fetch_add(1, Ordering::Relaxed);
+                    let known = teid.is_some_and(|teid| self.read().by_id.values().any(|port| port.sends_to(teid)));
+                    tracing::warn!(?teid, %from, known, "GTP-U error indication: the UPF does not know the tunnel");
+                }
+                Some(Received::Other) => {}
+                None => {
+                    self.counters.malformed.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// From a UE's interface.
+    fn uplink(&self, port: &PortState, outgoing: &mut Outgoing) {
+        let tun = port.tun.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
+        let Some(tun) = tun else { return };
+        for _ in 0..TURN {
+            let length = match tun.recv(outgoing.payload()) {
+                Ok(length) if length > 0 => length,
+                _ => break,
+            };
+            match port.header(length) {
+                Some((header, peer)) => outgoing.push(&header, length, peer),
+                None => {
+                    let packet = outgoing.payload().get(..length).unwrap_or_default();
+                    port.wait(packet);
+                }
+            }
+            if outgoing.is_full() {
+                outgoing.flush(&self.socket);
+            }
+        }
+        outgoing.flush(&self.socket);
+    }
+}
+
+/// The descriptor of a TUN device as epoll wants it.
+struct Descriptor<'a>(&'a SyncDevice);
+
+impl AsFd for Descriptor<'_> {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        use std::os::fd::AsRawFd;
+        // SAFETY: the device owns its descriptor, which stays open as long as the device is borrowed.
+        unsafe { std::os::fd::BorrowedFd::borrow_raw(self.0.as_raw_fd()) }
+    }
+}

@@ -1,0 +1,17 @@
+//! The user plane of the simulator: GTP-U at the gNB, network interfaces at the UE.
+//!
+//! One thread per gNB moves the packets. Without the right to make interfaces, packets go in and out by calls.
+mod address;
+mod batch;
+mod endpoint;
+mod interface;
+mod netns;
+mod packet;
+mod port;
+#[cfg(test)]
+mod tests;
+
+pub use endpoint::{Counters, UserPlane};
+pub use interface::Interface;
+pub use netns::{Namespace, Netns};
+pub use port::{Port, Tunnel};

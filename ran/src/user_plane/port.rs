@@ -1,0 +1,195 @@
+//! One PDU session between a UE's interface and the gNB's tunnel.
+use super::endpoint::Shared;
+use super::packet::{UPLINK_HEADER, uplink_header};
+use crate::gnb::ToUe;
+use bytes::Bytes;
+use martlet_ngap::transfer::GtpTunnel;
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use tokio::sync::mpsc;
+use tun_rs::SyncDevice;
+
+/// Uplink packets that wait for a tunnel.
+const WAITING: usize = 64;
+/// UDP port of GTP-U (TS 29.281, 4.4.2).
+const GTPU_PORT: u16 = 2152;
+
+/// The UPF's end of a tunnel and the QoS flow that uplink packets take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tunnel {
+    /// The UPF's end.
+    pub uplink: GtpTunnel,
+    /// QoS flow identifier.
+    pub qfi: u8,
+}
+
+/// An active tunnel.
+#[derive(Clone, Copy)]
+struct Active {
+    peer: SocketAddr,
+    teid: u32,
+    qfi: u8,
+    downlink_teid: u32,
+}
+
+/// What the user plane's thread and the UE's task share of a port.
+pub(super) struct PortState {
+    pub(super) id: u64,
+    psi: u8,
+    active: Mutex<Option<Active>>,
+    pub(super) tun: Mutex<Option<Arc<SyncDevice>>>,
+    waiting: Mutex<VecDeque<Bytes>>,
+    downlink: mpsc::Sender<(u8, Bytes)>,
+    mailbox: mpsc::Sender<ToUe>,
+    end_markers: AtomicU64,
+    dropped: AtomicU64,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+impl PortState {
+    pub(super) fn new(id: u64, psi: u8, downlink: mpsc::Sender<(u8, Bytes)>, mailbox: mpsc::Sender<ToUe>) -> Self {
+        PortState {
+            id,
+            psi,
+            active: Mutex::new(None),
+            tun: Mutex::new(None),
+            waiting: Mutex::new(VecDeque::new()),
+            downlink,
+            mailbox,
+            end_markers: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
+        }
+    }
+
+    /// The header to send `payload` octets with, and where to; `None` without a tunnel.
+    pub(super) fn header(&self, payload: usize) -> Option<([u8; UPLINK_HEADER], SocketAddr)> {
+        let active = (*lock(&self.active))?;
+        Some((uplink_header(active.teid, active.qfi, payload)?, active.peer))
+    }
+
+    /// Keep a packet that has no tunnel, and let the UE ask for service with the first one.
+    pub(super) fn wait(&self, packet: &[u8]) -> bool {
+        let mut waiting = lock(&self.waiting);
+        if waiting.len() >= WAITING {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+            return false;
+        }
+        waiting.push_back(Bytes::copy_from_slice(packet));
+        // Repeated with each packet: the UE ignores what it has already acted on.
+        let _ = self.mailbox.try_send(ToUe::UplinkData { psi: self.psi });
+        true
+    }
+
+    /// Give the UE a downlink packet.
+    pub(super) fn deliver(&self, packet: &[u8]) {
+        let tun = lock(&self.tun).clone();
+        let delivered = match tun {
+            Some(tun) => tun.send(packet).is_ok(),
+            None => self.downlink.try_send((self.psi, Bytes::copy_from_slice(packet))).is_ok(),
+        };
+        if !delivered {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn end_marker(&self) {
+        self.end_markers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether uplink packets go to this end.
+    pub(super) fn sends_to(&self, teid: u32) -> bool {
+        lock(&self.active).is_some_and(|active| active.teid == teid)
+    }
+}
+
+/// A port. Dropping it closes the tunnel and the interface.
+pub struct Port {
+    pub(super) shared: Arc<Shared>,
+    pub(super) state: Arc<PortState>,
+}
+
+impl Port {
+    /// Open the gNB's end of a tunnel, send what waits for it, and give its TEID.
+    pub fn activate(&self, tunnel: Tunnel) -> u32 {
+        let previous = lock(&self.state.active).take();
+        if let Some(previous) = previous {
+            self.shared.forget_teid(previous.downlink_teid);
+        }
+        let downlink_teid = self.shared.take_teid(&self.state);
+        self.set(tunnel, downlink_teid);
+        let waiting = std::mem::take(&mut *lock(&self.state.waiting));
+        for packet in waiting {
+            let _ = self.send(&packet);
+        }
+        downlink_teid
+    }
+
+    /// Change the UPF's end; the gNB's stays.
+    pub fn retarget(&self, tunnel: Tunnel) {
+        let downlink_teid = lock(&self.state.active).map(|active| active.downlink_teid);
+        if let Some(downlink_teid) = downlink_teid {
+            self.set(tunnel, downlink_teid);
+        }
+    }
+
+    fn set(&self, tunnel: Tunnel, downlink_teid: u32) {
+        let peer = SocketAddr::new(tunnel.uplink.address, self.shared.peer_port.unwrap_or(GTPU_PORT));
+        *lock(&self.state.active) = Some(Active { peer, teid: tunnel.uplink.teid, qfi: tunnel.qfi, downlink_teid });
+    }
+
+    /// Close the tunnel.
+    pub fn deactivate(&self) {
+        let previous = lock(&self.state.active).take();
+        if let Some(previous) = previous {
+            self.shared.forget_teid(previous.downlink_teid);
+        }
+    }
+
+    /// Send an IP packet uplink from where the caller is; without a tunnel it waits for one.
+    ///
+    /// # Errors
+    /// Too many packets wait, the packet is too long, or the system refuses it.
+    pub fn send(&self, packet: &[u8]) -> io::Result<()> {
+        match self.state.header(packet.len()) {
+            Some((header, peer)) => {
+                let mut message = Vec::with_capacity(header.len() + packet.len());
+                message.extend_from_slice(&header);
+                message.extend_from_slice(packet);
+                self.shared.socket.send_to(&message, peer).map(|_| ())
+            }
+            None if self.state.wait(packet) => Ok(()),
+            None => Err(io::Error::new(io::ErrorKind::WouldBlock, "too many packets wait for the session's tunnel")),
+        }
+    }
+
+    /// Connect an interface: its packets go uplink, downlink packets go to it.
+    ///
+    /// # Errors
+    /// The system cannot watch it.
+    pub fn attach(&self, tun: SyncDevice) -> io::Result<()> {
+        let tun = Arc::new(tun);
+        *lock(&self.state.tun) = Some(tun.clone());
+        self.shared.watch(&self.state, &tun)
+    }
+
+    /// End markers received, and packets dropped.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.state.end_markers.load(Ordering::Relaxed), self.state.dropped.load(Ordering::Relaxed))
+    }
+}
+
+impl Drop for Port {
+    fn drop(&mut self) {
+        self.deactivate();
+        if let Some(tun) = lock(&self.state.tun).take() {
+            self.shared.unwatch(&tun);
+        }
+        self.shared.forget_port(self.state.id);
+    }
+}
