@@ -1,1 +1,68 @@
-//! martlet-udm
+//! The UDM: reveals who a SUCI is, makes authentication vectors, and serves subscription data and registrations, all on
+//! data of the UDR (TS 23.501, 6.2.7).
+#![forbid(unsafe_code)]
+
+mod config;
+mod home_network_keys;
+mod metrics;
+mod sdm;
+mod ueau;
+mod uecm;
+
+pub use config::{HomeNetworkKey, Scheme, UdmConfig};
+pub use home_network_keys::{KeyPair, generate_key_pair};
+
+use martlet_nf::{Criteria, NetworkFunction, NfContext, StartError};
+use martlet_sbi::{Problem, Route};
+use martlet_sbi_api::nnrf_nfmanagement::NfType;
+use martlet_sbi_api::nudm_sdm::NUDM_SDM;
+use martlet_sbi_api::nudm_ueau::NUDM_UEAU;
+use martlet_sbi_api::nudm_uecm::NUDM_UECM;
+use martlet_sbi_api::nudr_dr::UdrDataRepositoryClient;
+use martlet_security::sidf::HomeNetworkKeys;
+use std::sync::Arc;
+
+/// The UDM.
+pub struct Udm {
+    context: Arc<NfContext>,
+    config: UdmConfig,
+    keys: HomeNetworkKeys,
+}
+
+impl Udm {
+    /// The UDR, for requests about one subscriber.
+    async fn udr(&self, supi: &str) -> Result<UdrDataRepositoryClient, Problem> {
+        let peer = self.context.discover(NfType::Udr, "nudr-dr", &Criteria::default()).await?;
+        Ok(UdrDataRepositoryClient::new(peer).about(supi))
+    }
+
+    /// The serving network as the UDR's paths have it.
+    fn serving_plmn(&self, asked: Option<&str>) -> String {
+        asked.unwrap_or(&self.config.home_plmn).to_string()
+    }
+}
+
+impl NetworkFunction for Udm {
+    const TYPE: NfType = NfType::Udm;
+    type Config = UdmConfig;
+
+    async fn create(config: UdmConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
+        let keys = home_network_keys::load(&config).map_err(StartError)?;
+        Ok(Arc::new(Udm { context, config, keys }))
+    }
+
+    fn routes(self: &Arc<Self>) -> Vec<Route> {
+        let mut routes = NUDM_UEAU.routes(self.clone());
+        routes.extend(NUDM_UECM.routes(self.clone()));
+        routes.extend(NUDM_SDM.routes(self.clone()));
+        routes
+    }
+
+    fn status(&self) -> serde_json::Value {
+        let key = |(scheme, id, octets): (u8, u8, Vec<u8>)| {
+            let profile = if scheme == 1 { "A" } else { "B" };
+            serde_json::json!({"profile": profile, "id": id, "public": hex::encode(octets)})
+        };
+        serde_json::json!({"home network keys": self.keys.public_keys().into_iter().map(key).collect::<Vec<_>>()})
+    }
+}

@@ -1,0 +1,158 @@
+//! Nudm_UEAuthentication: who a SUCI is, and vectors for it (TS 29.503, 5.4; TS 33.501, 6.1.3.2 and 6.12).
+use crate::{Udm, metrics};
+use martlet_sbi::{Created, JsonPatch, PatchItem, Problem};
+use martlet_sbi_api::common::{Hex, SecretHex, Supi};
+use martlet_sbi_api::nudm_ueau::{
+    AuthEvent, AuthType, AuthenticationInfoRequest, AuthenticationInfoResult, AuthenticationVector, Av5GHeAka,
+    UdmUeAuthentication,
+};
+use martlet_sbi_api::nudm_uecm::FeaturesQuery;
+use martlet_sbi_api::nudr_dr::{AuthMethod, AuthenticationSubscription, UdrDataRepositoryClient};
+use martlet_security::aka::{self, SubscriberKey};
+use martlet_security::sidf::SidfError;
+use martlet_security::{Rand, sqn};
+use rand::TryRngCore;
+use serde_json::Value;
+
+/// Attempts to move a sequence number on that others move at the same time.
+const ATTEMPTS: usize = 8;
+
+impl UdmUeAuthentication for Udm {
+    async fn generate_auth_data(
+        &self,
+        supi_or_suci: &str,
+        body: AuthenticationInfoRequest,
+    ) -> Result<AuthenticationInfoResult, Problem> {
+        let outcome = self.generate(supi_or_suci, body).await;
+        metrics::vector(&outcome);
+        outcome
+    }
+
+    async fn confirm_auth(&self, supi: &str, body: AuthEvent) -> Result<Created<AuthEvent>, Problem> {
+        self.udr(supi).await?.create_authentication_status(supi, body.clone()).await?;
+        // One event a subscriber is kept, so its identity need not tell several apart.
+        let location = format!("{}/nudm-ueau/v1/{supi}/auth-events/1", self.context.api_root());
+        Ok(Created { location, body })
+    }
+
+    async fn delete_auth(&self, supi: &str, auth_event_id: &str, _: AuthEvent) -> Result<(), Problem> {
+        if auth_event_id != "1" {
+            return Err(Problem::new(404, "DATA_NOT_FOUND").detail(format!("{supi} has no event {auth_event_id}")));
+        }
+        self.udr(supi).await?.delete_authentication_status(supi).await
+    }
+}
+
+impl Udm {
+    async fn generate(
+        &self,
+        supi_or_suci: &str,
+        body: AuthenticationInfoRequest,
+    ) -> Result<AuthenticationInfoResult, Problem> {
+        let supi = self.reveal(supi_or_suci)?;
+        let udr = self.udr(&supi).await?;
+        let network = &body.serving_network_name;
+        for _ in 0..ATTEMPTS {
+            let data = udr.query_auth_subs_data(&supi, FeaturesQuery::default()).await?;
+            let subscriber = Subscriber::read(&data, &supi)?;
+            let mut last = subscriber.sqn;
+            if let Some(info) = &body.resynchronization_info {
+                match aka::verify_auts(&subscriber.key, &Rand::new(&info.rand.0), &info.auts.0) {
+                    Ok(sqn_ms) => last = sqn::resynchronised(last, sqn_ms),
+                    // TS 33.102, 6.3.5: a forged AUTS changes nothing, and the UE gets a fresh challenge.
+                    Err(error) => {
+                        tracing::warn!(%supi, %error, "the resynchronisation is not the subscriber's and is ignored")
+                    }
+                }
+            }
+            let next = sqn::next(last);
+            if !move_on(&udr, &supi, &subscriber.sqn_text, next).await? {
+                continue;
+            }
+            let mut rand = [0; 16];
+            let random = rand::rngs::OsRng.try_fill_bytes(&mut rand);
+            random.map_err(|e| Problem::system_failure(format!("no random numbers: {e}")))?;
+            let vector = aka::vector(&subscriber.key, &Rand::new(&rand), next, subscriber.amf, network);
+            let vector = vector.map_err(|e| Problem::new(403, "AUTHENTICATION_REJECTED").detail(e.to_string()))?;
+            let mut result = AuthenticationInfoResult::new(AuthType::FiveGAka);
+            result.authentication_vector = Some(AuthenticationVector::FiveGHeAka(Av5GHeAka {
+                rand: Hex(rand),
+                xres_star: SecretHex(*vector.xres_star.as_octets()),
+                autn: Hex(*vector.autn.as_octets()),
+                kausf: SecretHex(*vector.k_ausf.as_octets()),
+            }));
+            result.supi = Some(supi);
+            return Ok(result);
+        }
+        Err(Problem::system_failure("the sequence number is moved on by too many at once"))
+    }
+
+    /// The SUPI behind a SUPI or SUCI.
+    fn reveal(&self, supi_or_suci: &str) -> Result<Supi, Problem> {
+        if let Ok(supi) = supi_or_suci.parse::<Supi>() {
+            return Ok(supi);
+        }
+        let revealed = self.keys.deconceal(supi_or_suci).map_err(|error| match error {
+            SidfError::Text(_) => Problem::mandatory_ie_incorrect("supiOrSuci", error.to_string()),
+            SidfError::UnknownKey { scheme: 1 | 2, .. } => {
+                Problem::new(403, "INVALID_HN_PUBLIC_KEY_IDENTIFIER").detail(error.to_string())
+            }
+            SidfError::UnknownKey { .. } => {
+                Problem::new(501, "UNSUPPORTED_PROTECTION_SCHEME").detail(error.to_string())
+            }
+            SidfError::Suci(_) => Problem::new(403, "INVALID_SCHEME_OUTPUT").detail(error.to_string()),
+        })?;
+        revealed.try_into().map_err(|e| Problem::new(403, "INVALID_SCHEME_OUTPUT").detail(format!("{e}")))
+    }
+}
+
+/// Writes the next sequence number where the last one is still the one that was read: false where it is not.
+async fn move_on(udr: &UdrDataRepositoryClient, supi: &str, read: &str, next: u64) -> Result<bool, Problem> {
+    let item = |op: &str, value: &str| PatchItem {
+        op: op.into(),
+        path: "/sequenceNumber/sqn".into(),
+        from: None,
+        value: Some(Value::String(value.into())),
+    };
+    let patch = JsonPatch(vec![item("test", read), item("replace", &sqn::to_text(next))]);
+    match udr.modify_authentication_subscription(supi, patch).await {
+        Ok(_) => Ok(true),
+        Err(problem) if matches!(problem.status(), 409 | 412) => Ok(false),
+        Err(problem) => Err(problem),
+    }
+}
+
+/// What of a subscriber's data goes into a vector.
+struct Subscriber {
+    key: SubscriberKey,
+    sqn: u64,
+    /// As the UDR has it, for the comparison.
+    sqn_text: String,
+    amf: [u8; 2],
+}
+
+impl Subscriber {
+    fn read(data: &AuthenticationSubscription, supi: &str) -> Result<Self, Problem> {
+        let rejected = |what: &str| {
+            tracing::error!(%supi, "the subscriber's {what}; mend the subscriber with `martlet subscriber`");
+            Problem::new(403, "AUTHENTICATION_REJECTED").detail(format!("the subscriber's {what}"))
+        };
+        if !matches!(data.authentication_method, AuthMethod::FiveGAka) {
+            return Err(rejected("authentication method is not 5G_AKA"));
+        }
+        let text = |secret: &Option<martlet_sbi_api::common::SecretText>| {
+            secret.as_ref().map_or(String::new(), |s| s.0.clone())
+        };
+        let key = SubscriberKey::from_hex(&text(&data.enc_permanent_key), &text(&data.enc_opc_key));
+        let key = key.map_err(|_| rejected("K or OPc is missing or is not of 32 hexadecimal digits"))?;
+        let number = data.sequence_number.as_ref().and_then(|s| s.sqn.clone()).unwrap_or_else(|| "000000000000".into());
+        let sqn = sqn::from_text(&number).ok_or_else(|| rejected("sequence number is not of 12 hexadecimal digits"))?;
+        let mut amf = [0x80, 0x00];
+        if let Some(field) = &data.authentication_management_field {
+            hex::decode_to_slice(field, &mut amf).map_err(|_| rejected("AMF is not of 4 hexadecimal digits"))?;
+        }
+        // The separation bit tells a 5G vector from others (TS 33.501, 6.1.3.2.0).
+        amf[0] |= 0x80;
+        Ok(Subscriber { key, sqn, sqn_text: number, amf })
+    }
+}
