@@ -21,7 +21,7 @@ mod service_request;
 mod status;
 mod suci;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod timers;
 mod usim;
 

@@ -1,7 +1,7 @@
 //! The UE against a network made by hand.
 mod authentication;
 mod idle;
-mod network;
+pub(crate) mod network;
 mod registration;
 mod security_mode;
 mod sessions;
