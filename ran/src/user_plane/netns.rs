@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 /// Where `ip netns` keeps its names.
 const DIRECTORY: &str = "/run/netns";
@@ -104,6 +105,8 @@ fn remove(path: &PathBuf) -> io::Result<()> {
 
 /// A namespace lives as long as something refers to it: here the mount of a thread's namespace at `path`.
 fn make(path: &PathBuf) -> io::Result<()> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     prepare_directory()?;
     OpenOptions::new().write(true).create_new(true).open(path)?;
     let made = std::thread::scope(|scope| {

@@ -1,1 +1,243 @@
+//! The user plane against a UPF made by hand on loopback, and against the kernel where the right is there.
+use super::*;
+use crate::gnb::ToUe;
+use crate::ue::tests::network::config;
+use crate::ue::{PduSession, Slice};
+use bytes::Bytes;
+use martlet_ngap::transfer::GtpTunnel;
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
 
+const PORT: u16 = 2152;
+
+struct Upf(UdpSocket);
+
+impl Upf {
+    fn new(address: [u8; 4]) -> Self {
+        let socket = UdpSocket::bind((Ipv4Addr::from(address), PORT)).expect("a loopback address");
+        socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        Upf(socket)
+    }
+
+    fn receive(&self) -> Vec<u8> {
+        let mut buffer = [0; 2048];
+        let (length, _) = self.0.recv_from(&mut buffer).expect("a datagram in time");
+        buffer[..length].to_vec()
+    }
+
+    fn send(&self, gnb: [u8; 4], octets: &[u8]) {
+        self.0.send_to(octets, (Ipv4Addr::from(gnb), PORT)).unwrap();
+    }
+}
+
+fn g_pdu(teid: u32, packet: &[u8]) -> Vec<u8> {
+    let mut message = vec![0x30, 0xff];
+    message.extend_from_slice(&u16::try_from(packet.len()).unwrap().to_be_bytes());
+    message.extend_from_slice(&teid.to_be_bytes());
+    message.extend_from_slice(packet);
+    message
+}
+
+type Packets = mpsc::Receiver<(u8, Bytes)>;
+
+fn port(user_plane: &UserPlane) -> (Port, Packets, mpsc::Receiver<ToUe>) {
+    let (downlink, packets) = mpsc::channel(16);
+    let (mailbox, network) = mpsc::channel(128);
+    (user_plane.open(5, downlink, mailbox), packets, network)
+}
+
+fn tunnel(upf: [u8; 4], teid: u32) -> Tunnel {
+    Tunnel { uplink: GtpTunnel::new(IpAddr::from(upf), teid), qfi: 9 }
+}
+
+#[tokio::test]
+async fn packets_go_both_ways_and_wait_for_a_tunnel() {
+    let (gnb, upf) = ([127, 77, 1, 1], [127, 77, 1, 2]);
+    let user_plane = UserPlane::start((Ipv4Addr::from(gnb), PORT).into()).unwrap();
+    let peer = Upf::new(upf);
+    let (port, mut packets, mut network) = port(&user_plane);
+
+    // Without a tunnel a packet waits, and the UE is told.
+    port.send(&[0x45, 1]).unwrap();
+    assert!(matches!(network.try_recv(), Ok(ToUe::UplinkData { psi: 5 })));
+    let teid = port.activate(tunnel(upf, 0xabcd));
+    let waited = peer.receive();
+    assert_eq!(waited, [0x34, 0xff, 0, 10, 0, 0, 0xab, 0xcd, 0, 0, 0, 0x85, 1, 0x10, 9, 0, 0x45, 1]);
+
+    peer.send(gnb, &g_pdu(teid, &[0x45, 2, 3]));
+    let (psi, packet) = tokio::time::timeout(Duration::from_secs(5), packets.recv()).await.unwrap().unwrap();
+    assert_eq!((psi, &packet[..]), (5, &[0x45, 2, 3][..]));
+
+    // The queue is bounded.
+    port.deactivate();
+    for _ in 0..64 {
+        port.send(&[0x45]).unwrap();
+    }
+    assert!(port.send(&[0x45]).is_err());
+    assert_eq!(port.counts().1, 1);
+}
+
+#[tokio::test]
+async fn echo_unknown_tunnels_and_end_markers_are_answered_or_counted() {
+    let (gnb, upf) = ([127, 77, 2, 1], [127, 77, 2, 2]);
+    let user_plane = UserPlane::start((Ipv4Addr::from(gnb), PORT).into()).unwrap();
+    let peer = Upf::new(upf);
+    let (port, _packets, _network) = port(&user_plane);
+    let teid = port.activate(tunnel(upf, 1));
+
+    peer.send(gnb, &[0x32, 1, 0, 4, 0, 0, 0, 0, 0x12, 0x34, 0, 0]);
+    assert_eq!(peer.receive(), [0x32, 2, 0, 6, 0, 0, 0, 0, 0x12, 0x34, 0, 0, 14, 0]);
+
+    peer.send(gnb, &g_pdu(teid + 1, &[0x45]));
+    let indication = peer.receive();
+    assert_eq!((indication[1], &indication[12..17]), (26, &[16, 0, 0, 0, 2][..]));
+    assert_eq!(user_plane.counters().unknown_teid.load(Ordering::Relaxed), 1);
+
+    peer.send(gnb, &[0x30, 254, 0, 0, 0, 0, 0, 1]);
+    peer.send(gnb, &[0xff; 3]);
+    peer.send(gnb, &[0x32, 26, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 1, 133, 0, 4, 127, 77, 2, 2]);
+    // The thread handles them in order: an echo after them is answered when they are counted.
+    peer.send(gnb, &[0x32, 1, 0, 4, 0, 0, 0, 0, 0, 1, 0, 0]);
+    peer.receive();
+    assert_eq!(port.counts().0, 1);
+    assert_eq!(user_plane.counters().malformed.load(Ordering::Relaxed), 1);
+    assert_eq!(user_plane.counters().error_indications.load(Ordering::Relaxed), 1);
+
+    // A TEID is gone with its tunnel.
+    port.deactivate();
+    peer.send(gnb, &g_pdu(teid, &[0x45]));
+    assert_eq!(peer.receive()[1], 26);
+}
+
+fn session() -> PduSession {
+    PduSession {
+        psi: 1,
+        dnn: None,
+        slice: Some(Slice { sst: 1, sd: None }),
+        ipv4: Some([10, 77, 0, 2].into()),
+        ipv6_interface_id: None,
+        dns: vec![],
+        mtu: Some(1358),
+        ambr_kbps: None,
+        default_qfi: Some(9),
+        cause: None,
+    }
+}
+
+/// Why a test that makes namespaces and interfaces cannot run here.
+fn missing_right() -> Option<String> {
+    static PROBES: AtomicU32 = AtomicU32::new(0);
+    let name = format!("martlet-probe-{}-{}", std::process::id(), PROBES.fetch_add(1, Ordering::Relaxed));
+    let made = Namespace::open(&name, false).and_then(|namespace| {
+        namespace.run(|| tun_rs::DeviceBuilder::new().name("probe0").build_sync().map(drop))
+    });
+    made.err().map(|error| format!("namespaces and TUN devices cannot be made here (root is needed): {error}"))
+}
+
+#[tokio::test]
+async fn a_ping_runs_through_an_interface_in_a_namespace_which_is_removed() {
+    if let Some(reason) = missing_right() {
+        eprintln!("SKIPPED: {reason}");
+        return;
+    }
+    let (gnb, upf) = ([127, 77, 3, 1], [127, 77, 3, 2]);
+    let user_plane = UserPlane::start((Ipv4Addr::from(gnb), PORT).into()).unwrap();
+    let peer = Upf::new(upf);
+    let (port, _packets, _network) = port(&user_plane);
+    let teid = port.activate(tunnel(upf, 7));
+    let name = format!("martlet-test-{}", std::process::id());
+    let path = Path::new("/run/netns").join(&name);
+    let mut interface = Interface::new(&config(), Netns::Named(name.clone()));
+    interface.open(&port, &session()).await.unwrap();
+    assert_eq!(interface.netns(), Some(name.as_str()));
+    assert!(path.exists());
+
+    // The UPF answers ICMP echo requests by itself.
+    let answering = std::thread::spawn(move || {
+        let mut answered = 0;
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while answered < 3 && Instant::now() < deadline {
+            let message = peer.receive();
+            let mut packet = message[16..].to_vec();
+            if packet.len() < 28 || packet[9] != 1 || packet[20] != 8 {
+                continue;
+            }
+            let (source, destination) = (packet[12..16].to_vec(), packet[16..20].to_vec());
+            packet[12..16].copy_from_slice(&destination);
+            packet[16..20].copy_from_slice(&source);
+            packet[20] = 0;
+            // An echo reply's checksum is that of its request plus the difference of the types.
+            let sum = u32::from(u16::from_be_bytes([packet[22], packet[23]])) + 0x0800;
+            let sum = (sum & 0xffff) + (sum >> 16);
+            packet[22..24].copy_from_slice(&u16::try_from(sum).unwrap().to_be_bytes());
+            peer.send(gnb, &g_pdu(teid, &packet));
+            answered += 1;
+        }
+        answered
+    });
+    let ping = tokio::task::spawn_blocking({
+        let name = name.clone();
+        move || {
+            Command::new("ip")
+                .args(["netns", "exec", &name, "ping", "-c", "3", "-i", "0.2", "-W", "2", "192.0.2.1"])
+                .output()
+        }
+    });
+    let output = match ping.await.unwrap() {
+        Ok(output) => output,
+        Err(error) => {
+            eprintln!("SKIPPED: `ip` and `ping` are needed: {error}");
+            return;
+        }
+    };
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("3 received"), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(answering.join().unwrap(), 3);
+    let shown = Command::new("ip").args(["-n", &name, "addr", "show", "pdu1"]).output().unwrap();
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.contains("10.77.0.2/32") && shown.contains("mtu 1358"), "{shown}");
+
+    drop(port);
+    drop(interface);
+    assert!(!path.exists(), "the namespace was left behind");
+}
+
+#[test]
+fn a_namespace_of_somebody_else_is_used_and_left() {
+    if let Some(reason) = missing_right() {
+        eprintln!("SKIPPED: {reason}");
+        return;
+    }
+    let name = format!("martlet-foreign-{}", std::process::id());
+    let path = Path::new("/run/netns").join(&name);
+    let theirs = Namespace::open(&name, false).unwrap();
+    drop(Namespace::open(&name, false).unwrap());
+    assert!(path.exists());
+    // A second simulator that would replace it is told that it is in use.
+    let replaced = Namespace::open(&name, true).err().map(|e| e.to_string()).unwrap_or_default();
+    assert!(replaced.contains("in use"), "{replaced}");
+    drop(theirs);
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_leftover_of_a_process_that_ended_is_replaced() {
+    if let Some(reason) = missing_right() {
+        eprintln!("SKIPPED: {reason}");
+        return;
+    }
+    let name = format!("martlet-stale-{}", std::process::id());
+    let path = Path::new("/run/netns").join(&name);
+    std::fs::write(&path, "").unwrap();
+    let made = Namespace::open(&name, true).unwrap();
+    assert!(made.run(|| std::fs::read_to_string("/proc/thread-self/net/dev")).unwrap().contains("lo:"));
+    drop(made);
+    assert!(!path.exists());
+    for wrong in ["", "a/b", "..", "."] {
+        assert!(Namespace::open(wrong, true).is_err(), "{wrong}");
+    }
+}
