@@ -1,1 +1,83 @@
-//! martlet-nrf
+//! The NRF: which network functions there are, what they offer, and what becomes of them (TS 23.501, 6.2.6; TS 29.510).
+#![forbid(unsafe_code)]
+
+mod config;
+mod discovery;
+mod management;
+mod matching;
+mod notification;
+mod registry;
+mod subscriptions;
+
+pub use config::NrfConfig;
+
+use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError};
+use martlet_sbi::Route;
+use martlet_sbi_api::nnrf_nfdiscovery::NNRF_DISC;
+use martlet_sbi_api::nnrf_nfmanagement::{NNRF_NFM, NfType};
+use registry::Registry;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+use subscriptions::Subscriptions;
+use tokio::time::Instant;
+
+/// How often heartbeats that are overdue are looked for.
+const SWEEP: Duration = Duration::from_millis(500);
+
+/// The NRF.
+pub struct Nrf {
+    context: Arc<NfContext>,
+    config: NrfConfig,
+    state: Mutex<State>,
+}
+
+/// What the NRF knows. Held for moments only, never over an await.
+struct State {
+    registry: Registry,
+    subscriptions: Subscriptions,
+}
+
+impl Nrf {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+impl NetworkFunction for Nrf {
+    const TYPE: NfType = NfType::Nrf;
+    type Config = NrfConfig;
+
+    async fn create(config: NrfConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
+        let registry = Registry::new(config.max_instances);
+        let subscriptions = Subscriptions::new(config.max_subscriptions);
+        Ok(Arc::new(Nrf { context, config, state: Mutex::new(State { registry, subscriptions }) }))
+    }
+
+    fn routes(self: &Arc<Self>) -> Vec<Route> {
+        let mut routes = NNRF_NFM.routes(self.clone());
+        routes.extend(NNRF_DISC.routes(self.clone()));
+        routes
+    }
+
+    /// Suspends instances whose heartbeats stay out, and removes them later (TS 29.510, 5.2.2.3.2).
+    async fn run(self: Arc<Self>, shutdown: Shutdown) -> Result<(), StartError> {
+        loop {
+            tokio::select! {
+                () = shutdown.wait() => return Ok(()),
+                () = tokio::time::sleep(SWEEP) => self.sweep(Instant::now()),
+            }
+        }
+    }
+
+    fn status(&self) -> serde_json::Value {
+        let state = self.state();
+        let list = state.registry.iter().map(|entry| {
+            serde_json::json!({
+                "type": entry.profile.nf_type.as_str(),
+                "id": entry.profile.nf_instance_id.as_str(),
+                "status": entry.profile.nf_status.as_str(),
+            })
+        });
+        serde_json::json!({"registered": list.collect::<Vec<_>>(), "subscriptions": state.subscriptions.len()})
+    }
+}

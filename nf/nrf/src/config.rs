@@ -1,0 +1,46 @@
+//! The NRF's section of the configuration.
+use martlet_config::Finding;
+use serde::{Deserialize, Serialize};
+
+/// Limits and times of the NRF.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NrfConfig {
+    /// Network functions registered at a time.
+    pub max_instances: usize,
+    /// Subscriptions to status changes at a time.
+    pub max_subscriptions: usize,
+    /// Longest interval of heartbeats that a function may ask for, in seconds.
+    pub max_heartbeat_s: u32,
+    /// Seconds for which a consumer may keep the answer of a discovery.
+    pub validity_s: u32,
+    /// Seconds after which a subscription ends that is not renewed.
+    pub subscription_s: u32,
+}
+
+impl Default for NrfConfig {
+    fn default() -> Self {
+        NrfConfig {
+            max_instances: 1024,
+            max_subscriptions: 4096,
+            max_heartbeat_s: 60,
+            validity_s: 60,
+            subscription_s: 86_400,
+        }
+    }
+}
+
+impl NrfConfig {
+    /// What is wrong with it.
+    pub fn check(&self) -> Vec<Finding> {
+        let numbers = [
+            ("max_instances", self.max_instances as u64, "1024"),
+            ("max_subscriptions", self.max_subscriptions as u64, "4096"),
+            ("max_heartbeat_s", self.max_heartbeat_s.into(), "60"),
+            ("validity_s", self.validity_s.into(), "60"),
+            ("subscription_s", self.subscription_s.into(), "86400"),
+        ];
+        let zero = numbers.iter().filter(|(_, value, _)| *value == 0);
+        zero.map(|(name, _, usual)| Finding::new(*name, format!("0 lets nothing work: write {usual}"))).collect()
+    }
+}

@@ -1,0 +1,37 @@
+//! Nnrf_NFDiscovery (TS 29.510, 5.3).
+use crate::{Nrf, matching};
+use martlet_sbi::Problem;
+use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscovery, SearchQuery, SearchResult};
+use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfStatus};
+
+/// Instances in one answer where the consumer asks for no limit.
+const USUAL_LIMIT: usize = 64;
+
+impl NfDiscovery for Nrf {
+    async fn search_nf_instances(&self, query: SearchQuery) -> Result<SearchResult, Problem> {
+        for (name, there) in [
+            ("target-nf-type", query.target_nf_type.is_some()),
+            ("requester-nf-type", query.requester_nf_type.is_some()),
+        ] {
+            if !there {
+                return Err(Problem::new(400, "MANDATORY_QUERY_PARAM_MISSING").detail(name));
+            }
+        }
+        let state = self.state();
+        let registered = state.registry.iter().map(|entry| &entry.profile);
+        let fitting = registered.filter(|p| p.nf_status == NfStatus::Registered && matching::fits(p, &query));
+        let mut found: Vec<&NfProfile> = fitting.collect();
+        // Preferences order, they exclude nobody (6.2.3.2.3.1): place first, then priority, then the least loaded.
+        let far = |p: &NfProfile| query.preferred_locality.is_some() && p.locality != query.preferred_locality;
+        found.sort_by_key(|p| (far(p), p.priority.unwrap_or(0), p.load.unwrap_or(0)));
+        let complete = found.len();
+        found.truncate(query.limit.map_or(USUAL_LIMIT, |n| n as usize));
+        let shown: Vec<NfProfile> = found.into_iter().map(|p| matching::as_shown(p, &query)).collect();
+        Ok(SearchResult {
+            validity_period: self.config.validity_s,
+            num_nf_inst_complete: (shown.len() < complete).then_some(complete as u32),
+            nf_instances: shown,
+            ..Default::default()
+        })
+    }
+}

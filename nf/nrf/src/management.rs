@@ -1,0 +1,190 @@
+//! Nnrf_NFManagement (TS 29.510, 5.2).
+use crate::Nrf;
+use crate::registry::Entry;
+use martlet_sbi::{Created, JsonPatch, Problem, StatusReply};
+use martlet_sbi_api::common::{DateTime, Links};
+use martlet_sbi_api::nnrf_nfmanagement::{
+    NfInstanceQuery, NfInstancesQuery, NfManagement, NfProfile, NfStatus, NotificationEventType, SubscriptionData,
+    UriList,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Heartbeats where the instance asks for no interval.
+const USUAL_HEARTBEAT_S: u32 = 10;
+
+impl NfManagement for Nrf {
+    async fn get_nf_instances(&self, query: NfInstancesQuery) -> Result<UriList, Problem> {
+        let root = self.context.api_root();
+        let state = self.state();
+        let of_type = |entry: &&Entry| query.nf_type.as_ref().is_none_or(|t| *t == entry.profile.nf_type);
+        let uris: Vec<String> = state
+            .registry
+            .iter()
+            .filter(of_type)
+            .map(|entry| format!("{root}/nnrf-nfm/v1/nf-instances/{}", entry.profile.nf_instance_id))
+            .collect();
+        let total = uris.len();
+        let size = query.page_size.or(query.limit).map_or(total.max(1), |n| n as usize);
+        let skip = (query.page_number.unwrap_or(1).max(1) as usize - 1).saturating_mul(size);
+        let shown: Vec<_> = uris.into_iter().skip(skip).take(size).collect();
+        let items =
+            Links::Many(shown.into_iter().map(|uri| martlet_sbi_api::common::Link { href: Some(uri) }).collect());
+        let own = Links::to(format!("{root}/nnrf-nfm/v1/nf-instances"));
+        let links = BTreeMap::from([("self".to_string(), own), ("items".to_string(), items)]);
+        Ok(UriList { links: Some(links), total_item_count: Some(total as u32) })
+    }
+
+    async fn get_nf_instance(&self, nf_instance_id: &str, _: NfInstanceQuery) -> Result<NfProfile, Problem> {
+        let state = self.state();
+        state.registry.get(nf_instance_id).map(|entry| entry.profile.clone()).ok_or_else(|| unknown(nf_instance_id))
+    }
+
+    async fn register_nf_instance(
+        &self,
+        nf_instance_id: &str,
+        body: NfProfile,
+    ) -> Result<StatusReply<NfProfile>, Problem> {
+        let mut profile = body;
+        if profile.nf_instance_id.as_str() != nf_instance_id {
+            return Err(Problem::mandatory_ie_incorrect("/nfInstanceId", "it is another one than the path's"));
+        }
+        if profile.fqdn.is_none() && profile.ipv4_addresses.is_none() && profile.ipv6_addresses.is_none() {
+            let detail = "an instance needs an FQDN or an IP address to be reached";
+            return Err(Problem::new(400, "MANDATORY_IE_MISSING").detail(detail));
+        }
+        let asked = profile.heart_beat_timer.unwrap_or(USUAL_HEARTBEAT_S);
+        let interval = asked.clamp(1, self.config.max_heartbeat_s);
+        profile.heart_beat_timer = Some(interval);
+        let entry =
+            Entry { profile: profile.clone(), interval: Duration::from_secs(interval.into()), seen: Instant::now() };
+        let before = self.state().registry.put(entry).map_err(|()| {
+            Problem::new(500, "INSUFFICIENT_RESOURCES")
+                .detail("the table of instances is full: raise nrf.max_instances")
+        })?;
+        let (nf, id) = (profile.nf_type.as_str(), nf_instance_id);
+        tracing::debug!(nf, id, again = before.is_some(), "registered");
+        Ok(match before {
+            Some(_) => {
+                self.notify(NotificationEventType::NfProfileChanged, &profile);
+                StatusReply::ok(profile)
+            }
+            None => {
+                self.notify(NotificationEventType::NfRegistered, &profile);
+                let location = format!("{}/nnrf-nfm/v1/nf-instances/{id}", self.context.api_root());
+                StatusReply::created(location, profile)
+            }
+        })
+    }
+
+    async fn update_nf_instance(
+        &self,
+        nf_instance_id: &str,
+        body: JsonPatch,
+    ) -> Result<StatusReply<NfProfile>, Problem> {
+        let (changed, told) = {
+            let mut state = self.state();
+            let entry = state.registry.get_mut(nf_instance_id).ok_or_else(|| unknown(nf_instance_id))?;
+            let patched: NfProfile = patch(&entry.profile, &body)?;
+            if patched.nf_instance_id != entry.profile.nf_instance_id || patched.nf_type != entry.profile.nf_type {
+                let detail = "identity and type of an instance do not change";
+                return Err(Problem::new(403, "MODIFICATION_NOT_ALLOWED").detail(detail));
+            }
+            entry.seen = Instant::now();
+            // What only says that the instance lives, and how loaded it is, concerns nobody else (5.2.2.3.2).
+            let quiet =
+                |item: &martlet_sbi::PatchItem| matches!(item.path.as_str(), "/nfStatus" | "/load" | "/loadTimeStamp");
+            let changed = patched != entry.profile;
+            let heartbeat = body.0.iter().all(quiet) && patched.nf_status == entry.profile.nf_status;
+            if changed {
+                entry.profile = patched.clone();
+            }
+            (changed && !heartbeat, patched)
+        };
+        if !changed {
+            return Ok(StatusReply::no_content());
+        }
+        self.notify(NotificationEventType::NfProfileChanged, &told);
+        Ok(StatusReply::ok(told))
+    }
+
+    async fn deregister_nf_instance(&self, nf_instance_id: &str) -> Result<(), Problem> {
+        let removed = self.state().registry.remove(nf_instance_id);
+        let mut profile = removed.ok_or_else(|| unknown(nf_instance_id))?;
+        profile.nf_status = NfStatus::Undiscoverable;
+        self.notify(NotificationEventType::NfDeregistered, &profile);
+        Ok(())
+    }
+
+    async fn create_subscription(&self, body: SubscriptionData) -> Result<Created<SubscriptionData>, Problem> {
+        if martlet_sbi::ApiRoot::split(&body.nf_status_notification_uri).is_none() {
+            return Err(Problem::mandatory_ie_incorrect("/nfStatusNotificationUri", "it is no http or https URI"));
+        }
+        let mut data = body;
+        let valid = self.validity(&mut data);
+        let held = self.state().subscriptions.add(data, Instant::now(), valid).ok_or_else(|| {
+            Problem::new(500, "INSUFFICIENT_RESOURCES").detail("too many subscriptions: raise nrf.max_subscriptions")
+        })?;
+        let id = held.subscription_id.as_deref().unwrap_or_default();
+        let location = format!("{}/nnrf-nfm/v1/subscriptions/{id}", self.context.api_root());
+        Ok(Created { location, body: held })
+    }
+
+    async fn update_subscription(
+        &self,
+        subscription_id: &str,
+        body: JsonPatch,
+    ) -> Result<StatusReply<SubscriptionData>, Problem> {
+        let mut state = self.state();
+        let held = state.subscriptions.get(subscription_id).ok_or_else(|| no_subscription(subscription_id))?;
+        let mut patched: SubscriptionData = patch(held, &body)?;
+        patched.subscription_id = Some(subscription_id.to_string());
+        let asked = patched.validity_time.clone();
+        let valid = self.validity(&mut patched);
+        state.subscriptions.replace(subscription_id, patched.clone(), Instant::now(), valid);
+        // 204 where everything is as asked for (5.2.2.5.6).
+        Ok(if patched.validity_time == asked { StatusReply::no_content() } else { StatusReply::ok(patched) })
+    }
+
+    async fn remove_subscription(&self, subscription_id: &str) -> Result<(), Problem> {
+        match self.state().subscriptions.remove(subscription_id) {
+            true => Ok(()),
+            false => Err(no_subscription(subscription_id)),
+        }
+    }
+}
+
+impl Nrf {
+    /// For how long a subscription holds: as asked for, up to the limit.
+    fn validity(&self, data: &mut SubscriptionData) -> Duration {
+        let most = Duration::from_secs(self.config.subscription_s.into());
+        match data.validity_time.as_ref().map(DateTime::remaining) {
+            Some(asked) if asked <= most => asked,
+            _ => {
+                data.validity_time = Some(DateTime::after(most));
+                most
+            }
+        }
+    }
+}
+
+/// Applies a patch to a value of a type, or says what of it does not apply.
+fn patch<T: Serialize + DeserializeOwned>(value: &T, patch: &JsonPatch) -> Result<T, Problem> {
+    let mut json = serde_json::to_value(value).map_err(|e| Problem::system_failure(e.to_string()))?;
+    let items = serde_json::to_value(&patch.0).map_err(|e| Problem::system_failure(e.to_string()))?;
+    let items: json_patch::Patch =
+        serde_json::from_value(items).map_err(|e| Problem::invalid_message(e.to_string()))?;
+    json_patch::patch(&mut json, &items).map_err(|e| Problem::invalid_message(e.to_string()))?;
+    serde_json::from_value(json).map_err(|e| Problem::invalid_message(e.to_string()))
+}
+
+fn unknown(id: &str) -> Problem {
+    Problem::new(404, "RESOURCE_NOT_FOUND").detail(format!("no instance {id} is registered"))
+}
+
+fn no_subscription(id: &str) -> Problem {
+    Problem::new(404, "SUBSCRIPTION_NOT_FOUND").detail(format!("there is no subscription {id}"))
+}
