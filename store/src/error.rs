@@ -1,0 +1,37 @@
+//! What can go wrong with the store.
+use crate::InvalidSubscriber;
+
+/// Why the store did not do as asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The file cannot be opened.
+    #[error("the subscriber database {path} cannot be opened: {reason}")]
+    Open {
+        /// The file.
+        path: String,
+        /// What SQLite says.
+        reason: String,
+    },
+    /// The file was written by a later version.
+    #[error(
+        "the subscriber database is of version {found}, and this program knows versions up to {known}: use a newer one"
+    )]
+    TooNew {
+        /// Version of the file.
+        found: u32,
+        /// Highest version that this program knows.
+        known: u32,
+    },
+    /// SQLite failed.
+    #[error("the subscriber database failed: {0}")]
+    Sqlite(#[from] rusqlite::Error),
+    /// A value in the database is not what it should be.
+    #[error("the subscriber database holds a value that does not parse: {0}")]
+    Corrupt(#[from] serde_json::Error),
+    /// The subscriber is there already.
+    #[error("{0} is there already; remove it first, or change it with --replace")]
+    Exists(String),
+    /// A subscriber is wrong.
+    #[error(transparent)]
+    Invalid(#[from] InvalidSubscriber),
+}

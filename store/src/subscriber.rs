@@ -1,0 +1,296 @@
+//! A subscriber: identity, keys, and what the subscription allows.
+use crate::Secret;
+use serde::{Deserialize, Serialize};
+use std::net::Ipv4Addr;
+
+/// Aggregate maximum bit rate where none is given, in the form of TS 29.571.
+pub const DEFAULT_AMBR: &str = "1 Gbps";
+
+/// What a PDU session carries (TS 23.501, 5.6.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum SessionType {
+    /// IPv4.
+    Ipv4,
+    /// IPv6.
+    Ipv6,
+    /// Both.
+    Ipv4v6,
+    /// Ethernet frames.
+    Ethernet,
+    /// Anything.
+    Unstructured,
+}
+
+/// A data network that a subscriber may use in a slice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SubscribedDnn {
+    /// Data network name.
+    pub name: String,
+    /// Whether it is used where the UE names none.
+    #[serde(default)]
+    pub default: bool,
+    /// What sessions to it carry; the first is the default.
+    #[serde(default = "ipv4")]
+    pub session_types: Vec<SessionType>,
+    /// Session AMBR uplink, such as `100 Mbps`.
+    #[serde(default = "default_ambr")]
+    pub ambr_uplink: String,
+    /// Session AMBR downlink.
+    #[serde(default = "default_ambr")]
+    pub ambr_downlink: String,
+    /// 5QI of the default flow.
+    #[serde(default = "default_5qi")]
+    pub five_qi: u8,
+    /// Allocation and retention priority level, 1 (highest) to 15.
+    #[serde(default = "default_arp")]
+    pub arp_priority: u8,
+    /// The subscriber's own address in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub static_ipv4: Option<Ipv4Addr>,
+}
+
+/// A slice that a subscriber may use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SubscribedSlice {
+    /// Slice or service type.
+    pub sst: u8,
+    /// Slice differentiator, 24 bits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sd: Option<u32>,
+    /// Whether it is used where the UE asks for none.
+    #[serde(default)]
+    pub default: bool,
+    /// Data networks.
+    pub dnns: Vec<SubscribedDnn>,
+}
+
+/// A subscriber.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Subscriber {
+    /// `imsi-` and 14 or 15 digits.
+    pub supi: String,
+    /// Telephone number in digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub msisdn: Option<String>,
+    /// K.
+    pub key: Secret,
+    /// OPc.
+    pub opc: Secret,
+    /// Authentication management field.
+    #[serde(default = "default_amf")]
+    pub amf: [u8; 2],
+    /// Last sequence number used, 48 bits.
+    #[serde(default)]
+    pub sqn: u64,
+    /// UE AMBR uplink.
+    #[serde(default = "default_ambr")]
+    pub ambr_uplink: String,
+    /// UE AMBR downlink.
+    #[serde(default = "default_ambr")]
+    pub ambr_downlink: String,
+    /// Slices.
+    pub slices: Vec<SubscribedSlice>,
+}
+
+fn ipv4() -> Vec<SessionType> {
+    vec![SessionType::Ipv4]
+}
+
+fn default_ambr() -> String {
+    DEFAULT_AMBR.into()
+}
+
+fn default_5qi() -> u8 {
+    9
+}
+
+fn default_arp() -> u8 {
+    8
+}
+
+fn default_amf() -> [u8; 2] {
+    [0x80, 0x00]
+}
+
+/// What is wrong with a subscriber.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {message}")]
+pub struct InvalidSubscriber {
+    /// The field.
+    pub field: &'static str,
+    /// What is wrong and what to write.
+    pub message: String,
+}
+
+fn invalid(field: &'static str, message: impl Into<String>) -> InvalidSubscriber {
+    InvalidSubscriber { field, message: message.into() }
+}
+
+impl SubscribedDnn {
+    /// A data network with the usual quality of service, for IPv4.
+    pub fn new(name: &str) -> Self {
+        SubscribedDnn {
+            name: name.into(),
+            default: true,
+            session_types: ipv4(),
+            ambr_uplink: default_ambr(),
+            ambr_downlink: default_ambr(),
+            five_qi: default_5qi(),
+            arp_priority: default_arp(),
+            static_ipv4: None,
+        }
+    }
+}
+
+impl Subscriber {
+    /// A subscriber with one slice (SST 1) and one data network.
+    pub fn new(supi: &str, key: Secret, opc: Secret, dnn: &str) -> Self {
+        let slice = SubscribedSlice { sst: 1, sd: None, default: true, dnns: vec![SubscribedDnn::new(dnn)] };
+        Subscriber {
+            supi: supi.into(),
+            msisdn: None,
+            key,
+            opc,
+            amf: default_amf(),
+            sqn: 0,
+            ambr_uplink: default_ambr(),
+            ambr_downlink: default_ambr(),
+            slices: vec![slice],
+        }
+    }
+
+    /// The same subscription for the n-th IMSI after this one; `None` beyond the last IMSI of its length.
+    pub fn nth(&self, n: u64) -> Option<Self> {
+        let digits = self.supi.strip_prefix("imsi-")?;
+        let number = digits.parse::<u64>().ok()?.checked_add(n)?;
+        let text = format!("{number:0width$}", width = digits.len());
+        (text.len() == digits.len()).then(|| Subscriber { supi: format!("imsi-{text}"), ..self.clone() })
+    }
+
+    /// Checks every field.
+    pub fn check(&self) -> Result<(), InvalidSubscriber> {
+        let digits = self.supi.strip_prefix("imsi-").unwrap_or("");
+        if !(14..=15).contains(&digits.len()) || !digits.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(invalid("supi", format!("{:?} is no IMSI: write imsi- and 14 or 15 digits", self.supi)));
+        }
+        if let Some(number) = &self.msisdn
+            && (!(5..=15).contains(&number.len()) || !number.bytes().all(|b| b.is_ascii_digit()))
+        {
+            return Err(invalid("msisdn", format!("{number:?} is no telephone number: write 5 to 15 digits")));
+        }
+        if self.sqn >> 48 != 0 {
+            return Err(invalid("sqn", "a sequence number has 48 bits"));
+        }
+        rate("ambr_uplink", &self.ambr_uplink)?;
+        rate("ambr_downlink", &self.ambr_downlink)?;
+        if self.slices.is_empty() {
+            return Err(invalid(
+                "slices",
+                "a subscriber needs a slice: write for example sst 1 with the data network internet",
+            ));
+        }
+        for (n, slice) in self.slices.iter().enumerate() {
+            slice.check(&self.slices[..n])?;
+        }
+        if !self.slices.iter().any(|slice| slice.default) {
+            return Err(invalid("slices", "one slice at least is the default"));
+        }
+        Ok(())
+    }
+}
+
+impl SubscribedSlice {
+    fn check(&self, before: &[SubscribedSlice]) -> Result<(), InvalidSubscriber> {
+        if self.sd.is_some_and(|sd| sd > 0xff_ffff) {
+            return Err(invalid("slices.sd", "a slice differentiator has 24 bits: write six hexadecimal digits"));
+        }
+        if before.iter().any(|slice| (slice.sst, slice.sd) == (self.sst, self.sd)) {
+            return Err(invalid("slices", format!("slice {} occurs twice", self.sst)));
+        }
+        if self.dnns.is_empty() {
+            return Err(invalid("slices.dnns", "a slice needs a data network"));
+        }
+        for dnn in &self.dnns {
+            let label = |part: &str| !part.is_empty() && part.len() <= 63;
+            let letters = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'.' || b == b'_';
+            if dnn.name.len() > 100 || !dnn.name.bytes().all(letters) || !dnn.name.split('.').all(label) {
+                return Err(invalid(
+                    "slices.dnns.name",
+                    format!("{:?} is no data network name (TS 23.003, 9.1)", dnn.name),
+                ));
+            }
+            if dnn.session_types.is_empty() {
+                return Err(invalid("slices.dnns.session_types", "write one at least, such as IPV4"));
+            }
+            rate("slices.dnns.ambr_uplink", &dnn.ambr_uplink)?;
+            rate("slices.dnns.ambr_downlink", &dnn.ambr_downlink)?;
+            if dnn.five_qi == 0 {
+                return Err(invalid("slices.dnns.five_qi", "a 5QI is 1 to 255; 9 is usual"));
+            }
+            if !(1..=15).contains(&dnn.arp_priority) {
+                return Err(invalid("slices.dnns.arp_priority", "a priority level is 1 to 15; 8 is usual"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A bit rate in the form of TS 29.571, such as `100 Mbps`.
+fn rate(field: &'static str, text: &str) -> Result<(), InvalidSubscriber> {
+    let parts = text.split_once(' ');
+    let number = parts.is_some_and(|(n, _)| n.parse::<f64>().is_ok_and(|n| n.is_finite() && n >= 0.0));
+    let unit = parts.is_some_and(|(_, unit)| matches!(unit, "bps" | "Kbps" | "Mbps" | "Gbps" | "Tbps"));
+    if number && unit {
+        Ok(())
+    } else {
+        Err(invalid(field, format!("{text:?} is no bit rate: write for example 100 Mbps")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn good() -> Subscriber {
+        Subscriber::new("imsi-001010000000001", Secret([1; 16]), Secret([2; 16]), "internet")
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_by_field() {
+        assert_eq!(good().check(), Ok(()));
+        let field = |change: fn(&mut Subscriber)| {
+            let mut subscriber = good();
+            change(&mut subscriber);
+            subscriber.check().unwrap_err().field
+        };
+        assert_eq!(field(|s| s.supi = "001010000000001".into()), "supi");
+        assert_eq!(field(|s| s.msisdn = Some("+49".into())), "msisdn");
+        assert_eq!(field(|s| s.sqn = 1 << 48), "sqn");
+        assert_eq!(field(|s| s.ambr_uplink = "fast".into()), "ambr_uplink");
+        assert_eq!(field(|s| s.slices.clear()), "slices");
+        assert_eq!(field(|s| s.slices[0].sd = Some(1 << 24)), "slices.sd");
+        assert_eq!(field(|s| s.slices[0].dnns[0].name = "in ternet".into()), "slices.dnns.name");
+        assert_eq!(field(|s| s.slices[0].dnns[0].arp_priority = 16), "slices.dnns.arp_priority");
+        assert_eq!(field(|s| s.slices[0].default = false), "slices");
+    }
+
+    #[test]
+    fn the_nth_subscriber_keeps_the_length_of_its_imsi() {
+        assert_eq!(good().nth(41).unwrap().supi, "imsi-001010000000042");
+        let last = Subscriber { supi: "imsi-99999999999999".into(), ..good() };
+        assert_eq!(last.nth(1), None);
+    }
+
+    #[test]
+    fn keys_are_hidden_in_logs() {
+        let subscriber = Subscriber { key: Secret([0xab; 16]), ..good() };
+        let printed = format!("{subscriber:?}");
+        assert!(printed.contains("(hidden)") && !printed.contains("abab") && !printed.contains("171"));
+        let json = serde_json::to_string(&good()).unwrap();
+        assert_eq!(serde_json::from_str::<Subscriber>(&json).unwrap(), good());
+    }
+}
