@@ -1,1 +1,67 @@
-//! martlet-udr
+//! The UDR: the data of subscribers for UDM and PCF, in the store (TS 23.501, 6.2.11; TS 29.504).
+#![forbid(unsafe_code)]
+
+mod config;
+mod contexts;
+mod failure;
+mod provisioned;
+mod repository;
+
+pub use config::UdrConfig;
+
+use martlet_nf::{NetworkFunction, NfContext, StartError};
+use martlet_sbi::{Problem, Route};
+use martlet_sbi_api::nnrf_nfmanagement::{DataSetId, NfProfile, NfType, UdrInfo};
+use martlet_sbi_api::nudr_dr::NUDR_DR;
+use martlet_store::{Store, Subscriber};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// The UDR.
+pub struct Udr {
+    context: Arc<NfContext>,
+    config: UdrConfig,
+    store: Store,
+    last_subscription: AtomicU64,
+}
+
+impl Udr {
+    /// A subscriber, or 404.
+    fn subscriber(&self, supi: &str) -> Result<Arc<Subscriber>, Problem> {
+        let found = self.store.subscriber(supi).map_err(failure::of_store)?;
+        found.ok_or_else(|| Problem::new(404, "USER_NOT_FOUND").detail(format!("there is no subscriber {supi}")))
+    }
+}
+
+impl NetworkFunction for Udr {
+    const TYPE: NfType = NfType::Udr;
+    type Config = UdrConfig;
+
+    async fn create(config: UdrConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
+        let opened = match config.path.as_str() {
+            ":memory:" => Store::in_memory(),
+            path => Store::open(path.as_ref()),
+        };
+        let store = opened.map_err(|e| StartError(format!("{e}; `udr.path` in the configuration names the file")))?;
+        let epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        // Identities of one start differ from those of the one before.
+        let last_subscription = AtomicU64::new(epoch.as_millis() as u64);
+        Ok(Arc::new(Udr { context, config, store, last_subscription }))
+    }
+
+    fn routes(self: &Arc<Self>) -> Vec<Route> {
+        NUDR_DR.routes(self.clone())
+    }
+
+    fn profile(&self, profile: &mut NfProfile) {
+        let sets = vec![DataSetId::Subscription, DataSetId::Policy];
+        profile.udr_info = Some(UdrInfo { supported_data_sets: Some(sets), ..Default::default() });
+    }
+
+    fn status(&self) -> serde_json::Value {
+        match self.store.count() {
+            Ok(count) => serde_json::json!({"subscribers": count, "file": self.config.path}),
+            Err(error) => serde_json::json!({"failure": error.to_string()}),
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The UDR's section of the configuration.
+use martlet_config::Finding;
+use serde::{Deserialize, Serialize};
+
+/// Where the UDR keeps its data.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct UdrConfig {
+    /// The subscriber database; `:memory:` for one that ends with the process.
+    pub path: String,
+    /// Subscriptions to a subscriber's data at a time.
+    pub max_subscriptions: usize,
+}
+
+impl Default for UdrConfig {
+    fn default() -> Self {
+        UdrConfig { path: "martlet.db".into(), max_subscriptions: 16 }
+    }
+}
+
+impl UdrConfig {
+    /// What is wrong with it.
+    pub fn check(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        if self.path.is_empty() {
+            findings.push(Finding::new("path", "write the file of the subscriber database, such as martlet.db"));
+        }
+        if self.max_subscriptions == 0 {
+            findings.push(Finding::new("max_subscriptions", "0 lets no AMF register a UE: write 16"));
+        }
+        findings
+    }
+}

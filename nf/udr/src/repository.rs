@@ -1,0 +1,263 @@
+//! Nudr_DataRepository (TS 29.504, 5.2; TS 29.505; TS 29.519).
+use crate::contexts::{NOBODY, ONLY, kind, patch};
+use crate::{Udr, failure, provisioned};
+use martlet_sbi::{Created, JsonPatch, Problem, StatusReply};
+use martlet_sbi_api::common::PatchResult;
+use martlet_sbi_api::nudm_sdm::{
+    AccessAndMobilitySubscriptionData, SdmSubscription, SmSubsData, SmfSelectionSubscriptionData,
+};
+use martlet_sbi_api::nudm_ueau::AuthEvent;
+use martlet_sbi_api::nudm_uecm::{Amf3GppAccessRegistration, FeaturesQuery, SmfRegistration};
+use martlet_sbi_api::nudr_dr::{
+    AmPolicyData, AuthenticationSubscription, FieldsQuery, IdentityData, PolicyDataSubscription, PolicyFeaturesQuery,
+    ProvisionedDataQuery, ProvisionedDataSets, SmDataQuery, SmPolicyData, SmPolicyDataQuery,
+    SubscriptionDataSubscriptions, UdrDataRepository,
+};
+use std::sync::atomic::Ordering;
+
+/// The only member of authentication data that may change (TS 29.504, 5.2.2.4).
+const SQN: &str = "/sequenceNumber/sqn";
+
+impl UdrDataRepository for Udr {
+    async fn query_auth_subs_data(&self, ue_id: &str, _: FeaturesQuery) -> Result<AuthenticationSubscription, Problem> {
+        provisioned::authentication_subscription(&*self.subscriber(ue_id)?)
+    }
+
+    async fn modify_authentication_subscription(
+        &self,
+        ue_id: &str,
+        body: JsonPatch,
+    ) -> Result<Option<PatchResult>, Problem> {
+        if let Some(other) = body.0.iter().find(|item| item.path != SQN) {
+            let detail = format!("{} does not change; the sequence number does", other.path);
+            return Err(Problem::new(403, "MODIFICATION_NOT_ALLOWED").detail(detail));
+        }
+        let subscriber = self.subscriber(ue_id)?;
+        let patched = patch(&provisioned::authentication_subscription(&subscriber)?, &body)?;
+        let text = patched.sequence_number.and_then(|number| number.sqn).unwrap_or_default();
+        let valid = text.len() == 12 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let next = valid.then(|| u64::from_str_radix(&text, 16).ok()).flatten();
+        let next =
+            next.ok_or_else(|| Problem::mandatory_ie_incorrect(SQN, "it is not of twelve hexadecimal digits"))?;
+        match self.store.move_sqn(ue_id, subscriber.sqn, next).map_err(failure::of_store)? {
+            true => Ok(None),
+            false => {
+                Err(Problem::new(409, "MODIFICATION_CONFLICT").detail("another changed the sequence number meanwhile"))
+            }
+        }
+    }
+
+    async fn create_authentication_status(&self, ue_id: &str, body: AuthEvent) -> Result<(), Problem> {
+        self.put(ue_id, kind::AUTHENTICATION, ONLY, body).map(|_| ())
+    }
+
+    async fn query_authentication_status(&self, ue_id: &str, _: FieldsQuery) -> Result<AuthEvent, Problem> {
+        self.get(ue_id, kind::AUTHENTICATION, ONLY, "DATA_NOT_FOUND")
+    }
+
+    async fn delete_authentication_status(&self, ue_id: &str) -> Result<(), Problem> {
+        self.take(ue_id, kind::AUTHENTICATION, ONLY, "DATA_NOT_FOUND")
+    }
+
+    async fn query_provisioned_data(
+        &self,
+        ue_id: &str,
+        _serving_plmn_id: &str,
+        query: ProvisionedDataQuery,
+    ) -> Result<ProvisionedDataSets, Problem> {
+        let subscriber = self.subscriber(ue_id)?;
+        let wanted = |name: &str| query.dataset_names.as_ref().is_none_or(|names| names.0.iter().any(|n| n == name));
+        let mut sets = ProvisionedDataSets::default();
+        if wanted("AM") {
+            sets.am_data = Some(provisioned::am_data(&subscriber)?);
+        }
+        if wanted("SMF_SEL") {
+            sets.smf_sel_data = Some(provisioned::smf_selection_data(&subscriber)?);
+        }
+        if wanted("SM") {
+            let (single_nssai, dnn) = (query.single_nssai, query.dnn);
+            sets.sm_data = provisioned::sm_data(&subscriber, &SmDataQuery { single_nssai, dnn, ..Default::default() })?;
+        }
+        Ok(sets)
+    }
+
+    async fn query_am_data(
+        &self,
+        ue_id: &str,
+        _serving_plmn_id: &str,
+        _: FieldsQuery,
+    ) -> Result<AccessAndMobilitySubscriptionData, Problem> {
+        provisioned::am_data(&*self.subscriber(ue_id)?)
+    }
+
+    async fn query_smf_select_data(
+        &self,
+        ue_id: &str,
+        _serving_plmn_id: &str,
+        _: FieldsQuery,
+    ) -> Result<SmfSelectionSubscriptionData, Problem> {
+        provisioned::smf_selection_data(&*self.subscriber(ue_id)?)
+    }
+
+    async fn query_sm_data(
+        &self,
+        ue_id: &str,
+        _serving_plmn_id: &str,
+        query: SmDataQuery,
+    ) -> Result<SmSubsData, Problem> {
+        let data = provisioned::sm_data(&*self.subscriber(ue_id)?, &query)?;
+        data.ok_or_else(|| {
+            Problem::new(404, "DATA_NOT_FOUND").detail("the subscription has no such slice and data network")
+        })
+    }
+
+    async fn query_amf_context_3gpp(&self, ue_id: &str, _: FieldsQuery) -> Result<Amf3GppAccessRegistration, Problem> {
+        self.get(ue_id, kind::AMF, ONLY, "CONTEXT_NOT_FOUND")
+    }
+
+    async fn create_amf_context_3gpp(
+        &self,
+        ue_id: &str,
+        body: Amf3GppAccessRegistration,
+    ) -> Result<StatusReply<Amf3GppAccessRegistration>, Problem> {
+        self.put(ue_id, kind::AMF, ONLY, body)
+    }
+
+    async fn amf_context_3gpp(&self, ue_id: &str, body: JsonPatch) -> Result<Option<PatchResult>, Problem> {
+        let registered: Amf3GppAccessRegistration = self.get(ue_id, kind::AMF, ONLY, "CONTEXT_NOT_FOUND")?;
+        self.put(ue_id, kind::AMF, ONLY, patch(&registered, &body)?)?;
+        Ok(None)
+    }
+
+    async fn query_smf_reg_list(&self, ue_id: &str, _: FeaturesQuery) -> Result<Vec<SmfRegistration>, Problem> {
+        self.all(ue_id, kind::SMF)
+    }
+
+    async fn query_smf_registration(
+        &self,
+        ue_id: &str,
+        pdu_session_id: &str,
+        _: FieldsQuery,
+    ) -> Result<SmfRegistration, Problem> {
+        self.get(ue_id, kind::SMF, pdu_session_id, "CONTEXT_NOT_FOUND")
+    }
+
+    async fn create_or_update_smf_registration(
+        &self,
+        ue_id: &str,
+        pdu_session_id: &str,
+        body: SmfRegistration,
+    ) -> Result<StatusReply<SmfRegistration>, Problem> {
+        if pdu_session_id.parse::<u8>().is_err() {
+            return Err(Problem::mandatory_ie_incorrect("pduSessionId", "it is no number up to 255"));
+        }
+        self.put(ue_id, kind::SMF, pdu_session_id, body)
+    }
+
+    async fn delete_smf_registration(&self, ue_id: &str, pdu_session_id: &str) -> Result<(), Problem> {
+        self.take(ue_id, kind::SMF, pdu_session_id, "CONTEXT_NOT_FOUND")
+    }
+
+    async fn query_sdm_subscriptions(&self, ue_id: &str, _: FeaturesQuery) -> Result<Vec<SdmSubscription>, Problem> {
+        self.all(ue_id, kind::SDM)
+    }
+
+    async fn create_sdm_subscriptions(
+        &self,
+        ue_id: &str,
+        body: SdmSubscription,
+    ) -> Result<Created<SdmSubscription>, Problem> {
+        let mut body = body;
+        let held: Vec<SdmSubscription> = self.all(ue_id, kind::SDM)?;
+        // A consumer that subscribes to the same again has lost the one before: it is replaced.
+        let same = |s: &&SdmSubscription| {
+            s.nf_instance_id == body.nf_instance_id
+                && s.callback_reference == body.callback_reference
+                && s.monitored_resource_uris == body.monitored_resource_uris
+        };
+        let again = held.iter().find(same).and_then(|s| s.subscription_id.clone());
+        if again.is_none() && held.len() >= self.config.max_subscriptions {
+            return Err(Problem::new(403, "QUOTA_EXCEEDED").detail(format!("{ue_id} has {} subscriptions", held.len())));
+        }
+        let id = again.unwrap_or_else(|| self.last_subscription.fetch_add(1, Ordering::Relaxed).to_string());
+        body.subscription_id = Some(id.clone());
+        let location = format!(
+            "{}/nudr-dr/v2/subscription-data/{ue_id}/context-data/sdm-subscriptions/{id}",
+            self.context.api_root()
+        );
+        self.put(ue_id, kind::SDM, &id, body.clone())?;
+        Ok(Created { location, body })
+    }
+
+    async fn remove_sdm_subscriptions(&self, ue_id: &str, subs_id: &str) -> Result<(), Problem> {
+        self.take(ue_id, kind::SDM, subs_id, "SUBSCRIPTION_NOT_FOUND")
+    }
+
+    async fn get_identity_data(&self, ue_id: &str) -> Result<IdentityData, Problem> {
+        let supi = match ue_id.starts_with("msisdn-") {
+            true => self.store.supi_of(ue_id).map_err(failure::of_store)?.unwrap_or_default(),
+            false => ue_id.to_string(),
+        };
+        provisioned::identity_data(&*self.subscriber(&supi)?)
+    }
+
+    async fn subscription_data_subscriptions(
+        &self,
+        body: SubscriptionDataSubscriptions,
+    ) -> Result<Created<SubscriptionDataSubscriptions>, Problem> {
+        let mut body = body;
+        let id = self.last_subscription.fetch_add(1, Ordering::Relaxed).to_string();
+        body.subscription_id = Some(id.clone());
+        let location = format!("{}/nudr-dr/v2/subscription-data/subs-to-notify/{id}", self.context.api_root());
+        self.keep_subscription(&id, &body)?;
+        Ok(Created { location, body })
+    }
+
+    async fn remove_subscription_data_subscriptions(&self, subs_id: &str) -> Result<(), Problem> {
+        self.take(NOBODY, kind::CHANGES, subs_id, "SUBSCRIPTION_NOT_FOUND")
+    }
+
+    async fn read_access_and_mobility_policy_data(
+        &self,
+        ue_id: &str,
+        _: PolicyFeaturesQuery,
+    ) -> Result<AmPolicyData, Problem> {
+        self.subscriber(ue_id).map(|_| AmPolicyData::default())
+    }
+
+    async fn read_session_management_policy_data(
+        &self,
+        ue_id: &str,
+        query: SmPolicyDataQuery,
+    ) -> Result<SmPolicyData, Problem> {
+        provisioned::sm_policy_data(&*self.subscriber(ue_id)?, &query)
+    }
+
+    async fn create_individual_policy_data_subscription(
+        &self,
+        body: PolicyDataSubscription,
+    ) -> Result<Created<PolicyDataSubscription>, Problem> {
+        let id = self.last_subscription.fetch_add(1, Ordering::Relaxed).to_string();
+        let location = format!("{}/nudr-dr/v2/policy-data/subs-to-notify/{id}", self.context.api_root());
+        self.keep_subscription(&id, &body)?;
+        Ok(Created { location, body })
+    }
+
+    async fn delete_individual_policy_data_subscription(&self, subs_id: &str) -> Result<(), Problem> {
+        self.take(NOBODY, kind::CHANGES, subs_id, "SUBSCRIPTION_NOT_FOUND")
+    }
+}
+
+/// Subscriptions to data changes at a time, of all subscribers together.
+const MOST_CHANGE_SUBSCRIPTIONS: usize = 10_000;
+
+impl Udr {
+    fn keep_subscription<T: serde::Serialize>(&self, id: &str, body: &T) -> Result<(), Problem> {
+        let held = self.store.contexts(NOBODY, kind::CHANGES).map_err(failure::of_store)?.len();
+        if held >= MOST_CHANGE_SUBSCRIPTIONS {
+            return Err(Problem::new(403, "QUOTA_EXCEEDED").detail(format!("there are {held} subscriptions")));
+        }
+        let json = serde_json::to_string(body).map_err(failure::of_json)?;
+        self.store.put_context(NOBODY, kind::CHANGES, id, &json).map_err(failure::of_store).map(|_| ())
+    }
+}
