@@ -1,6 +1,8 @@
 //! The RAN simulator: gNBs and UEs that drive a 5G core over real NGAP, NAS and GTP-U.
+pub mod cli;
 pub mod gnb;
 pub mod sample;
+pub mod scenario;
 pub mod ue;
 pub mod user_plane;
 

@@ -18,7 +18,7 @@ mod pdu_session_resource_setup;
 mod sessions;
 mod table;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod ue;
 mod ue_context_release;
 mod ue_task;
@@ -79,14 +79,17 @@ impl Gnb {
     /// # Errors
     /// As [`Gnb::connect`].
     pub async fn connect_with(config: GnbConfig, samples: Samples) -> Result<Gnb, GnbError> {
-        let link = tokio::time::timeout(config.setup_timeout, N2Link::connect(&config)).await;
+        let link = Gnb::link_to(&config).await?;
+        Gnb::attach(config, link, samples).await
+    }
+
+    async fn link_to(config: &GnbConfig) -> Result<N2Link, GnbError> {
+        let link = tokio::time::timeout(config.setup_timeout, N2Link::connect(config)).await;
         let link = match link {
             Err(_) => Err(martlet_sctp::SctpError::ConnectTimeout),
             Ok(outcome) => outcome,
         };
-        let link =
-            link.map_err(|error| GnbError::Connect { gnb: config.name.clone(), amf: config.amf.to_string(), error })?;
-        Gnb::attach(config, link, samples).await
+        link.map_err(|error| GnbError::Connect { gnb: config.name.clone(), amf: config.amf.to_string(), error })
     }
 
     /// Set the NG interface up over a link that exists.
@@ -94,7 +97,23 @@ impl Gnb {
     /// # Errors
     /// As [`Gnb::connect`].
     pub async fn attach(config: GnbConfig, link: N2Link, samples: Samples) -> Result<Gnb, GnbError> {
-        let gnb = Gnb::open(config, link, samples)?;
+        let gnb = Gnb::open(config, link, samples, None)?;
+        gnb.set_up().await
+    }
+
+    /// Connect anew after the association ended: the same gNB with the same user plane, so that interfaces of its UEs
+    /// live on. The UEs are moved to it with [`Ue::move_to`].
+    ///
+    /// # Errors
+    /// As [`Gnb::connect`].
+    pub async fn connect_again(&self) -> Result<Gnb, GnbError> {
+        let link = Gnb::link_to(&self.0.config).await?;
+        let gnb = Gnb::open(self.0.config.clone(), link, self.0.samples.clone(), self.0.user_plane.clone())?;
+        gnb.set_up().await
+    }
+
+    async fn set_up(self) -> Result<Gnb, GnbError> {
+        let gnb = self;
         let amf = ng_setup::run(&gnb).await?;
         tracing::info!(gnb = gnb.name(), amf = amf.name, "NG setup");
         let _ = gnb.0.amf.set(amf);
@@ -107,15 +126,16 @@ impl Gnb {
     /// # Errors
     /// The N3 address is not to be had.
     pub fn attach_without_setup(config: GnbConfig, link: N2Link, samples: Samples) -> Result<Gnb, GnbError> {
-        let gnb = Gnb::open(config, link, samples)?;
+        let gnb = Gnb::open(config, link, samples, None)?;
         gnb.serve();
         Ok(gnb)
     }
 
-    fn open(config: GnbConfig, link: N2Link, samples: Samples) -> Result<Gnb, GnbError> {
+    fn open(config: GnbConfig, link: N2Link, samples: Samples, user_plane: Option<UserPlane>) -> Result<Gnb, GnbError> {
         let identity =
             Identity::of(&config).map_err(|e| GnbError::Config { gnb: config.name.clone(), reason: e.to_string() })?;
         let user_plane = match config.n3 {
+            _ if user_plane.is_some() => user_plane,
             Some(address) => {
                 let local = (address, config.n3_port).into();
                 let started = UserPlane::start(local).map_err(|error| GnbError::UserPlane {

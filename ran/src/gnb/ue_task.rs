@@ -9,7 +9,7 @@ use super::{
 };
 use crate::sample::Procedure;
 use crate::ue::{Action, Event, MmState, PduSession, RegistrationOutcome, SessionCause, UeNas};
-use crate::user_plane::{Interface, Port, Tunnel};
+use crate::user_plane::{Interface, Port, Tunnel, UserPlane};
 use bytes::Bytes;
 use martlet_nas::STmsi;
 use martlet_ngap::NgapPduKind as Kind;
@@ -441,15 +441,12 @@ impl UeTask {
             }
             Event::SessionReleased { psi, cause } => {
                 if let Some(start) = self.starts.session_release.get_mut(usize::from(psi)).and_then(Option::take) {
-                    let failure = matches!(cause, SessionCause::Timeout).then(|| cause.to_string());
+                    let failure = unanswered(cause).then(|| cause.to_string());
                     self.record(Procedure::PduSessionRelease, Some(start), failure);
                 }
                 self.close_session(psi);
                 if let Some(waiting) = self.waiters.session_release.get_mut(usize::from(psi)) {
-                    waiting.finish(match cause {
-                        SessionCause::Timeout => Err(UeError::Session(cause)),
-                        _ => Ok(()),
-                    });
+                    waiting.finish(if unanswered(cause) { Err(UeError::Session(cause)) } else { Ok(()) });
                 }
             }
             Event::SessionReleaseRejected { psi, cause } => {
@@ -580,9 +577,11 @@ impl UeTask {
         }
         self.leave_cell();
         self.nas.select_plmn(&gnb.config().plmn);
+        // The sessions' ends at one gNB are not another's.
+        if !UserPlane::same(self.gnb.user_plane(), gnb.user_plane()) {
+            self.ports.clear();
+        }
         self.gnb = gnb;
-        // The sessions' ends at the old gNB are not the new one's.
-        self.ports.clear();
         self.camp();
         Ok(())
     }
@@ -755,4 +754,9 @@ impl UeTask {
     pub(super) fn location(&self) -> UserLocationInformation<'static> {
         self.gnb.identity().location()
     }
+}
+
+/// Whether a session was released without the network's word.
+fn unanswered(cause: SessionCause) -> bool {
+    matches!(cause, SessionCause::Timeout | SessionCause::ConnectionReleased)
 }

@@ -111,6 +111,11 @@ impl UserPlane {
         Port { shared, state }
     }
 
+    /// Whether two gNBs have the same endpoint.
+    pub(crate) fn same(one: Option<&UserPlane>, other: Option<&UserPlane>) -> bool {
+        matches!((one, other), (Some(one), Some(other)) if Arc::ptr_eq(&one.0, &other.0))
+    }
+
     /// Counters.
     pub fn counters(&self) -> &Counters {
         &self.0.shared.counters

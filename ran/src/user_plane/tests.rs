@@ -132,9 +132,8 @@ fn session() -> PduSession {
 fn missing_right() -> Option<String> {
     static PROBES: AtomicU32 = AtomicU32::new(0);
     let name = format!("martlet-probe-{}-{}", std::process::id(), PROBES.fetch_add(1, Ordering::Relaxed));
-    let made = Namespace::open(&name, false).and_then(|namespace| {
-        namespace.run(|| tun_rs::DeviceBuilder::new().name("probe0").build_sync().map(drop))
-    });
+    let made = Namespace::open(&name, false)
+        .and_then(|namespace| namespace.run(|| tun_rs::DeviceBuilder::new().name("probe0").build_sync().map(drop)));
     made.err().map(|error| format!("namespaces and TUN devices cannot be made here (root is needed): {error}"))
 }
 

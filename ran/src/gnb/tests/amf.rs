@@ -2,7 +2,7 @@
 use crate::gnb::{Gnb, GnbConfig, GnbError, N2Link, N2Message, N2Peer};
 use crate::sample::Samples;
 use crate::ue::tests::network::{Network, plmn};
-use martlet_nas::{NasRegistrationAccept, RegistrationType};
+use martlet_nas::NasRegistrationAccept;
 use martlet_ngap::ngap::*;
 use martlet_ngap::{NgapPduKind as Kind, build_ngap, extract_ngap_ies, helpers};
 use martlet_security::nas_5gs::derive_kgnb;
@@ -47,15 +47,22 @@ pub async fn refused(answer: Vec<u8>) -> GnbError {
 }
 
 impl Amf {
-    async fn accept_setup(&mut self) {
+    pub async fn accept_setup(&mut self) {
         let (kind, pdu) = self.next().await;
         assert_eq!(kind, Kind::Initiating_NGSetup);
         assert!(pdu.check().unwrap().is_empty(), "{:?}", pdu.check());
         let id = helpers::plmn("001", "01").unwrap();
         let slices = SliceSupportList(vec![SliceSupportItem::new(helpers::s_nssai(1, None), None)]);
-        let response = build_ngap!(SuccessfulOutcome, NGSetup, NGSetupResponse,
+        let response = build_ngap!(
+            SuccessfulOutcome,
+            NGSetup,
+            NGSetupResponse,
             AMFName("amf-by-hand"),
-            ServedGUAMIList(ServedGUAMIList(vec![ServedGUAMIItem::new(helpers::guami(id, 1, 1, 0).unwrap(), None, None)])),
+            ServedGUAMIList(ServedGUAMIList(vec![ServedGUAMIItem::new(
+                helpers::guami(id, 1, 1, 0).unwrap(),
+                None,
+                None
+            )])),
             RelativeAMFCapacity(RelativeAMFCapacity(255)),
             PLMNSupportList(PLMNSupportList(vec![PLMNSupportItem::new(id, slices, None)])),
         );
@@ -101,7 +108,10 @@ impl Amf {
     }
 
     pub async fn downlink_nas(&mut self, nas: Vec<u8>) {
-        let pdu = build_ngap!(InitiatingMessage, DownlinkNASTransport, DownlinkNASTransport,
+        let pdu = build_ngap!(
+            InitiatingMessage,
+            DownlinkNASTransport,
+            DownlinkNASTransport,
             AMF_UE_NGAP_ID(self.amf_id),
             RAN_UE_NGAP_ID(self.ran_id),
             NAS_PDU(nas),
@@ -117,7 +127,10 @@ impl Amf {
 
     pub fn context_setup(&self, key: [u8; 32], nas: Vec<u8>) -> NGAP_PDU {
         let id = helpers::plmn("001", "01").unwrap();
-        build_ngap!(InitiatingMessage, InitialContextSetup, InitialContextSetupRequest,
+        build_ngap!(
+            InitiatingMessage,
+            InitialContextSetup,
+            InitialContextSetupRequest,
             AMF_UE_NGAP_ID(self.amf_id),
             RAN_UE_NGAP_ID(self.ran_id),
             GUAMI(helpers::guami(id, 1, 1, 0).unwrap()),
@@ -158,7 +171,10 @@ impl Amf {
 
     pub fn release_command(&self) -> NGAP_PDU {
         let pair = UENGAPIDPair::new(AMFUENGAPID(self.amf_id), RANUENGAPID(self.ran_id), None);
-        build_ngap!(InitiatingMessage, UEContextRelease, UEContextReleaseCommand,
+        build_ngap!(
+            InitiatingMessage,
+            UEContextRelease,
+            UEContextReleaseCommand,
             UE_NGAP_IDs(UENGAPIDs::uE_NGAP_ID_pair(pair)),
             Cause(Cause::radioNetwork(CauseRadioNetwork::user_inactivity)),
         )
@@ -175,10 +191,17 @@ impl Amf {
 
     pub fn paging(&self, tmsi: u32, tac: u8) -> NGAP_PDU {
         let id = helpers::plmn("001", "01").unwrap();
-        let s_tmsi =
-            FiveGSTMSI::new(AMFSetID::new(1).unwrap(), AMFPointer::new(0).unwrap(), FiveGTMSI(tmsi.to_be_bytes()), None);
+        let s_tmsi = FiveGSTMSI::new(
+            AMFSetID::new(1).unwrap(),
+            AMFPointer::new(0).unwrap(),
+            FiveGTMSI(tmsi.to_be_bytes()),
+            None,
+        );
         let areas = vec![TAIListForPagingItem::new(helpers::tai(id, [0, 0, tac]), None)];
-        build_ngap!(InitiatingMessage, Paging, Paging,
+        build_ngap!(
+            InitiatingMessage,
+            Paging,
+            Paging,
             UEPagingIdentity(UEPagingIdentity::fiveG_S_TMSI(s_tmsi)),
             TAIListForPaging(TAIListForPaging(areas)),
         )
@@ -187,7 +210,6 @@ impl Amf {
 }
 
 pub fn accept(tmsi: u32) -> NasRegistrationAccept {
-    let _ = RegistrationType::InitialRegistration;
     Network::registration_accept(tmsi)
 }
 
@@ -198,4 +220,10 @@ pub fn error_cause(pdu: &NGAP_PDU) -> Cause {
         Ok(cause)
     }
     read(pdu).unwrap()
+}
+
+/// ERROR INDICATION about octets that are no NGAP.
+pub fn error_indication() -> Vec<u8> {
+    let cause = Cause::protocol(CauseProtocol::transfer_syntax_error);
+    build_ngap!(InitiatingMessage, ErrorIndication, ErrorIndication, Cause(cause)).unwrap().encode().unwrap()
 }

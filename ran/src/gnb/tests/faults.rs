@@ -10,9 +10,8 @@ use martlet_ngap::ngap::*;
 
 #[tokio::test]
 async fn a_refused_setup_names_the_cause() {
-    let failure = build_ngap!(UnsuccessfulOutcome, NGSetup, NGSetupFailure,
-        Cause(Cause::misc(CauseMisc::unknown_PLMN_or_SNPN)),
-    );
+    let failure =
+        build_ngap!(UnsuccessfulOutcome, NGSetup, NGSetupFailure, Cause(Cause::misc(CauseMisc::unknown_PLMN_or_SNPN)),);
     let error = refused(failure.unwrap().encode().unwrap()).await;
     assert!(matches!(&error, GnbError::SetupRefused { cause, .. } if cause.contains("unknown_PLMN")), "{error}");
     assert!(matches!(refused(vec![1, 2, 3]).await, GnbError::Lost { .. }));
@@ -85,7 +84,10 @@ async fn a_reset_releases_the_ues_that_it_names() {
     let ue = gnb.new_ue(ue_config()).unwrap();
     let (registered, ()) = tokio::join!(ue.register(), amf.register(1));
     registered.unwrap();
-    let reset = build_ngap!(InitiatingMessage, NGReset, NGReset,
+    let reset = build_ngap!(
+        InitiatingMessage,
+        NGReset,
+        NGReset,
         Cause(Cause::misc(CauseMisc::om_intervention)),
         ResetType(ResetType::nG_Interface(ResetAll::reset_all)),
     );
@@ -101,7 +103,10 @@ async fn an_error_indication_about_a_connection_ends_it() {
     let ue = gnb.new_ue(ue_config()).unwrap();
     let (registered, ()) = tokio::join!(ue.register(), amf.register(1));
     registered.unwrap();
-    let indication = build_ngap!(InitiatingMessage, ErrorIndication, ErrorIndication,
+    let indication = build_ngap!(
+        InitiatingMessage,
+        ErrorIndication,
+        ErrorIndication,
         AMF_UE_NGAP_ID(amf.amf_id),
         RAN_UE_NGAP_ID(amf.ran_id),
         Cause(Cause::radioNetwork(CauseRadioNetwork::unknown_local_UE_NGAP_ID)),

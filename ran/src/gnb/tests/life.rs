@@ -30,14 +30,10 @@ pub fn session_accept() -> NasPduSessionEstablishmentAccept {
 }
 
 pub fn setup_transfer(upf: [u8; 4], teid: u32) -> Vec<u8> {
-    SetupRequest::new(
-        GtpTunnel::new(upf.into(), teid),
-        SessionType::Ipv4,
-        vec![QosFlow::standard(9, 9, Arp::level(8))],
-    )
-    .with_ambr(1_000_000_000, 500_000_000)
-    .encode()
-    .unwrap()
+    SetupRequest::new(GtpTunnel::new(upf.into(), teid), SessionType::Ipv4, vec![QosFlow::standard(9, 9, Arp::level(8))])
+        .with_ambr(1_000_000_000, 500_000_000)
+        .encode()
+        .unwrap()
 }
 
 impl Amf {
@@ -54,7 +50,10 @@ impl Amf {
             setup_transfer(upf, teid).into(),
             None,
         );
-        let setup = build_ngap!(InitiatingMessage, PDUSessionResourceSetup, PDUSessionResourceSetupRequest,
+        let setup = build_ngap!(
+            InitiatingMessage,
+            PDUSessionResourceSetup,
+            PDUSessionResourceSetupRequest,
             AMF_UE_NGAP_ID(self.amf_id),
             RAN_UE_NGAP_ID(self.ran_id),
             PDUSessionResourceSetupListSUReq(PDUSessionResourceSetupListSUReq(vec![item])),
@@ -170,7 +169,10 @@ async fn a_session_is_released_by_the_ue() {
         let transfer = martlet_ngap::transfer::ReleaseCommand::new(Cause::nas(CauseNas::normal_release));
         let item =
             PDUSessionResourceToReleaseItemRelCmd::new(PDUSessionID(psi), transfer.encode().unwrap().into(), None);
-        let command = build_ngap!(InitiatingMessage, PDUSessionResourceRelease, PDUSessionResourceReleaseCommand,
+        let command = build_ngap!(
+            InitiatingMessage,
+            PDUSessionResourceRelease,
+            PDUSessionResourceReleaseCommand,
             AMF_UE_NGAP_ID(amf.amf_id),
             RAN_UE_NGAP_ID(amf.ran_id),
             NAS_PDU(nas),

@@ -1,4 +1,4 @@
 //! The gNB and its UEs against an AMF made by hand.
-mod amf;
+pub(crate) mod amf;
 mod faults;
 mod life;

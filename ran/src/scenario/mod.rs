@@ -1,0 +1,16 @@
+//! Scenarios as data: a YAML file says which gNBs and UEs there are and what they do.
+mod check;
+mod file;
+mod ping;
+mod report;
+mod run;
+#[cfg(test)]
+mod tests;
+mod value;
+
+pub use check::{load, parse};
+pub use file::*;
+pub use ping::ping;
+pub use report::{Distribution, ProcedureReport, Report, StepReport, write_csv};
+pub use run::{Played, play};
+pub use value::*;

@@ -1,0 +1,221 @@
+//! What came of a scenario.
+use crate::sample::{Procedure, Sample};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// The outcome of a scenario.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Whether everything went as the scenario expects.
+    pub passed: bool,
+    /// How long it took, seconds.
+    pub seconds: f64,
+    /// Its steps, repeats unrolled into one line each.
+    pub steps: Vec<StepReport>,
+    /// Its procedures.
+    pub procedures: Vec<ProcedureReport>,
+    /// What ended it before its time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aborted: Option<String>,
+    /// Latencies that were dropped because there were too many.
+    pub samples_dropped: u64,
+}
+
+/// What came of one step.
+#[derive(Debug, Clone, Serialize)]
+pub struct StepReport {
+    /// Its place, such as `3` or `6.2` in a repeat.
+    pub place: String,
+    /// Its kind.
+    pub step: String,
+    /// How often it was taken, by UEs or repeats.
+    pub count: u64,
+    /// How often it ended otherwise than expected, by what happened.
+    pub unexpected: BTreeMap<String, u64>,
+}
+
+/// Latencies of one procedure, milliseconds, of those runs that succeeded.
+#[derive(Debug, Clone, Serialize)]
+pub struct ProcedureReport {
+    /// Which.
+    pub procedure: Procedure,
+    /// Runs.
+    pub count: u64,
+    /// Runs that failed, by cause.
+    pub failures: BTreeMap<String, u64>,
+    /// Until the final downlink message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_ms: Option<Distribution>,
+    /// Until the last message was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_ms: Option<Distribution>,
+}
+
+/// How values are spread.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct Distribution {
+    pub min: f64,
+    pub median: f64,
+    pub p95: f64,
+    pub p99: f64,
+    pub max: f64,
+}
+
+impl Distribution {
+    /// Of these durations, in milliseconds; `None` where there are none. Quantiles are by nearest rank.
+    pub fn of(values: impl Iterator<Item = Duration>) -> Option<Distribution> {
+        let mut values: Vec<Duration> = values.collect();
+        values.sort_unstable();
+        let at = |percent: usize| {
+            let rank = (values.len() * percent).div_ceil(100).max(1) - 1;
+            values.get(rank).map(|value| value.as_secs_f64() * 1e3)
+        };
+        Some(Distribution { min: at(0)?, median: at(50)?, p95: at(95)?, p99: at(99)?, max: at(100)? })
+    }
+}
+
+impl ProcedureReport {
+    /// One for each procedure that ran.
+    pub fn all(samples: &[Sample]) -> Vec<ProcedureReport> {
+        Procedure::ALL
+            .into_iter()
+            .filter_map(|procedure| {
+                let runs: Vec<_> = samples.iter().filter(|s| s.procedure == procedure).collect();
+                if runs.is_empty() {
+                    return None;
+                }
+                let mut failures = BTreeMap::new();
+                for failure in runs.iter().filter_map(|s| s.failure.as_ref()) {
+                    *failures.entry(failure.clone()).or_insert(0) += 1;
+                }
+                let good = || runs.iter().filter(|s| s.failure.is_none());
+                Some(ProcedureReport {
+                    procedure,
+                    count: runs.len() as u64,
+                    failures,
+                    latency_ms: Distribution::of(good().map(|s| s.latency)),
+                    total_ms: Distribution::of(good().map(|s| s.total)),
+                })
+            })
+            .collect()
+    }
+}
+
+impl Report {
+    /// The report as a person reads it.
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        let outcome = match self.passed {
+            true => "as expected",
+            false => "NOT as expected",
+        };
+        let _ = writeln!(text, "{}: {outcome}, {:.1} s", self.scenario, self.seconds);
+        for step in &self.steps {
+            let wrong: u64 = step.unexpected.values().sum();
+            let mark = if wrong == 0 { "ok" } else { "FAILED" };
+            let _ = writeln!(text, "  {:<6} {:<20} {:>7} x  {mark}", step.place, step.step, step.count);
+            for (what, count) in &step.unexpected {
+                let _ = writeln!(text, "         {count} x {what}");
+            }
+        }
+        if !self.procedures.is_empty() {
+            let _ = writeln!(
+                text,
+                "\n  {:<26} {:>7} {:>7} {:>9} {:>9} {:>9} {:>9} {:>9}   ms at the gNB",
+                "procedure", "count", "failed", "min", "median", "p95", "p99", "max"
+            );
+        }
+        for procedure in &self.procedures {
+            let failed: u64 = procedure.failures.values().sum();
+            let _ = write!(text, "  {:<26} {:>7} {:>7}", procedure.procedure.name(), procedure.count, failed);
+            if let Some(d) = &procedure.latency_ms {
+                for value in [d.min, d.median, d.p95, d.p99, d.max] {
+                    let _ = write!(text, " {value:>9.3}");
+                }
+            }
+            text.push('\n');
+            for (cause, count) in &procedure.failures {
+                let _ = writeln!(text, "    {count} x {cause}");
+            }
+        }
+        if let Some(reason) = &self.aborted {
+            let _ = writeln!(text, "\n  ended early: {reason}");
+        }
+        text
+    }
+}
+
+/// Write raw samples as CSV: microseconds since `origin`, latency and total in microseconds.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_csv(mut to: impl io::Write, samples: &[Sample], origin: Instant) -> io::Result<()> {
+    writeln!(to, "procedure,subject,start_us,latency_us,total_us,failure")?;
+    for sample in samples {
+        let micros = |d: Duration| d.as_secs_f64() * 1e6;
+        writeln!(
+            to,
+            "{},{},{:.1},{:.1},{:.1},{}",
+            sample.procedure.name(),
+            quoted(&sample.subject),
+            micros(sample.start.saturating_duration_since(origin)),
+            micros(sample.latency),
+            micros(sample.total),
+            quoted(sample.failure.as_deref().unwrap_or_default()),
+        )?;
+    }
+    to.flush()
+}
+
+/// A CSV field (RFC 4180).
+fn quoted(text: &str) -> String {
+    match text.contains(['"', ',', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_by_nearest_rank() {
+        let spread = Distribution::of((1..=100).map(Duration::from_millis)).unwrap();
+        let expected = Distribution { min: 1.0, median: 50.0, p95: 95.0, p99: 99.0, max: 100.0 };
+        for (got, want) in [
+            (spread.min, expected.min),
+            (spread.median, expected.median),
+            (spread.p95, expected.p95),
+            (spread.p99, expected.p99),
+            (spread.max, expected.max),
+        ] {
+            assert!((got - want).abs() < 1e-9, "{spread:?}");
+        }
+        assert_eq!(Distribution::of(std::iter::empty()), None);
+        assert_eq!(Distribution::of(std::iter::once(Duration::from_millis(7))).unwrap().p99, 7.0);
+    }
+
+    #[test]
+    fn the_csv_has_a_row_for_each_sample() {
+        let origin = Instant::now();
+        let sample = Sample {
+            procedure: Procedure::Registration,
+            subject: "imsi-1".into(),
+            start: origin,
+            latency: Duration::from_micros(1500),
+            total: Duration::from_micros(1600),
+            failure: Some("a \"b\", c".into()),
+        };
+        let mut csv = Vec::new();
+        write_csv(&mut csv, &[sample], origin).unwrap();
+        let csv = String::from_utf8(csv).unwrap();
+        assert_eq!(csv.lines().nth(1), Some("registration,imsi-1,0.0,1500.0,1600.0,\"a \"\"b\"\", c\""));
+    }
+}

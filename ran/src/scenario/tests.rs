@@ -1,0 +1,110 @@
+//! A scenario over real SCTP and real GTP-U, against a core made by hand.
+use super::{parse, play};
+use crate::gnb::N2Link;
+use crate::gnb::N2Message;
+use crate::gnb::tests::amf::Amf;
+use crate::sample::Procedure;
+use crate::ue::tests::network::Network;
+use martlet_sctp::{Association, Options, PPID_NGAP, SctpStack, StackChoice};
+use std::net::{Ipv4Addr, UdpSocket};
+use std::time::Duration;
+
+const AMF: Ipv4Addr = Ipv4Addr::new(127, 77, 9, 5);
+const UPF: [u8; 4] = [127, 77, 9, 8];
+
+const SCENARIO: &str = r#"
+name: by hand
+gnbs:
+  - {name: gnb-1, plmn: 001-01, gnb_id: 1, amf: 127.77.9.5, n2_local: 127.77.9.2, n3: 127.77.9.2}
+ues:
+  - name: phone
+    imsi: "001010000000001"
+    k: "46464646464646464646464646464646"
+    opc: "cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd"
+steps:
+  - register: {}
+  - establish: {}
+  - ping: {target: 10.60.0.1, count: 2}
+  - raw_nas: {hex: 7e00ff}
+  - replay: {}
+  - raw_ngap: {gnb: gnb-1, hex: "ffff", answer: "0009"}
+  - release_to_idle: {}
+  - wait_for_paging: {within: 100ms, expect: failed}
+"#;
+
+/// Carries what one association says to an [`Amf`] by hand and back.
+fn bridge(association: Association) -> Amf {
+    let (link, peer) = N2Link::local(8);
+    let (link_in, outward) = (link.clone(), association.clone());
+    tokio::spawn(async move {
+        while let Ok(Some(message)) = association.recv().await {
+            let _ = link_in.send(message.stream, message.data).await;
+        }
+    });
+    tokio::spawn(async move {
+        while let Ok(Some(N2Message { data, .. })) = link.recv().await {
+            let _ = outward.send(1, PPID_NGAP, data).await;
+        }
+    });
+    Amf { peer, network: Network::new(), amf_id: 1, ran_id: 0 }
+}
+
+/// Answers ICMP echo requests that come through GTP-U.
+fn upf(socket: UdpSocket, teid_of_gnb: u32) -> std::thread::JoinHandle<()> {
+    std::thread::spawn(move || {
+        for _ in 0..2 {
+            let mut buffer = [0; 2048];
+            let (length, from) = socket.recv_from(&mut buffer).expect("an uplink packet");
+            let mut packet = buffer[16..length].to_vec();
+            let (source, destination) = (packet[12..16].to_vec(), packet[16..20].to_vec());
+            packet[12..16].copy_from_slice(&destination);
+            packet[16..20].copy_from_slice(&source);
+            packet[20] = 0;
+            let mut message = vec![0x30, 0xff];
+            message.extend_from_slice(&u16::try_from(packet.len()).unwrap().to_be_bytes());
+            message.extend_from_slice(&teid_of_gnb.to_be_bytes());
+            message.extend_from_slice(&packet);
+            socket.send_to(&message, from).unwrap();
+        }
+    })
+}
+
+#[tokio::test]
+async fn a_scenario_is_played_over_sctp_and_gtp_u() {
+    let stack = match SctpStack::open(StackChoice::Auto) {
+        Ok(stack) => stack,
+        Err(error) => {
+            eprintln!("SKIPPED: {error}");
+            return;
+        }
+    };
+    let listener = stack.listen(&[AMF.into()], 38412, &Options::default()).await.expect("a listener");
+    let scenario = parse("by-hand.yaml", SCENARIO).unwrap_or_else(|report| panic!("{report}"));
+    let user_plane = UdpSocket::bind((Ipv4Addr::from(UPF), 2152)).expect("a loopback address");
+    user_plane.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let core = async {
+        let mut amf = bridge(listener.accept().await.expect("an association"));
+        amf.accept_setup().await;
+        amf.register(0xbeef).await;
+        let tunnel = amf.establish(UPF, 9).await;
+        let upf = upf(user_plane, tunnel.teid);
+        // The octets that are no NAS message, and the replay: neither is answered.
+        assert_eq!(amf.nas().await, [0x7e, 0x00, 0xff]);
+        amf.nas().await;
+        let garbage = amf.peer.from_gnb.recv().await.unwrap();
+        assert_eq!(garbage.data[..], [0xff, 0xff]);
+        amf.send_octets(crate::gnb::tests::amf::error_indication()).await;
+        amf.release().await;
+        upf.join().unwrap();
+        std::future::pending::<()>().await;
+    };
+    let played = tokio::select! {
+        played = play(scenario, false, std::future::pending()) => played,
+        () = core => unreachable!(),
+        () = tokio::time::sleep(Duration::from_secs(60)) => panic!("the scenario does not end"),
+    };
+    assert!(played.report.passed, "{}", played.report.to_text());
+    let registration = played.samples.iter().find(|s| s.procedure == Procedure::Registration).unwrap();
+    assert!(registration.failure.is_none() && registration.latency > Duration::ZERO);
+    assert_eq!(played.report.steps.len(), 8);
+}
