@@ -20,7 +20,10 @@ mod table;
 #[cfg(test)]
 pub(crate) mod tests;
 mod ue;
+mod ue_commands;
+mod ue_connection;
 mod ue_context_release;
+mod ue_events;
 mod ue_task;
 
 pub use command::UeEvent;

@@ -1,6 +1,8 @@
 //! Scenarios as data: a YAML file says which gNBs and UEs there are and what they do.
+mod answer;
 mod check;
 mod file;
+mod phone;
 mod ping;
 mod report;
 mod run;

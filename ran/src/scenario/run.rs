@@ -1,25 +1,21 @@
 //! Plays a scenario.
+use super::answer::{Answer, Watch, answer};
 use super::file::{Expect, Misbehave, Scenario, Step, UeSection, Who};
+use super::phone::{Failure, Outcome, Phone};
 use super::ping::ping;
 use super::report::{ProcedureReport, Report, StepReport};
-use super::value::{Hex, Span};
-use crate::gnb::{Gnb, Ue, UeError, UeEvent};
+use crate::gnb::Gnb;
 use crate::sample::{Sample, Samples};
-use crate::ue::{Event, RegistrationType};
-use crate::user_plane::{Namespace, Netns};
-use bytes::Bytes;
+use crate::ue::RegistrationType;
+use crate::user_plane::Netns;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use tokio::sync::broadcast;
 use tokio::task::JoinSet;
 
-/// How long an answer to octets of the scenario's may take, and how long silence lasts.
-const ANSWER: Duration = Duration::from_secs(2);
-const SILENCE: Duration = Duration::from_millis(300);
 /// How long a ping's answer and a program may take.
 const PING: Duration = Duration::from_secs(2);
 const PROGRAM: Duration = Duration::from_secs(60);
@@ -32,37 +28,6 @@ pub struct Played {
     pub samples: Vec<Sample>,
     /// When it began.
     pub origin: Instant,
-}
-
-/// Something that did not go as it should.
-#[derive(Debug, Clone)]
-struct Failure {
-    cause: Option<u8>,
-    text: String,
-}
-
-impl From<UeError> for Failure {
-    fn from(error: UeError) -> Self {
-        Failure { cause: error.cause(), text: error.to_string() }
-    }
-}
-
-impl From<String> for Failure {
-    fn from(text: String) -> Self {
-        Failure { cause: None, text }
-    }
-}
-
-type Outcome = Result<(), Failure>;
-
-/// A UE with what the scenario needs to know about it.
-struct Phone {
-    ue: Ue,
-    group: usize,
-    number: u32,
-    gnb: String,
-    /// PDU session identity of each session of the group's list.
-    sessions: Mutex<BTreeMap<usize, u8>>,
 }
 
 /// Progress for a person who waits.
@@ -466,63 +431,6 @@ impl Progress {
     }
 }
 
-impl Phone {
-    fn remember(&self, index: usize, psi: u8) {
-        self.sessions.lock().unwrap_or_else(|e| e.into_inner()).insert(index, psi);
-    }
-
-    fn psi(&self, index: usize) -> Result<u8, String> {
-        let sessions = self.sessions.lock().unwrap_or_else(|e| e.into_inner());
-        sessions.get(&index).copied().ok_or_else(|| format!("session {index} has not been established"))
-    }
-
-    /// Run a program in the UE's namespace. Exit code 0 is success.
-    async fn run(&self, command: Vec<String>, limit: Duration) -> Outcome {
-        let Some(netns) = self.ue.status().await?.netns else {
-            return Err(Failure::from(
-                "the UE has no network namespace: it has no session, or `netns` is none".to_owned(),
-            ));
-        };
-        let Some((program, arguments)) = command.split_first() else { return Ok(()) };
-        let (program, arguments) = (program.clone(), arguments.to_vec());
-        let what = command.join(" ");
-        // The program is started by a thread inside the namespace and inherits it.
-        let child = tokio::task::spawn_blocking(move || {
-            Namespace::open(&netns, false)?.run(|| {
-                std::process::Command::new(&program)
-                    .args(&arguments)
-                    .stdin(std::process::Stdio::null())
-                    .stdout(std::process::Stdio::piped())
-                    .stderr(std::process::Stdio::piped())
-                    .spawn()
-            })
-        });
-        let child = child.await.map_err(|e| Failure::from(e.to_string()))?;
-        let mut child = child.map_err(|e| Failure::from(format!("`{what}`: {e}")))?;
-        let deadline = Instant::now() + limit;
-        loop {
-            match child.try_wait() {
-                Ok(Some(_)) => break,
-                Ok(None) if Instant::now() > deadline => {
-                    let _ = child.kill();
-                    let _ = child.wait();
-                    return Err(Failure::from(format!("`{what}` did not end within {limit:?}")));
-                }
-                Ok(None) => tokio::time::sleep(Duration::from_millis(10)).await,
-                Err(error) => return Err(Failure::from(format!("`{what}`: {error}"))),
-            }
-        }
-        let output = child.wait_with_output().map_err(|e| Failure::from(format!("`{what}`: {e}")))?;
-        if output.status.success() {
-            return Ok(());
-        }
-        let said = [output.stdout, output.stderr].concat();
-        let said = String::from_utf8_lossy(&said);
-        let last = said.trim().lines().last().unwrap_or_default();
-        Err(Failure::from(format!("`{what}` ended with {}: {last}", output.status)))
-    }
-}
-
 fn who_of(ues: &Option<String>, parallel: usize, rate: Option<f64>, expect: Expect) -> Who {
     Who { ues: ues.clone(), parallel, rate, expect }
 }
@@ -543,83 +451,5 @@ fn judge(expect: Expect, outcome: Outcome) -> Option<Failure> {
             Some(format!("{}, where cause #{cause} was expected", failure.text).into())
         }
         (Expect::Rejected(cause), Ok(())) => Some(format!("succeeded, where cause #{cause} was expected").into()),
-    }
-}
-
-/// What is expected to answer.
-#[derive(Debug, Clone)]
-enum Answer {
-    /// Nothing.
-    Silence,
-    /// A message that begins with these octets.
-    Octets(Vec<u8>),
-    /// 5GMM STATUS with this cause.
-    Status(u8),
-}
-
-impl Answer {
-    fn of(octets: &Option<Hex>, status: Option<u8>) -> Self {
-        match (octets, status) {
-            (Some(octets), _) => Answer::Octets(octets.0.clone()),
-            (None, Some(cause)) => Answer::Status(cause),
-            (None, None) => Answer::Silence,
-        }
-    }
-}
-
-/// Where an answer is looked for.
-enum Watch {
-    Nas(broadcast::Receiver<UeEvent>),
-    Ngap(broadcast::Receiver<Bytes>),
-}
-
-/// Something that was received.
-enum Seen {
-    /// A message as it came.
-    Octets(Bytes),
-    /// 5GMM STATUS.
-    Status(u8),
-}
-
-impl Watch {
-    async fn next(&mut self) -> Result<Seen, String> {
-        use broadcast::error::RecvError;
-        loop {
-            let seen = match self {
-                Watch::Nas(events) => events.recv().await.map(|event| match event {
-                    UeEvent::NasReceived(nas) => Some(Seen::Octets(nas)),
-                    UeEvent::Nas(Event::Status { psi: None, cause }) => Some(Seen::Status(cause)),
-                    _ => None,
-                }),
-                Watch::Ngap(messages) => messages.recv().await.map(|message| Some(Seen::Octets(message))),
-            };
-            match seen {
-                Ok(Some(seen)) => return Ok(seen),
-                Ok(None) | Err(RecvError::Lagged(_)) => {}
-                Err(RecvError::Closed) => return Err("who should have been answered is gone".to_owned()),
-            }
-        }
-    }
-}
-
-/// Wait for the answer that is expected; where none is, see that none comes.
-async fn answer(expected: &Answer, within: Option<Span>, mut watch: Watch) -> Outcome {
-    let silence = matches!(expected, Answer::Silence);
-    let limit = within.map_or(if silence { SILENCE } else { ANSWER }, |span| span.0);
-    let deadline = tokio::time::Instant::now() + limit;
-    loop {
-        let seen = match tokio::time::timeout_at(deadline, watch.next()).await {
-            Err(_) if silence => return Ok(()),
-            Err(_) => return Err(format!("no answer within {limit:?}: {expected:?} was expected").into()),
-            Ok(seen) => seen?,
-        };
-        match (expected, seen) {
-            (Answer::Octets(expected), Seen::Octets(message)) if message.starts_with(expected) => return Ok(()),
-            (Answer::Status(expected), Seen::Status(cause)) if *expected == cause => return Ok(()),
-            (Answer::Silence, Seen::Octets(message)) => {
-                return Err(format!("an answer where none was expected: {}", hex::encode(message)).into());
-            }
-            _ => {}
-        }
     }
 }

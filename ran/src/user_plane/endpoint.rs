@@ -1,9 +1,9 @@
 //! The GTP-U endpoint of a gNB: one thread moves the packets of all its UEs.
 use super::batch::{Incoming, Outgoing};
-use super::packet::{self, Received};
 use super::port::{Port, PortState};
 use crate::gnb::ToUe;
 use bytes::Bytes;
+use martlet_gtpu::{GPdu, Message};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::collections::HashMap;
@@ -193,33 +193,33 @@ impl Shared {
         let Ok(count) = incoming.receive(&self.socket) else { return };
         for index in 0..count {
             let Some((datagram, from)) = incoming.datagram(index) else { continue };
-            match packet::read(datagram) {
-                Some(Received::GPdu { teid, packet }) => {
+            match martlet_gtpu::decode(datagram) {
+                Ok(Message::GPdu(GPdu { teid, payload, .. })) => {
                     let port = self.read().by_teid.get(&teid).cloned();
                     match port {
-                        Some(port) => port.deliver(packet),
+                        Some(port) => port.deliver(payload),
                         None => {
                             self.counters.unknown_teid.fetch_add(1, Ordering::Relaxed);
-                            let answer = packet::error_indication(teid, self.local);
+                            let answer = martlet_gtpu::error_indication(teid, self.local);
                             let _ = self.socket.send_to(&answer, from);
                         }
                     }
                 }
-                Some(Received::EchoRequest { sequence }) => {
-                    let _ = self.socket.send_to(&packet::echo_response(sequence), from);
+                Ok(Message::EchoRequest { sequence }) => {
+                    let _ = self.socket.send_to(&martlet_gtpu::echo_response(sequence), from);
                 }
-                Some(Received::EndMarker { teid }) => {
+                Ok(Message::EndMarker { teid, .. }) => {
                     if let Some(port) = self.read().by_teid.get(&teid) {
                         port.end_marker();
                     }
                 }
-                Some(Received::ErrorIndication { teid }) => {
+                Ok(Message::ErrorIndication { teid, .. }) => {
                     self.counters.error_indications.fetch_add(1, Ordering::Relaxed);
-                    let known = teid.is_some_and(|teid| self.read().by_id.values().any(|port| port.sends_to(teid)));
-                    tracing::warn!(?teid, %from, known, "GTP-U error indication: the UPF does not know the tunnel");
+                    let known = self.read().by_id.values().any(|port| port.sends_to(teid));
+                    tracing::warn!(teid, %from, known, "GTP-U error indication: the UPF does not know the tunnel");
                 }
-                Some(Received::Other) => {}
-                None => {
+                Ok(_) => {}
+                Err(_) => {
                     self.counters.malformed.fetch_add(1, Ordering::Relaxed);
                 }
             }

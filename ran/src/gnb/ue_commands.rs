@@ -1,0 +1,189 @@
+//! What a UE is asked to do.
+use super::command::{Command, Reply};
+use super::ue_context_release::ReleaseReason;
+use super::ue_task::UeTask;
+use super::{Gnb, UeError, UeStatus, initial_ue_message, nas_transport, ue_context_release};
+use crate::ue::{EstablishmentCause, Initial, MmState};
+use crate::user_plane::UserPlane;
+use bytes::Bytes;
+use std::time::Instant;
+use tokio::sync::broadcast;
+
+impl UeTask {
+    pub(super) async fn on_command(&mut self, command: Command) {
+        // What starts with an initial message waits until the connection of what was before is released.
+        if matches!(command, Command::Register { .. })
+            && self.nas.is_connected()
+            && self.nas.state() == MmState::Deregistered
+        {
+            return self.deferred.push_back(command);
+        }
+        self.received = Instant::now();
+        match command {
+            Command::Register { kind, reply } => match self.nas.register(kind, self.received) {
+                Ok(()) => {
+                    self.waiters.registration.add(reply);
+                    let sent = self.flush().await;
+                    self.starts.registration = self.starts.registration.or(sent);
+                }
+                Err(error) => reply.done(Err(error.into())),
+            },
+            Command::Establish { request, reply } => match self.nas.establish_session(&request, self.received) {
+                Ok(psi) => {
+                    if let Some(waiting) = self.waiters.establishment.get_mut(usize::from(psi)) {
+                        waiting.add(reply);
+                    }
+                    let sent = self.flush().await;
+                    if let Some(start) = self.starts.establishment.get_mut(usize::from(psi)) {
+                        *start = sent;
+                    }
+                }
+                Err(error) => reply.done(Err(error.into())),
+            },
+            Command::Release { psi, reply } => match self.nas.release_session(psi, self.received) {
+                Ok(()) => {
+                    if let Some(waiting) = self.waiters.session_release.get_mut(usize::from(psi)) {
+                        waiting.add(reply);
+                    }
+                    let sent = self.flush().await;
+                    if let Some(start) = self.starts.session_release.get_mut(usize::from(psi)) {
+                        *start = sent;
+                    }
+                }
+                Err(error) => reply.done(Err(error.into())),
+            },
+            Command::Service { purpose, uplink_data, reply } => {
+                if self.nas.is_requesting_service() {
+                    return self.waiters.service.add(reply);
+                }
+                if self.nas.is_connected() && uplink_data.is_empty() {
+                    return reply.done(Ok(()));
+                }
+                match self.nas.request_service(purpose, &uplink_data, self.received) {
+                    Ok(()) => {
+                        self.waiters.service.add(reply);
+                        self.starts.service = self.flush().await;
+                    }
+                    Err(error) => reply.done(Err(error.into())),
+                }
+            }
+            Command::Deregister { switch_off, reply } => match self.nas.deregister(switch_off, self.received) {
+                Ok(()) => {
+                    self.waiters.deregistration.add(reply);
+                    // Set before the events of a switch-off are handled, which come at once.
+                    self.starts.deregistration = Some(Instant::now());
+                    if let Some(sent) = self.flush().await
+                        && self.starts.deregistration.is_some()
+                    {
+                        self.starts.deregistration = Some(sent);
+                    }
+                }
+                Err(error) => reply.done(Err(error.into())),
+            },
+            Command::ReleaseToIdle { reply } => self.release_to_idle(reply).await,
+            Command::WaitIdle { reply } => match self.connection.ran_id {
+                None => reply.done(Ok(())),
+                Some(_) => self.waiters.idle.add(reply),
+            },
+            Command::WaitPaging { reply } => match std::mem::take(&mut self.paged) {
+                true => reply.done(Ok(())),
+                false => self.waiters.paging.add(reply),
+            },
+            Command::SendIp { psi, packet, reply } => reply.done(self.send_ip(psi, packet)),
+            Command::SendRawNas { nas, reply } => {
+                let outcome = self.send_raw_nas(nas).await;
+                reply.done(outcome);
+            }
+            Command::Replay { reply } => {
+                let last = self.nas.last_protected().map(<[u8]>::to_vec);
+                let outcome = match last {
+                    Some(nas) => self.send_raw_nas(nas).await,
+                    None => Err(UeError::State("the UE has sent no protected message yet")),
+                };
+                reply.done(outcome);
+            }
+            Command::WrongMac { message, reply } => {
+                let outcome = match self.nas.with_wrong_mac(&message) {
+                    Ok(nas) => self.send_raw_nas(nas).await,
+                    Err(error) => Err(error.into()),
+                };
+                reply.done(outcome);
+            }
+            Command::Status { reply } => reply.done(Ok(self.status())),
+            Command::Forget { reply } => {
+                self.nas.forget_registration();
+                self.flush().await;
+                reply.done(Ok(()));
+            }
+            Command::Subscribe { reply } => {
+                let sender = self.events.get_or_insert_with(|| broadcast::channel(64).0);
+                reply.done(Ok(sender.subscribe()));
+            }
+            Command::Move { gnb, reply } => reply.done(self.move_to(gnb)),
+        }
+    }
+
+    pub(super) async fn release_to_idle(&mut self, reply: Reply<()>) {
+        if self.connection.ran_id.is_none() {
+            return reply.done(Ok(()));
+        }
+        match ue_context_release::request(self, ReleaseReason::UserInactivity).await {
+            Ok(Some(sent)) => {
+                self.starts.an_release = Some(sent);
+                self.waiters.idle.add(reply);
+            }
+            Ok(None) => reply.done(Err(UeError::State("the AMF has not answered the UE yet"))),
+            Err(error) => {
+                self.link_lost(&error.to_string());
+                reply.done(Err(error.into()));
+            }
+        }
+    }
+
+    pub(super) async fn send_raw_nas(&mut self, nas: Vec<u8>) -> Result<(), UeError> {
+        let sent = match self.connection.ran_id {
+            Some(_) => nas_transport::uplink(self, nas).await.map(|_| ()),
+            None => {
+                let initial = Initial { cause: EstablishmentCause::MoSignalling, s_tmsi: None };
+                initial_ue_message::run(self, nas, &initial).await.map(|_| ())
+            }
+        };
+        Ok(sent?)
+    }
+
+    pub(super) fn send_ip(&mut self, psi: u8, packet: Bytes) -> Result<(), UeError> {
+        match self.ports.get(&psi) {
+            Some(port) => port.send(&packet).map_err(|error| UeError::Interface(error.to_string())),
+            None => {
+                Err(UeError::State("the PDU session has no user plane: it is not established, or the gNB has no N3"))
+            }
+        }
+    }
+
+    pub(super) fn status(&self) -> UeStatus {
+        UeStatus {
+            state: self.nas.state(),
+            connected: self.connection.ran_id.is_some(),
+            guti: self.nas.guti(),
+            sessions: self.nas.sessions().cloned().collect(),
+            active_user_planes: self.sessions.keys().copied().collect(),
+            algorithms: self.nas.security().algorithms().map(|(nea, nia)| (nea as u8, nia as u8)),
+            netns: self.interface.netns().map(str::to_owned),
+        }
+    }
+
+    pub(super) fn move_to(&mut self, gnb: Gnb) -> Result<(), UeError> {
+        if self.connection.ran_id.is_some() {
+            return Err(UeError::State("only an idle UE selects another cell"));
+        }
+        self.leave_cell();
+        self.nas.select_plmn(&gnb.config().plmn);
+        // The sessions' ends at one gNB are not another's.
+        if !UserPlane::same(self.gnb.user_plane(), gnb.user_plane()) {
+            self.ports.clear();
+        }
+        self.gnb = gnb;
+        self.camp();
+        Ok(())
+    }
+}

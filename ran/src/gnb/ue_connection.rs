@@ -1,0 +1,184 @@
+//! A UE's connection through the gNB: its identifiers, its stream, its tunnels, and how it ends.
+use super::UeError;
+use super::command::UeEvent;
+use super::link::LinkError;
+use super::sessions::RanSession;
+use super::ue_task::{Connection, UeTask};
+use crate::sample::Procedure;
+use crate::ue::MmState;
+use crate::user_plane::Tunnel;
+use bytes::Bytes;
+use martlet_ngap::ngap::UserLocationInformation;
+use martlet_ngap::transfer::GtpTunnel;
+use std::time::Instant;
+
+impl UeTask {
+    /// The gNB has lost the AMF: nothing that was asked for will come.
+    pub(super) fn link_lost(&mut self, reason: &str) {
+        if let Some(events) = &self.events {
+            let _ = events.send(UeEvent::ConnectionReleased);
+        }
+        let error = UeError::GnbLost(reason.to_owned());
+        self.disconnect();
+        self.waiters.registration.finish(Err(error.clone()));
+        self.waiters.service.finish(Err(error.clone()));
+        self.waiters.deregistration.finish(Err(error.clone()));
+        self.waiters.idle.finish(Err(error.clone()));
+        self.waiters.paging.finish(Err(error.clone()));
+        for waiting in &mut self.waiters.establishment {
+            waiting.finish(Err(error.clone()));
+        }
+        for waiting in &mut self.waiters.session_release {
+            waiting.finish(Err(error.clone()));
+        }
+        while let Some(command) = self.deferred.pop_front() {
+            drop(command);
+        }
+        self.nas.connection_released(Instant::now());
+    }
+
+    /// The context is released: the UE is idle, or deregistered and silent.
+    pub(super) fn released(&mut self) {
+        self.disconnect();
+        self.nas.connection_released(self.received);
+        if let Some(start) = self.starts.an_release.take() {
+            self.record(Procedure::AnRelease, Some(start), None);
+        }
+        self.waiters.idle.finish(Ok(()));
+        if self.nas.state() == MmState::Deregistered {
+            self.waiters.deregistration.finish(Ok(()));
+        }
+        self.paged = false;
+        self.camp();
+        if let Some(events) = &self.events {
+            let _ = events.send(UeEvent::ConnectionReleased);
+        }
+    }
+
+    pub(super) fn disconnect(&mut self) {
+        let psis: Vec<u8> = self.sessions.keys().copied().collect();
+        for psi in psis {
+            self.deactivate(psi);
+        }
+        if let Some(ran_id) = self.connection.ran_id.take() {
+            self.gnb.table().disconnect(ran_id, self.connection.amf_id.take());
+        }
+    }
+
+    /// Listen to paging while idle and registered.
+    pub(super) fn camp(&mut self) {
+        if self.nas.state() == MmState::Registered
+            && let Some(guti) = self.nas.guti()
+        {
+            self.gnb.table().camp(guti.s_tmsi(), self.mailbox.clone());
+            self.camped = Some(guti.s_tmsi());
+        }
+    }
+
+    /// Stop listening to paging.
+    pub(super) fn leave_cell(&mut self) {
+        if let Some(s_tmsi) = self.camped.take() {
+            self.gnb.table().leave(s_tmsi);
+        }
+    }
+
+    /// A RAN UE NGAP ID and a stream for a connection that begins.
+    pub(super) fn connect(&mut self) -> u32 {
+        self.disconnect();
+        let ran_id = self.gnb.table().connect(self.mailbox.clone());
+        self.connection = Connection { ran_id: Some(ran_id), amf_id: None, stream: self.gnb.stream_of(ran_id) };
+        ran_id
+    }
+
+    pub(super) fn learn_amf_id(&mut self, amf_id: u64) {
+        if self.connection.amf_id.is_none()
+            && let Some(ran_id) = self.connection.ran_id
+        {
+            self.connection.amf_id = Some(amf_id);
+            self.gnb.table().learn_amf_id(ran_id, amf_id);
+        }
+    }
+
+    /// AMF UE NGAP ID and RAN UE NGAP ID.
+    pub(super) fn ids(&self) -> Option<(u64, u32)> {
+        self.connection.amf_id.zip(self.connection.ran_id)
+    }
+
+    /// Hand a message to the transport, on the UE's stream. The moment just before.
+    pub(super) async fn transmit(&mut self, message: Vec<u8>) -> Result<Instant, LinkError> {
+        let at = Instant::now();
+        self.gnb.link().send(self.connection.stream, message.into()).await?;
+        Ok(at)
+    }
+
+    /// Give the UE a NAS message.
+    pub(super) fn nas_received(&mut self, nas: &[u8]) {
+        if let Some(events) = &self.events {
+            let _ = events.send(UeEvent::NasReceived(Bytes::copy_from_slice(nas)));
+        }
+        self.nas.receive(nas, self.received);
+    }
+
+    /// Whether the AMF's K_gNB is the UE's. True where the gNB does not care, or the UE has no security context.
+    pub(super) fn k_gnb_agrees(&self, key: &[u8]) -> bool {
+        !self.gnb.config().check_k_gnb
+            || self.nas.security().k_gnb().is_none_or(|expected| expected.as_octets().as_slice() == key)
+    }
+
+    pub(super) fn context_is_set_up(&mut self) {
+        tracing::trace!(supi = %self.supi, gnb = self.gnb.name(), "initial context set up");
+    }
+
+    /// Open the gNB's end of the tunnel of session `psi` towards the UPF's end.
+    pub(super) fn activate(&mut self, psi: u8, uplink: GtpTunnel, qfis: &[u8]) -> GtpTunnel {
+        let tunnel = Tunnel { uplink, qfi: qfis.first().copied().unwrap_or_default() };
+        let downlink_teid = match self.gnb.user_plane() {
+            Some(user_plane) => {
+                let port = self
+                    .ports
+                    .entry(psi)
+                    .or_insert_with(|| user_plane.open(psi, self.downlink_ip.clone(), self.mailbox.clone()));
+                port.activate(tunnel)
+            }
+            None => self.gnb.next_teid(),
+        };
+        self.sessions.insert(psi, RanSession { uplink, qfis: qfis.to_vec() });
+        GtpTunnel::new(self.gnb.config().n3_address(), downlink_teid)
+    }
+
+    /// Change the UPF's end or the flows; the gNB's end stays.
+    pub(super) fn retarget(&mut self, psi: u8, uplink: GtpTunnel, qfis: &[u8]) {
+        if let Some(session) = self.sessions.get_mut(&psi) {
+            session.uplink = uplink;
+            session.qfis = qfis.to_vec();
+            if let Some(port) = self.ports.get(&psi) {
+                port.retarget(Tunnel { uplink, qfi: qfis.first().copied().unwrap_or_default() });
+            }
+        }
+    }
+
+    /// Close the gNB's end of the tunnel; the UE's interface stays.
+    pub(super) fn deactivate(&mut self, psi: u8) {
+        self.sessions.remove(&psi);
+        if let Some(port) = self.ports.get(&psi) {
+            port.deactivate();
+        }
+    }
+
+    pub(super) fn close_session(&mut self, psi: u8) {
+        self.sessions.remove(&psi);
+        self.ports.remove(&psi);
+    }
+
+    pub(super) fn supi(&self) -> &str {
+        &self.supi
+    }
+
+    pub(super) fn gnb_name(&self) -> &str {
+        self.gnb.name()
+    }
+
+    pub(super) fn location(&self) -> UserLocationInformation<'static> {
+        self.gnb.identity().location()
+    }
+}

@@ -1,0 +1,94 @@
+//! A UE in a scenario.
+use crate::gnb::{Ue, UeError};
+use crate::user_plane::Namespace;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Something that did not go as it should.
+#[derive(Debug, Clone)]
+pub(super) struct Failure {
+    pub(super) cause: Option<u8>,
+    pub(super) text: String,
+}
+
+impl From<UeError> for Failure {
+    fn from(error: UeError) -> Self {
+        Failure { cause: error.cause(), text: error.to_string() }
+    }
+}
+
+impl From<String> for Failure {
+    fn from(text: String) -> Self {
+        Failure { cause: None, text }
+    }
+}
+
+pub(super) type Outcome = Result<(), Failure>;
+
+/// A UE with what the scenario needs to know about it.
+pub(super) struct Phone {
+    pub(super) ue: Ue,
+    pub(super) group: usize,
+    pub(super) number: u32,
+    pub(super) gnb: String,
+    /// PDU session identity of each session of the group's list.
+    pub(super) sessions: Mutex<BTreeMap<usize, u8>>,
+}
+
+impl Phone {
+    pub(super) fn remember(&self, index: usize, psi: u8) {
+        self.sessions.lock().unwrap_or_else(|e| e.into_inner()).insert(index, psi);
+    }
+
+    pub(super) fn psi(&self, index: usize) -> Result<u8, String> {
+        let sessions = self.sessions.lock().unwrap_or_else(|e| e.into_inner());
+        sessions.get(&index).copied().ok_or_else(|| format!("session {index} has not been established"))
+    }
+
+    /// Run a program in the UE's namespace. Exit code 0 is success.
+    pub(super) async fn run(&self, command: Vec<String>, limit: Duration) -> Outcome {
+        let Some(netns) = self.ue.status().await?.netns else {
+            return Err(Failure::from(
+                "the UE has no network namespace: it has no session, or `netns` is none".to_owned(),
+            ));
+        };
+        let Some((program, arguments)) = command.split_first() else { return Ok(()) };
+        let (program, arguments) = (program.clone(), arguments.to_vec());
+        let what = command.join(" ");
+        // The program is started by a thread inside the namespace and inherits it.
+        let child = tokio::task::spawn_blocking(move || {
+            Namespace::open(&netns, false)?.run(|| {
+                std::process::Command::new(&program)
+                    .args(&arguments)
+                    .stdin(std::process::Stdio::null())
+                    .stdout(std::process::Stdio::piped())
+                    .stderr(std::process::Stdio::piped())
+                    .spawn()
+            })
+        });
+        let child = child.await.map_err(|e| Failure::from(e.to_string()))?;
+        let mut child = child.map_err(|e| Failure::from(format!("`{what}`: {e}")))?;
+        let deadline = Instant::now() + limit;
+        loop {
+            match child.try_wait() {
+                Ok(Some(_)) => break,
+                Ok(None) if Instant::now() > deadline => {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    return Err(Failure::from(format!("`{what}` did not end within {limit:?}")));
+                }
+                Ok(None) => tokio::time::sleep(Duration::from_millis(10)).await,
+                Err(error) => return Err(Failure::from(format!("`{what}`: {error}"))),
+            }
+        }
+        let output = child.wait_with_output().map_err(|e| Failure::from(format!("`{what}`: {e}")))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        let last = said.trim().lines().last().unwrap_or_default();
+        Err(Failure::from(format!("`{what}` ended with {}: {last}", output.status)))
+    }
+}
