@@ -1,4 +1,4 @@
-//! The RAN simulator: gNBs and UEs that drive a 5G core over real NGAP, NAS and GTP-U.
+#![doc = include_str!("../README.md")]
 pub mod cli;
 pub mod gnb;
 pub mod sample;

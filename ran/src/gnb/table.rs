@@ -8,7 +8,6 @@ use tokio::sync::mpsc;
 /// Messages to one UE's task.
 pub(crate) type Mailbox = mpsc::Sender<ToUe>;
 
-#[derive(Default)]
 struct Maps {
     by_ran_id: HashMap<u32, Mailbox>,
     ran_id_of_amf_id: HashMap<u64, u32>,
@@ -17,8 +16,18 @@ struct Maps {
 }
 
 /// The table. Every method takes and leaves its lock at once.
-#[derive(Default)]
 pub(crate) struct UeTable(Mutex<Maps>);
+
+impl Default for UeTable {
+    fn default() -> Self {
+        UeTable(Mutex::new(Maps {
+            by_ran_id: HashMap::new(),
+            ran_id_of_amf_id: HashMap::new(),
+            camped: HashMap::new(),
+            next_ran_id: 1,
+        }))
+    }
+}
 
 impl UeTable {
     fn lock(&self) -> MutexGuard<'_, Maps> {
@@ -54,7 +63,7 @@ impl UeTable {
         }
     }
 
-    /// Move a connected UE's entry aside: its identifiers are unknown from now on.
+    /// The connected UE with this RAN UE NGAP ID.
     pub(crate) fn by_ran_id(&self, ran_id: u32) -> Option<Mailbox> {
         self.lock().by_ran_id.get(&ran_id).cloned()
     }

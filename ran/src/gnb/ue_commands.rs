@@ -24,7 +24,7 @@ impl UeTask {
                 Ok(()) => {
                     self.waiters.registration.add(reply);
                     let sent = self.flush().await;
-                    self.starts.registration = self.starts.registration.or(sent);
+                    self.starts.registration = sent;
                 }
                 Err(error) => reply.done(Err(error.into())),
             },

@@ -3,7 +3,7 @@ use super::UeError;
 use super::command::UeEvent;
 use super::link::LinkError;
 use super::sessions::RanSession;
-use super::ue_task::{Connection, UeTask};
+use super::ue_task::{Connection, Starts, UeTask};
 use crate::sample::Procedure;
 use crate::ue::MmState;
 use crate::user_plane::Tunnel;
@@ -20,6 +20,7 @@ impl UeTask {
         }
         let error = UeError::GnbLost(reason.to_owned());
         self.disconnect();
+        self.starts = Starts::default();
         self.waiters.registration.finish(Err(error.clone()));
         self.waiters.service.finish(Err(error.clone()));
         self.waiters.deregistration.finish(Err(error.clone()));

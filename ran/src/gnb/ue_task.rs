@@ -213,7 +213,9 @@ impl UeTask {
             }
             ToUe::Paged { at } => {
                 self.received = at;
-                self.starts.paged = Some(at);
+                if self.connection.ran_id.is_none() && self.nas.state() == MmState::Registered {
+                    self.starts.paged = Some(at);
+                }
                 self.nas.paged(at);
             }
             ToUe::ContextLost(reason) => {

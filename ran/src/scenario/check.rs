@@ -449,6 +449,17 @@ steps:
     }
 
     #[test]
+    fn the_examples_are_scenarios() {
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios");
+        let mut read = 0;
+        for entry in std::fs::read_dir(directory).unwrap() {
+            load(&entry.unwrap().path()).unwrap_or_else(|report| panic!("{report}"));
+            read += 1;
+        }
+        assert!(read >= 5, "{read} examples");
+    }
+
+    #[test]
     fn an_unknown_step_is_refused() {
         let report = report("replay: {}", "reply: {}");
         assert!(report.contains("x.yaml:37:") && report.contains("reply"), "{report}");

@@ -45,6 +45,7 @@ impl Interface {
             ));
         };
         let namespace = self.namespace.clone();
+        let dns = session.dns.clone();
         let (device, psi, mtu) = (format!("pdu{}", session.psi), session.psi, session.mtu.unwrap_or(DEFAULT_MTU));
         let made = tokio::task::spawn_blocking(move || {
             let namespace = match namespace {
@@ -58,6 +59,7 @@ impl Interface {
                 Ok(tun)
             });
             let tun = tun.map_err(|e| io::Error::new(e.kind(), format!("interface {device} in {name}: {e}")))?;
+            namespace.set_resolvers(&dns);
             io::Result::Ok((namespace, tun))
         });
         let (namespace, tun) = made.await.map_err(io::Error::other)??;

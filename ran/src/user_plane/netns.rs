@@ -3,6 +3,7 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
@@ -11,6 +12,8 @@ use std::sync::Mutex;
 
 /// Where `ip netns` keeps its names.
 const DIRECTORY: &str = "/run/netns";
+/// Where `ip netns exec` looks for a namespace's configuration files.
+const RESOLVERS: &str = "/etc/netns";
 
 /// Whether and where a UE has network interfaces.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -62,6 +65,21 @@ impl Namespace {
         &self.name
     }
 
+    /// Name servers for programs that `ip netns exec` starts: it gives them `/etc/netns/NAME/resolv.conf`. Only for a
+    /// namespace that was made here; without the file programs use the machine's.
+    pub fn set_resolvers(&self, servers: &[Ipv4Addr]) {
+        if !self.made || servers.is_empty() {
+            return;
+        }
+        let directory = Path::new(RESOLVERS).join(&self.name);
+        let text: String = servers.iter().map(|server| format!("nameserver {server}\n")).collect();
+        let written =
+            std::fs::create_dir_all(&directory).and_then(|()| std::fs::write(directory.join("resolv.conf"), text));
+        if let Err(error) = written {
+            tracing::warn!(netns = %self.name, %error, "the name servers of the session are not used");
+        }
+    }
+
     /// Run `work` inside, on a thread of its own.
     ///
     /// # Errors
@@ -79,10 +97,16 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        if self.made
-            && let Err(error) = remove(&Path::new(DIRECTORY).join(&self.name))
-        {
+        if !self.made {
+            return;
+        }
+        if let Err(error) = remove(&Path::new(DIRECTORY).join(&self.name)) {
             tracing::warn!(netns = %self.name, %error, "the network namespace was not removed");
+        }
+        let resolvers = Path::new(RESOLVERS).join(&self.name);
+        if resolvers.join("resolv.conf").exists() {
+            let _ = std::fs::remove_file(resolvers.join("resolv.conf"));
+            let _ = std::fs::remove_dir(resolvers);
         }
     }
 }

@@ -120,7 +120,7 @@ fn session() -> PduSession {
         slice: Some(Slice { sst: 1, sd: None }),
         ipv4: Some([10, 77, 0, 2].into()),
         ipv6_interface_id: None,
-        dns: vec![],
+        dns: vec![[8, 8, 4, 4].into()],
         mtu: Some(1358),
         ambr_kbps: None,
         default_qfi: Some(9),
@@ -200,9 +200,12 @@ async fn a_ping_runs_through_an_interface_in_a_namespace_which_is_removed() {
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
     assert!(shown.contains("10.77.0.2/32") && shown.contains("mtu 1358"), "{shown}");
 
+    let resolvers = Path::new("/etc/netns").join(&name);
+    assert_eq!(std::fs::read_to_string(resolvers.join("resolv.conf")).unwrap(), "nameserver 8.8.4.4\n");
+
     drop(port);
     drop(interface);
-    assert!(!path.exists(), "the namespace was left behind");
+    assert!(!path.exists() && !resolvers.exists(), "the namespace was left behind");
 }
 
 #[test]
