@@ -2,3 +2,4 @@
 pub(crate) mod amf;
 mod faults;
 mod life;
+mod many;

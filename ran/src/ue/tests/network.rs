@@ -74,6 +74,7 @@ pub struct Network {
     pub xres_star: Option<[u8; 16]>,
     pub context: Option<NasSecurityContext>,
     pub rand: [u8; 16],
+    pub imsi: String,
 }
 
 impl Network {
@@ -86,6 +87,7 @@ impl Network {
             xres_star: None,
             context: None,
             rand: [0x23; 16],
+            imsi: IMSI.to_owned(),
         }
     }
 
@@ -102,7 +104,7 @@ impl Network {
         let vector = self.milenage.authentication_vector(&rand, &Sqn::try_from(self.sqn).unwrap(), &Amf::new(&amf));
         let kausf = derive_kausf(vector.ck(), vector.ik(), SN_NAME, vector.autn()).unwrap();
         let kseaf = derive_kseaf(&kausf, SN_NAME).unwrap();
-        self.kamf = Some(derive_kamf(&kseaf, &Supi::imsi(IMSI).unwrap(), &[0, 0]).unwrap());
+        self.kamf = Some(derive_kamf(&kseaf, &Supi::imsi(&self.imsi).unwrap(), &[0, 0]).unwrap());
         self.xres_star = Some(*vector.xres_star(SN_NAME).unwrap().as_octets());
         let mut autn = *vector.autn().as_octets();
         if spoil_mac {
