@@ -1,1 +1,29 @@
-//! martlet-pfcp
+//! PFCP (TS 29.244): octets in, values out.
+//!
+//! A [`Packet`] is a header with a [`Message`]; a message and a grouped information element are structs whose members
+//! are information elements. What is not known is passed over (TS 29.244, 7.6); what is wrong becomes a [`DecodeError`]
+//! that knows the cause for the answer.
+#![forbid(unsafe_code)]
+
+mod error;
+mod grouped;
+mod header;
+pub mod ie;
+mod message;
+pub mod transaction;
+
+pub use error::DecodeError;
+pub use grouped::{Ie, IeValue};
+pub use header::Header;
+pub use message::*;
+
+/// UDP port of PFCP (TS 29.244, 4.2.2).
+pub const PORT: u16 = 8805;
+
+#[doc(hidden)]
+pub fn fuzz_decode(data: &[u8]) {
+    if let Ok(packet) = Packet::decode(data) {
+        let octets = packet.encode();
+        assert_eq!(Packet::decode(&octets).as_ref(), Ok(&packet), "what was encoded reads differently");
+    }
+}

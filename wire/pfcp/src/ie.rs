@@ -1,0 +1,18 @@
+//! Information elements (TS 29.244, 8.2), by what they are about.
+mod address;
+mod node;
+mod numbers;
+mod qos;
+mod report;
+mod rules;
+mod traffic;
+mod usage;
+
+pub use address::*;
+pub use node::*;
+pub use numbers::*;
+pub use qos::*;
+pub use report::*;
+pub use rules::*;
+pub use traffic::*;
+pub use usage::*;

@@ -1,0 +1,110 @@
+//! Elements that are one number.
+use crate::{DecodeError, IeValue};
+
+macro_rules! number {
+    ($($(#[$meta:meta])* $name:ident = $type:literal: $int:ty;)*) => {$(
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(pub $int);
+        impl IeValue for $name {
+            const TYPE: u16 = $type;
+            fn decode(value: &[u8], _: usize) -> Result<Self, DecodeError> {
+                let octets = value.first_chunk().ok_or(DecodeError::Length($type))?;
+                Ok($name(<$int>::from_be_bytes(*octets)))
+            }
+            fn encode(&self, out: &mut Vec<u8>) { out.extend(self.0.to_be_bytes()) }
+        }
+    )*};
+}
+
+number! {
+    /// Identifies a PDR in its session (8.2.36).
+    PdrId = 56: u16;
+    /// Which of several PDRs counts: the lowest (8.2.11).
+    Precedence = 29: u32;
+    /// Identifies a FAR (8.2.74); the highest bit is set where it was given out by the UP function.
+    FarId = 108: u32;
+    /// Identifies a QER (8.2.75).
+    QerId = 109: u32;
+    /// Identifies a URR (8.2.54).
+    UrrId = 81: u32;
+    /// Identifies a BAR (8.2.57).
+    BarId = 88: u8;
+    /// QoS flow identifier, 6 bits (8.2.89).
+    Qfi = 124: u8;
+    /// Reflective QoS indication in bit 1 (8.2.88).
+    Rqi = 123: u8;
+    /// QERs with one correlation identifier share their bit rate (8.2.10).
+    QerCorrelationId = 28: u32;
+    /// Seconds since 1900 at which the node started (8.2.65).
+    RecoveryTimeStamp = 96: u32;
+    /// Seconds without traffic after which a session is reported (8.2.83).
+    UserPlaneInactivityTimer = 117: u32;
+    /// 1 IPv4, 2 IPv6, 3 IPv4v6, 4 non-IP, 5 Ethernet (8.2.79).
+    PdnType = 113: u8;
+    /// Downlink data notification delay in multiples of 50 ms (8.2.28).
+    DownlinkDataNotificationDelay = 46: u8;
+    /// Packets to buffer for a session, as a hint (8.2.100).
+    SuggestedBufferingPacketsCount = 140: u8;
+    /// Flags of a session modification: 1 DROBU (drop what is buffered), 2 SNDEM (send end markers), 4 QAURR (8.2.34).
+    PfcpSmReqFlags = 49: u8;
+    /// Flags of a session report's response: 1 DROBU (8.2.35).
+    PfcpSrRspFlags = 50: u8;
+    /// Sequence number of a usage report (8.2.71).
+    UrSeqn = 104: u32;
+    /// Sequence number of load or overload control (8.2.31).
+    SequenceNumber = 52: u32;
+    /// Per cent (8.2.32).
+    Metric = 53: u8;
+    /// Time span: unit in the high 3 bits, value in the low 5 (8.2.33).
+    Timer = 55: u8;
+    /// Seconds (8.2.13).
+    TimeThreshold = 32: u32;
+    /// Seconds (8.2.50).
+    TimeQuota = 74: u32;
+    /// Seconds (8.2.42).
+    MeasurementPeriod = 64: u32;
+    /// Seconds (8.2.45).
+    DurationMeasurement = 67: u32;
+    /// Seconds since 1900 (8.2.52).
+    StartTime = 75: u32;
+    /// Seconds since 1900 (8.2.53).
+    EndTime = 76: u32;
+    /// Type of the element at fault (8.2.22).
+    OffendingIe = 40: u16;
+    /// Flags of an association's release: 1 SARR (8.2.77).
+    AssociationReleaseRequest = 111: u8;
+    /// What a node reports: 1 user plane path failure (8.2.69).
+    NodeReportType = 101: u8;
+}
+
+/// Text (8.2.4, 8.2.6): not empty.
+macro_rules! text {
+    ($($(#[$meta:meta])* $name:ident = $type:literal;)*) => {$(
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        pub struct $name(pub Vec<u8>);
+        impl $name {
+            /// From text.
+            pub fn new(text: &str) -> Self { $name(text.as_bytes().to_vec()) }
+            /// As text; what is no UTF-8 is replaced.
+            pub fn text(&self) -> std::borrow::Cow<'_, str> { String::from_utf8_lossy(&self.0) }
+        }
+        impl IeValue for $name {
+            const TYPE: u16 = $type;
+            fn decode(value: &[u8], _: usize) -> Result<Self, DecodeError> {
+                if value.is_empty() { Err(DecodeError::Length($type)) } else { Ok($name(value.to_vec())) }
+            }
+            fn encode(&self, out: &mut Vec<u8>) { out.extend(&self.0) }
+        }
+    )*};
+}
+
+text! {
+    /// The network that an address or tunnel belongs to (8.2.4).
+    NetworkInstance = 22;
+    /// An application that the UP function detects (8.2.6).
+    ApplicationId = 24;
+    /// Rules that the UP function has by itself (8.2.72).
+    ActivatePredefinedRules = 106;
+}

@@ -1,0 +1,225 @@
+//! Reliable delivery (TS 29.244, 6.4): requests are repeated until they are answered, and a request that comes again
+//! gets the same answer again. Without sockets or a clock of its own: the caller brings both.
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// How often and how long requests are repeated, and how many are under way.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// T1: time after which a request is sent again.
+    pub t1: Duration,
+    /// N1: how often it is sent in all.
+    pub n1: u8,
+    /// Requests under way, and answers kept, at a time.
+    pub most: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { t1: Duration::from_secs(1), n1: 3, most: 10_000 }
+    }
+}
+
+struct Waiting {
+    to: SocketAddr,
+    octets: Vec<u8>,
+    due: Instant,
+    left: u8,
+}
+
+/// Our requests.
+pub struct Requests {
+    limits: Limits,
+    last: u32,
+    waiting: HashMap<u32, Waiting>,
+}
+
+/// What time brings.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Due {
+    /// Send this again.
+    Resend {
+        /// To whom.
+        to: SocketAddr,
+        /// What.
+        octets: Vec<u8>,
+    },
+    /// Nobody answered.
+    Failed {
+        /// Whom we asked.
+        to: SocketAddr,
+        /// Sequence number of the request.
+        sequence: u32,
+    },
+}
+
+impl Requests {
+    /// None yet; `start` is the first sequence number, best drawn at random, so that a restart is not mistaken.
+    pub fn new(limits: Limits, start: u32) -> Self {
+        Requests { limits, last: start & 0xff_ffff, waiting: HashMap::new() }
+    }
+
+    /// Gives a request its sequence number and remembers it; `None` while too many are under way.
+    pub fn send(&mut self, to: SocketAddr, now: Instant, build: impl FnOnce(u32) -> Vec<u8>) -> Option<(u32, Vec<u8>)> {
+        if self.waiting.len() >= self.limits.most.min(0xff_fffe) {
+            return None;
+        }
+        loop {
+            self.last = (self.last + 1) & 0xff_ffff;
+            if !self.waiting.contains_key(&self.last) {
+                break;
+            }
+        }
+        let octets = build(self.last);
+        let due = now + self.limits.t1;
+        let left = self.limits.n1.saturating_sub(1);
+        self.waiting.insert(self.last, Waiting { to, octets: octets.clone(), due, left });
+        Some((self.last, octets))
+    }
+
+    /// Takes an answer in: whether it answers a request of ours.
+    pub fn answered(&mut self, from: SocketAddr, sequence: u32) -> bool {
+        // The answer may come from another port (TS 29.244, 4.2.2), not from another node.
+        let ours = self.waiting.get(&sequence).is_some_and(|waiting| waiting.to.ip() == from.ip());
+        ours && self.waiting.remove(&sequence).is_some()
+    }
+
+    /// Gives a request up.
+    pub fn forget(&mut self, sequence: u32) {
+        self.waiting.remove(&sequence);
+    }
+
+    /// What is due by now.
+    pub fn due(&mut self, now: Instant) -> Vec<Due> {
+        let mut due = Vec::new();
+        self.waiting.retain(|sequence, waiting| {
+            if waiting.due > now {
+                return true;
+            }
+            if waiting.left == 0 {
+                due.push(Due::Failed { to: waiting.to, sequence: *sequence });
+                return false;
+            }
+            waiting.left -= 1;
+            waiting.due = now + self.limits.t1;
+            due.push(Due::Resend { to: waiting.to, octets: waiting.octets.clone() });
+            true
+        });
+        due
+    }
+
+    /// When something is due next.
+    pub fn next_due(&self) -> Option<Instant> {
+        self.waiting.values().map(|waiting| waiting.due).min()
+    }
+
+    /// Requests under way.
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether none is under way.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+}
+
+/// What is known of a request that came.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// It is new.
+    New,
+    /// It came before and is being worked on: nothing is sent.
+    UnderWay,
+    /// It came before and was answered with this, which is sent again.
+    Answered(Vec<u8>),
+}
+
+/// Requests of others.
+pub struct Answers {
+    limits: Limits,
+    seen: HashMap<(SocketAddr, u32), Option<Vec<u8>>>,
+    order: VecDeque<(Instant, (SocketAddr, u32))>,
+}
+
+impl Answers {
+    /// None yet.
+    pub fn new(limits: Limits) -> Self {
+        Answers { limits, seen: HashMap::new(), order: VecDeque::new() }
+    }
+
+    /// Looks a request up and remembers it.
+    pub fn seen(&mut self, from: SocketAddr, sequence: u32, now: Instant) -> Seen {
+        // As long as the sender may repeat it, and some more for the way.
+        let lifetime = self.limits.t1 * (u32::from(self.limits.n1) + 1);
+        while let Some((since, key)) = self.order.front() {
+            if now.saturating_duration_since(*since) < lifetime && self.order.len() <= self.limits.most {
+                break;
+            }
+            self.seen.remove(key);
+            self.order.pop_front();
+        }
+        match self.seen.get(&(from, sequence)) {
+            Some(Some(answer)) => Seen::Answered(answer.clone()),
+            Some(None) => Seen::UnderWay,
+            None => {
+                self.seen.insert((from, sequence), None);
+                self.order.push_back((now, (from, sequence)));
+                Seen::New
+            }
+        }
+    }
+
+    /// Keeps an answer for repetitions of its request.
+    pub fn answer(&mut self, to: SocketAddr, sequence: u32, octets: &[u8]) {
+        if let Some(place) = self.seen.get_mut(&(to, sequence)) {
+            *place = Some(octets.to_vec());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(port: u16) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], port))
+    }
+
+    #[test]
+    fn a_request_is_repeated_and_then_given_up() {
+        let mut requests = Requests::new(Limits::default(), 0xff_ffff);
+        let start = Instant::now();
+        let (sequence, octets) = requests.send(peer(1), start, |s| vec![s as u8]).unwrap();
+        assert_eq!((sequence, octets.clone()), (0, vec![0]));
+        assert!(requests.due(start).is_empty());
+        let at = |n: u64| start + Duration::from_secs(n);
+        assert_eq!(requests.due(at(1)), [Due::Resend { to: peer(1), octets: octets.clone() }]);
+        assert_eq!(requests.due(at(2)).len(), 1);
+        assert_eq!(requests.due(at(3)), [Due::Failed { to: peer(1), sequence }]);
+        assert!(requests.is_empty());
+    }
+
+    #[test]
+    fn only_the_node_that_was_asked_answers() {
+        let mut requests = Requests::new(Limits { most: 1, ..Limits::default() }, 7);
+        let (sequence, _) = requests.send(peer(1), Instant::now(), |_| vec![]).unwrap();
+        assert!(requests.send(peer(1), Instant::now(), |_| vec![]).is_none());
+        assert!(!requests.answered(SocketAddr::from(([127, 0, 0, 2], 1)), sequence));
+        assert!(requests.answered(peer(2), sequence));
+        assert!(!requests.answered(peer(2), sequence));
+    }
+
+    #[test]
+    fn a_repeated_request_gets_the_same_answer() {
+        let mut answers = Answers::new(Limits::default());
+        let start = Instant::now();
+        assert_eq!(answers.seen(peer(1), 5, start), Seen::New);
+        assert_eq!(answers.seen(peer(1), 5, start), Seen::UnderWay);
+        answers.answer(peer(1), 5, &[1, 2]);
+        assert_eq!(answers.seen(peer(1), 5, start), Seen::Answered(vec![1, 2]));
+        assert_eq!(answers.seen(peer(2), 5, start), Seen::New);
+        assert_eq!(answers.seen(peer(1), 5, start + Duration::from_secs(5)), Seen::New);
+    }
+}
