@@ -243,3 +243,56 @@ fn a_leftover_of_a_process_that_ended_is_replaced() {
         assert!(Namespace::open(wrong, true).is_err(), "{wrong}");
     }
 }
+
+#[tokio::test]
+async fn iperf3_runs_between_two_phones() {
+    if let Some(reason) = missing_right() {
+        eprintln!("SKIPPED: {reason}");
+        return;
+    }
+    if Command::new("iperf3").arg("--version").output().is_err() {
+        eprintln!("SKIPPED: iperf3 is not installed");
+        return;
+    }
+    // Two gNBs whose tunnels end at each other: what one sends uplink is the other's downlink.
+    let (one, two) = ([127, 77, 4, 1], [127, 77, 4, 2]);
+    let planes = [one, two].map(|address| UserPlane::start((Ipv4Addr::from(address), PORT).into()).unwrap());
+    let (first, _packets, _network) = port(&planes[0]);
+    let (second, _packets2, _network2) = port(&planes[1]);
+    let teid = first.activate(tunnel(two, 1));
+    let other = second.activate(tunnel(one, teid));
+    first.retarget(tunnel(two, other));
+
+    let names = ["a", "b"].map(|which| format!("martlet-iperf-{which}-{}", std::process::id()));
+    let mut interfaces = Vec::new();
+    for (index, (name, port)) in names.iter().zip([&first, &second]).enumerate() {
+        let mut session = session();
+        session.ipv4 = Some([10, 77, 1, u8::try_from(index).unwrap() + 1].into());
+        session.dns.clear();
+        let mut interface = Interface::new(&config(), Netns::Named(name.clone()));
+        interface.open(port, &session).await.unwrap();
+        interfaces.push(interface);
+    }
+    let report = tokio::task::spawn_blocking(move || {
+        let inside = |name: &str| {
+            let mut command = Command::new("ip");
+            command.args(["netns", "exec", name, "iperf3"]);
+            command
+        };
+        let mut server = inside(&names[1]).args(["-s", "-1"]).stdout(std::process::Stdio::null()).spawn().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        loop {
+            let output = inside(&names[0]).args(["-c", "10.77.1.2", "-t", "1", "-J"]).output().unwrap();
+            // The server needs a moment before it listens.
+            if output.status.success() || Instant::now() > deadline {
+                let _ = server.kill();
+                let _ = server.wait();
+                return String::from_utf8_lossy(&output.stdout).into_owned();
+            }
+        }
+    });
+    let report: serde_json::Value = serde_json::from_str(&report.await.unwrap()).expect("iperf3's report");
+    let received = &report["end"]["sum_received"];
+    assert!(received["bytes"].as_f64().unwrap_or_default() > 100_000.0, "{report}");
+    eprintln!("{:.0} Mbit/s", received["bits_per_second"].as_f64().unwrap_or_default() / 1e6);
+}

@@ -148,7 +148,11 @@ impl Network {
     }
 
     pub fn unprotect(&mut self, octets: &[u8]) -> Nas5gmmMessage {
-        mm(self.context.as_mut().unwrap().unprotect(octets, Direction::Uplink).expect("a valid message").message)
+        let verified = self.context.as_mut().unwrap().unprotect(octets, Direction::Uplink).expect("a valid message");
+        for message in std::iter::once(&verified.message).chain(&verified.sent) {
+            assert!(message.validate().is_empty(), "{message}: {:?}", message.validate());
+        }
+        mm(verified.message)
     }
 
     /// A 5GSM message in DL NAS TRANSPORT.
@@ -166,7 +170,9 @@ impl Network {
     /// The 5GSM message of an UL NAS TRANSPORT.
     pub fn unprotect_sm(&mut self, octets: &[u8]) -> (NasUlNasTransport, Nas5gsmHeader, Nas5gsmMessage) {
         let Nas5gmmMessage::UlNasTransport(transport) = self.unprotect(octets) else { panic!("not UL NAS TRANSPORT") };
-        match transport.payload_container.decode_as_n1_sm_message().unwrap() {
+        let message = transport.payload_container.decode_as_n1_sm_message().unwrap();
+        assert!(message.validate().is_empty(), "{message}: {:?}", message.validate());
+        match message {
             Nas5gsMessage::Gsm(header, message) => (*transport, header, message),
             other => panic!("not a 5GSM message: {other}"),
         }
