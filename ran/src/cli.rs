@@ -44,12 +44,15 @@ pub fn run(args: RanArgs) -> Result<()> {
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let interrupted = async {
-        match tokio::signal::ctrl_c().await {
-            Ok(()) => "interrupted".to_owned(),
-            Err(error) => {
-                tracing::warn!(%error, "Ctrl-C cannot be caught");
-                std::future::pending().await
-            }
+        use tokio::signal::unix::{SignalKind, signal};
+        let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+        else {
+            tracing::warn!("signals cannot be caught: interfaces and namespaces are left behind after Ctrl-C");
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = interrupt.recv() => "interrupted".to_owned(),
+            _ = terminate.recv() => "terminated".to_owned(),
         }
     };
     let played = runtime.block_on(play(scenario, !args.quiet, interrupted));

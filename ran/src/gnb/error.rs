@@ -62,7 +62,7 @@ pub enum GnbError {
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 pub enum UeError {
     /// The network rejected it.
-    #[error("rejected with 5GMM cause #{0}")]
+    #[error("rejected with 5GMM cause #{0}{name}", name = crate::ue::mm_cause_name(*.0))]
     Rejected(u8),
     /// The session was not established or not released.
     #[error("PDU session: {0}")]

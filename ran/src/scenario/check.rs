@@ -162,7 +162,7 @@ impl Scenario {
                 | Step::SwitchOff(w) => Some((w.parallel, w.rate)),
                 Step::Establish(s) | Step::Release(s) => Some((s.parallel, s.rate)),
                 Step::Ping(p) => Some((p.parallel, None)),
-                Step::Run(r) => Some((r.parallel, None)),
+                Step::Run(r) | Step::Host(r) => Some((r.parallel, None)),
                 _ => None,
             };
             if let Some((parallel, rate)) = parallel {
@@ -178,7 +178,7 @@ impl Scenario {
                     self.check_steps(&repeat.steps, &format!("{place}.steps"), findings, depth + 1);
                 }
                 Step::Repeat(_) => findings.push(Finding::new(place, "repeats in repeats: eight deep at most")),
-                Step::Run(run) if run.command.is_empty() => {
+                Step::Run(run) | Step::Host(run) if run.command.is_empty() => {
                     findings.push(Finding::new(format!("{place}.command"), "the program and its arguments"));
                 }
                 _ => {}
@@ -386,6 +386,7 @@ steps:
         - release_to_idle: {}
         - service_request: {}
   - run: {command: [ping, -c, "1", 10.60.0.1]}
+  - host: {command: [ping, -c, "1", "{ip}"]}
   - raw_ngap: {gnb: gnb-1, hex: "00 15 00", answer: "0009"}
   - raw_nas: {hex: 7e00}
   - replay: {}
@@ -406,7 +407,7 @@ steps:
         assert_eq!(config.timers.t3580, Duration::from_millis(500));
         assert_eq!(ues.netns_of(1), Netns::Auto);
         assert_eq!(ues.session_request(0).dnn.as_deref(), Some("internet"));
-        assert_eq!(scenario.steps.len(), 12);
+        assert_eq!(scenario.steps.len(), 13);
         assert!(matches!(&scenario.steps[1], Step::Register(w) if w.expect == super::super::file::Expect::Rejected(3)));
     }
 
@@ -462,6 +463,6 @@ steps:
     #[test]
     fn an_unknown_step_is_refused() {
         let report = report("replay: {}", "reply: {}");
-        assert!(report.contains("x.yaml:37:") && report.contains("reply"), "{report}");
+        assert!(report.contains("x.yaml:38:") && report.contains("reply"), "{report}");
     }
 }

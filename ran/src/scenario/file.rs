@@ -269,6 +269,8 @@ pub enum Step {
     Ping(Ping),
     /// A program in the UEs' network namespaces.
     Run(Run),
+    /// A program outside of them, once for each UE: the data network's side.
+    Host(Run),
     /// A pause.
     Wait(Span),
     /// Steps again and again.
@@ -339,7 +341,7 @@ pub struct Ping {
     pub within: Option<Span>,
 }
 
-/// A program in the UEs' namespaces.
+/// A program, in which `{ip}`, `{imsi}` and `{netns}` stand for the UE's.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
@@ -425,6 +427,7 @@ impl Step {
             Step::SwitchOff(_) => "switch_off",
             Step::Ping(_) => "ping",
             Step::Run(_) => "run",
+            Step::Host(_) => "host",
             Step::Wait(_) => "wait",
             Step::Repeat(_) => "repeat",
             Step::Replay(_) => "replay",
@@ -451,7 +454,7 @@ impl Step {
             Step::Establish(s) | Step::Release(s) => s.ues.as_deref(),
             Step::WaitForPaging(w) => w.ues.as_deref(),
             Step::Ping(p) => p.ues.as_deref(),
-            Step::Run(r) => r.ues.as_deref(),
+            Step::Run(r) | Step::Host(r) => r.ues.as_deref(),
             Step::Replay(m) | Step::WrongMac(m) => m.ues.as_deref(),
             Step::RawNas(r) => r.ues.as_deref(),
             Step::Wait(_)

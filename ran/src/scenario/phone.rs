@@ -3,7 +3,7 @@ use crate::gnb::{Ue, UeError};
 use crate::user_plane::Namespace;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Something that did not go as it should.
 #[derive(Debug, Clone)]
@@ -46,43 +46,59 @@ impl Phone {
         sessions.get(&index).copied().ok_or_else(|| format!("session {index} has not been established"))
     }
 
-    /// Run a program in the UE's namespace. Exit code 0 is success.
-    pub(super) async fn run(&self, command: Vec<String>, limit: Duration) -> Outcome {
-        let Some(netns) = self.ue.status().await?.netns else {
-            return Err(Failure::from(
-                "the UE has no network namespace: it has no session, or `netns` is none".to_owned(),
-            ));
+    /// Run a program, in the UE's namespace or outside of it. Exit code 0 is success.
+    pub(super) async fn run(&self, command: Vec<String>, inside: bool, limit: Duration) -> Outcome {
+        let status = self.ue.status().await?;
+        let address = status.sessions.iter().find_map(|session| session.ipv4);
+        let command: Vec<String> = command
+            .into_iter()
+            .map(|word| {
+                let word = word.replace("{imsi}", self.ue.supi().trim_start_matches("imsi-"));
+                let word = word.replace("{netns}", status.netns.as_deref().unwrap_or_default());
+                word.replace("{ip}", &address.map(|ip| ip.to_string()).unwrap_or_default())
+            })
+            .collect();
+        let netns = match (inside, status.netns) {
+            (false, _) => None,
+            (true, Some(netns)) => Some(netns),
+            (true, None) => {
+                let why = "the UE has no network namespace: it has no session, or `netns` is none";
+                return Err(Failure::from(why.to_owned()));
+            }
         };
         let Some((program, arguments)) = command.split_first() else { return Ok(()) };
         let (program, arguments) = (program.clone(), arguments.to_vec());
         let what = command.join(" ");
-        // The program is started by a thread inside the namespace and inherits it.
-        let child = tokio::task::spawn_blocking(move || {
-            Namespace::open(&netns, false)?.run(|| {
-                std::process::Command::new(&program)
-                    .args(&arguments)
-                    .stdin(std::process::Stdio::null())
-                    .stdout(std::process::Stdio::piped())
-                    .stderr(std::process::Stdio::piped())
-                    .spawn()
-            })
+        let start = move || {
+            std::process::Command::new(&program)
+                .args(&arguments)
+                .stdin(std::process::Stdio::null())
+                .stdout(std::process::Stdio::piped())
+                .stderr(std::process::Stdio::piped())
+                .spawn()
+        };
+        // A program is started by a thread inside the namespace and inherits it.
+        let child = tokio::task::spawn_blocking(move || match netns {
+            Some(netns) => Namespace::open(&netns, false)?.run(start),
+            None => start(),
         });
         let child = child.await.map_err(|e| Failure::from(e.to_string()))?;
-        let mut child = child.map_err(|e| Failure::from(format!("`{what}`: {e}")))?;
-        let deadline = Instant::now() + limit;
-        loop {
-            match child.try_wait() {
-                Ok(Some(_)) => break,
-                Ok(None) if Instant::now() > deadline => {
-                    let _ = child.kill();
-                    let _ = child.wait();
-                    return Err(Failure::from(format!("`{what}` did not end within {limit:?}")));
+        let child = child.map_err(|e| Failure::from(format!("`{what}`: {e}")))?;
+        let id = i32::try_from(child.id()).map(nix::unistd::Pid::from_raw);
+        // Its output is read while it runs: one that fills the pipe would not end.
+        let mut output = tokio::task::spawn_blocking(move || child.wait_with_output());
+        let output = match tokio::time::timeout(limit, &mut output).await {
+            Ok(output) => output,
+            Err(_) => {
+                if let Ok(id) = id {
+                    let _ = nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGKILL);
                 }
-                Ok(None) => tokio::time::sleep(Duration::from_millis(10)).await,
-                Err(error) => return Err(Failure::from(format!("`{what}`: {error}"))),
+                let _ = output.await;
+                return Err(Failure::from(format!("`{what}` did not end within {limit:?}")));
             }
-        }
-        let output = child.wait_with_output().map_err(|e| Failure::from(format!("`{what}`: {e}")))?;
+        };
+        let output = output.map_err(|e| Failure::from(e.to_string()))?;
+        let output = output.map_err(|e| Failure::from(format!("`{what}`: {e}")))?;
         if output.status.success() {
             return Ok(());
         }

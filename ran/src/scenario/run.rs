@@ -228,7 +228,7 @@ impl Player {
                                 .into_iter()
                                 .chain([target.to_string()])
                                 .collect();
-                            return phone.run(command, limit * count + Duration::from_secs(5)).await;
+                            return phone.run(command, true, limit * count + Duration::from_secs(5)).await;
                         }
                         let psi = phone.psi(index)?;
                         let status = phone.ue.status().await?;
@@ -239,12 +239,13 @@ impl Player {
                 };
                 self.each(place, name, &who, pings).await;
             }
-            Step::Run(run) => {
+            Step::Run(run) | Step::Host(run) => {
                 let who = who_of(&run.ues, run.parallel, None, run.expect);
                 let (command, limit) = (run.command.clone(), run.within.map_or(PROGRAM, |span| span.0));
+                let inside = matches!(step, Step::Run(_));
                 let runs = move |phone: Arc<Phone>| {
                     let command = command.clone();
-                    async move { phone.run(command, limit).await }
+                    async move { phone.run(command, inside, limit).await }
                 };
                 self.each(place, name, &who, runs).await;
             }

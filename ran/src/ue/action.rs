@@ -1,6 +1,6 @@
 //! What the UE asks its surroundings to do, and what it reports.
 use super::config::Slice;
-use martlet_nas::{Guti, STmsi};
+use martlet_nas::{GmmCause, GsmCause, Guti, STmsi};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
@@ -99,6 +99,16 @@ impl PduSession {
     }
 }
 
+/// The name of a 5GMM cause in parentheses, behind a blank (TS 24.501, table 9.11.3.2.1); empty for one without.
+pub fn mm_cause_name(cause: u8) -> String {
+    GmmCause::from_u8(cause).map(|cause| format!(" ({})", cause.description())).unwrap_or_default()
+}
+
+/// The name of a 5GSM cause in parentheses, behind a blank (TS 24.501, table 9.11.4.2.1); empty for one without.
+pub fn sm_cause_name(cause: u8) -> String {
+    GsmCause::from_u8(cause).map(|cause| format!(" ({})", cause.description())).unwrap_or_default()
+}
+
 /// Why a PDU session was not established, or went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionCause {
@@ -119,8 +129,8 @@ pub enum SessionCause {
 impl std::fmt::Display for SessionCause {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            SessionCause::Sm(c) => write!(f, "5GSM cause #{c}"),
-            SessionCause::Mm(c) => write!(f, "5GMM cause #{c}"),
+            SessionCause::Sm(c) => write!(f, "5GSM cause #{c}{}", sm_cause_name(*c)),
+            SessionCause::Mm(c) => write!(f, "5GMM cause #{c}{}", mm_cause_name(*c)),
             SessionCause::Timeout => f.write_str("no answer"),
             SessionCause::StatusInactive => f.write_str("the network does not have the session"),
             SessionCause::Deregistered => f.write_str("the UE is not registered"),
@@ -152,7 +162,9 @@ impl std::fmt::Display for Abort {
             Abort::Timeout => f.write_str("no answer from the network"),
             Abort::AuthenticationRejected => f.write_str("the network rejected the authentication"),
             Abort::NetworkNotAuthentic => f.write_str("the network failed to authenticate itself"),
-            Abort::SecurityModeRejected(c) => write!(f, "the UE refused the security mode command, 5GMM cause #{c}"),
+            Abort::SecurityModeRejected(c) => {
+                write!(f, "the UE refused the security mode command, 5GMM cause #{c}{}", mm_cause_name(*c))
+            }
             Abort::ConnectionReleased => f.write_str("the connection was released before the procedure ended"),
             Abort::Superseded => f.write_str("another procedure took its place"),
         }

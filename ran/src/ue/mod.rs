@@ -25,7 +25,10 @@ pub(crate) mod tests;
 mod timers;
 mod usim;
 
-pub use action::{Abort, Action, EstablishmentCause, Event, Initial, PduSession, RegistrationOutcome, SessionCause};
+pub use action::{
+    Abort, Action, EstablishmentCause, Event, Initial, PduSession, RegistrationOutcome, SessionCause, mm_cause_name,
+    sm_cause_name,
+};
 pub use config::{IdleBehaviour, NasTimers, OperatorKey, Slice, SuciScheme, UeConfig, UeConfigError};
 pub use nas::{MmState, NasRefused, UeNas, serving_network_name};
 pub use pdu_session::PduSessionRequest;
