@@ -28,6 +28,10 @@ steps:
   - raw_nas: {hex: 7e00ff}
   - replay: {}
   - raw_ngap: {gnb: gnb-1, hex: "ffff", answer: "0009"}
+  - host: {command: [sh, -c, 'test {imsi},{ip} = 001010000000001,10.60.0.7 && head -c 200000 /dev/zero']}
+  - host: {command: [sh, -c, "exit 3"], expect: failed}
+  - host: {command: [sleep, "60"], within: 200ms, expect: failed}
+  - run: {command: ["true"], expect: failed}
   - release_to_idle: {}
   - wait_for_paging: {within: 100ms, expect: failed}
 "#;
@@ -106,5 +110,5 @@ async fn a_scenario_is_played_over_sctp_and_gtp_u() {
     assert!(played.report.passed, "{}", played.report.to_text());
     let registration = played.samples.iter().find(|s| s.procedure == Procedure::Registration).unwrap();
     assert!(registration.failure.is_none() && registration.latency > Duration::ZERO);
-    assert_eq!(played.report.steps.len(), 8);
+    assert_eq!(played.report.steps.len(), 12);
 }
