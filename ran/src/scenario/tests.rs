@@ -112,3 +112,57 @@ async fn a_scenario_is_played_over_sctp_and_gtp_u() {
     assert!(registration.failure.is_none() && registration.latency > Duration::ZERO);
     assert_eq!(played.report.steps.len(), 12);
 }
+
+const VANISHING: &str = r#"
+name: gNBs come and go
+gnbs:
+  - {name: gnb-1, plmn: 001-01, gnb_id: 1, amf: 127.77.10.5, n2_local: 127.77.10.2, n3: 127.77.10.2}
+  - {name: gnb-2, plmn: 001-01, gnb_id: 2, amf: 127.77.10.5, n2_local: 127.77.10.3}
+ues:
+  - name: phone
+    gnb: gnb-1
+    imsi: "001010000000001"
+    k: "46464646464646464646464646464646"
+    opc: "cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd"
+steps:
+  - register: {}
+  - gnb_vanishes: gnb-1
+  - register: {expect: failed}
+  - gnb_connects: gnb-1
+  - register_by_suci: {}
+  - gnb_shutdown: gnb-2
+"#;
+
+#[tokio::test]
+async fn gnbs_vanish_and_come_back() {
+    let stack = match SctpStack::open(StackChoice::Auto) {
+        Ok(stack) => stack,
+        Err(error) => {
+            eprintln!("SKIPPED: {error}");
+            return;
+        }
+    };
+    let amf = Ipv4Addr::new(127, 77, 10, 5);
+    let listener = stack.listen(&[amf.into()], 38412, &Options::default()).await.expect("a listener");
+    let scenario = parse("vanishing.yaml", VANISHING).unwrap_or_else(|report| panic!("{report}"));
+    let core = async {
+        let mut first = bridge(listener.accept().await.expect("gnb-1"));
+        first.accept_setup().await;
+        let mut second = bridge(listener.accept().await.expect("gnb-2"));
+        second.accept_setup().await;
+        first.register(1).await;
+        let mut again = bridge(listener.accept().await.expect("gnb-1 again"));
+        again.accept_setup().await;
+        // The USIM does not take a sequence number twice.
+        again.network.sqn = 0x1000;
+        again.register(2).await;
+        again.release().await;
+        std::future::pending::<()>().await;
+    };
+    let played = tokio::select! {
+        played = play(scenario, false, std::future::pending()) => played,
+        () = core => unreachable!(),
+        () = tokio::time::sleep(Duration::from_secs(60)) => panic!("the scenario does not end"),
+    };
+    assert!(played.report.passed, "{}", played.report.to_text());
+}

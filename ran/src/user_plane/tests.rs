@@ -281,15 +281,16 @@ async fn iperf3_runs_between_two_phones() {
         };
         let mut server = inside(&names[1]).args(["-s", "-1"]).stdout(std::process::Stdio::null()).spawn().unwrap();
         let deadline = Instant::now() + Duration::from_secs(10);
-        loop {
+        let output = loop {
             let output = inside(&names[0]).args(["-c", "10.77.1.2", "-t", "1", "-J"]).output().unwrap();
             // The server needs a moment before it listens.
             if output.status.success() || Instant::now() > deadline {
-                let _ = server.kill();
-                let _ = server.wait();
-                return String::from_utf8_lossy(&output.stdout).into_owned();
+                break output;
             }
-        }
+        };
+        let _ = server.kill();
+        let _ = server.wait();
+        String::from_utf8_lossy(&output.stdout).into_owned()
     });
     let report: serde_json::Value = serde_json::from_str(&report.await.unwrap()).expect("iperf3's report");
     let received = &report["end"]["sum_received"];
