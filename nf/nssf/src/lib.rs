@@ -1,1 +1,54 @@
-//! martlet-nssf
+//! The NSSF: which slices a UE may use (TS 23.501, 6.2.14; TS 29.531).
+#![forbid(unsafe_code)]
+
+mod config;
+mod selection;
+
+pub use config::{NssfConfig, SliceConfig, TaConfig};
+
+use martlet_nf::{NetworkFunction, NfContext, StartError};
+use martlet_sbi::{Problem, Route};
+use martlet_sbi_api::nnrf_nfmanagement::NfType;
+use martlet_sbi_api::nnssf_ns_selection::{
+    AuthorizedNetworkSliceInfo, NNSSF_NSSELECTION, NsSelectionQuery, NssfNsSelection,
+};
+use std::sync::Arc;
+
+/// The NSSF.
+pub struct Nssf {
+    config: NssfConfig,
+}
+
+impl NetworkFunction for Nssf {
+    const TYPE: NfType = NfType::Nssf;
+    type Config = NssfConfig;
+
+    async fn create(config: NssfConfig, _: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
+        Ok(Arc::new(Nssf { config }))
+    }
+
+    fn routes(self: &Arc<Self>) -> Vec<Route> {
+        NNSSF_NSSELECTION.routes(self.clone())
+    }
+
+    fn status(&self) -> serde_json::Value {
+        serde_json::json!({"slices": self.config.slices.len(), "restricted tracking areas": self.config.areas.len()})
+    }
+}
+
+impl NssfNsSelection for Nssf {
+    async fn ns_selection_get(&self, query: NsSelectionQuery) -> Result<AuthorizedNetworkSliceInfo, Problem> {
+        if query.nf_type.is_none() || query.nf_id.is_none() {
+            return Err(Problem::new(400, "MANDATORY_QUERY_PARAM_MISSING").detail("nf-type and nf-id"));
+        }
+        let supported = self.config.supported(query.tai.as_ref().map(|tai| tai.0.tac.to_u32()));
+        match (query.slice_info_request_for_registration, query.slice_info_request_for_pdu_session) {
+            (Some(request), None) => selection::for_registration(&request.0, &supported, &self.config.all()),
+            (None, Some(request)) => selection::for_session(&request.0, &supported),
+            _ => {
+                let detail = "exactly one of the slice-info-request parameters for registration and PDU session";
+                Err(Problem::new(400, "MANDATORY_QUERY_PARAM_MISSING").detail(detail))
+            }
+        }
+    }
+}

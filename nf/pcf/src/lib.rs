@@ -1,1 +1,63 @@
-//! martlet-pcf
+//! The PCF: policies for UEs and for their sessions (TS 23.501, 6.2.4; TS 29.507; TS 29.512).
+#![forbid(unsafe_code)]
+
+mod am_policy;
+mod associations;
+mod config;
+mod sm_policy;
+
+pub use config::PcfConfig;
+
+use am_policy::AmAssociation;
+use associations::Associations;
+use martlet_nf::{Criteria, NetworkFunction, NfContext, StartError};
+use martlet_sbi::{Problem, Route};
+use martlet_sbi_api::nnrf_nfmanagement::NfType;
+use martlet_sbi_api::npcf_am_policy_control::NPCF_AM_POLICY_CONTROL;
+use martlet_sbi_api::npcf_sm_policy_control::{NPCF_SMPOLICYCONTROL, SmPolicyControl};
+use martlet_sbi_api::nudr_dr::UdrDataRepositoryClient;
+use std::sync::Arc;
+
+/// The PCF.
+pub struct Pcf {
+    context: Arc<NfContext>,
+    config: PcfConfig,
+    am: Associations<AmAssociation>,
+    sm: Associations<SmPolicyControl>,
+}
+
+impl Pcf {
+    /// The UDR, for requests about one subscriber.
+    async fn udr(&self, supi: &str) -> Result<UdrDataRepositoryClient, Problem> {
+        let peer = self.context.discover(NfType::Udr, "nudr-dr", &Criteria::default()).await?;
+        Ok(UdrDataRepositoryClient::new(peer).about(supi))
+    }
+}
+
+impl NetworkFunction for Pcf {
+    const TYPE: NfType = NfType::Pcf;
+    type Config = PcfConfig;
+
+    async fn create(config: PcfConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
+        let (am, sm) = (Associations::new(config.max_am_policies), Associations::new(config.max_sm_policies));
+        Ok(Arc::new(Pcf { context, config, am, sm }))
+    }
+
+    fn routes(self: &Arc<Self>) -> Vec<Route> {
+        let mut routes = NPCF_AM_POLICY_CONTROL.routes(self.clone());
+        routes.extend(NPCF_SMPOLICYCONTROL.routes(self.clone()));
+        routes
+    }
+
+    fn status(&self) -> serde_json::Value {
+        serde_json::json!({"UE policies": self.am.len(), "session policies": self.sm.len()})
+    }
+}
+
+/// The failure of a subscriber that the UDR does not know, in the terms of the policy services.
+fn user_unknown(problem: Problem) -> Problem {
+    match problem.status() {
+        404 => Problem::new(400, "USER_UNKNOWN").detail("the subscriber has no policy data"),
+        _ => problem,
+    }
+}

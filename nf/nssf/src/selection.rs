@@ -1,0 +1,105 @@
+//! The choice (TS 23.501, 5.15.5.2; TS 29.531, 5.2.2.2).
+use martlet_sbi::Problem;
+use martlet_sbi_api::common::{AccessType, Snssai};
+use martlet_sbi_api::nnssf_ns_selection::{
+    AllowedNssai, AllowedSnssai, AuthorizedNetworkSliceInfo, ConfiguredSnssai, SliceInfoForPduSession,
+    SliceInfoForRegistration,
+};
+
+/// Slices in one Allowed NSSAI (TS 24.501, 9.11.3.37).
+const MOST_ALLOWED: usize = 8;
+
+/// For a registration: what the UE asked for, as far as it is subscribed and there; else its default slices.
+pub fn for_registration(
+    request: &SliceInfoForRegistration,
+    supported: &[Snssai],
+    network: &[Snssai],
+) -> Result<AuthorizedNetworkSliceInfo, Problem> {
+    let subscribed = request.subscribed_nssai.as_deref().unwrap_or_default();
+    let is_subscribed = |slice: &Snssai| subscribed.iter().any(|s| s.subscribed_snssai == *slice);
+    let defaults = || subscribed.iter().filter(|s| s.default_indication == Some(true)).map(|s| s.subscribed_snssai);
+    let requested = request.requested_nssai.clone().unwrap_or_default();
+    let (mut allowed, mut not_in_plmn, mut not_in_ta) = (Vec::new(), Vec::new(), Vec::new());
+    for slice in &requested {
+        if !is_subscribed(slice) || !network.contains(slice) {
+            not_in_plmn.push(*slice);
+        } else if !supported.contains(slice) {
+            not_in_ta.push(*slice);
+        } else if !allowed.contains(slice) {
+            allowed.push(*slice);
+        }
+    }
+    if allowed.is_empty() {
+        allowed = defaults().filter(|slice| supported.contains(slice)).collect();
+    }
+    if allowed.is_empty() {
+        return Err(Problem::new(403, "SNSSAI_NOT_SUPPORTED").detail("no subscribed slice is there where the UE is"));
+    }
+    allowed.truncate(MOST_ALLOWED);
+    let configured: Vec<_> = subscribed
+        .iter()
+        .map(|s| s.subscribed_snssai)
+        .filter(|s| network.contains(s))
+        .map(ConfiguredSnssai::new)
+        .collect();
+    let some = |list: Vec<Snssai>| (!list.is_empty()).then_some(list);
+    let allowed = AllowedNssai {
+        allowed_snssai_list: allowed.into_iter().map(AllowedSnssai::new).collect(),
+        access_type: AccessType::ThreeGppAccess,
+    };
+    Ok(AuthorizedNetworkSliceInfo {
+        allowed_nssai_list: Some(vec![allowed]),
+        configured_nssai: (!configured.is_empty()).then_some(configured),
+        rejected_nssai_in_plmn: some(not_in_plmn),
+        rejected_nssai_in_ta: some(not_in_ta),
+        ..Default::default()
+    })
+}
+
+/// For a PDU session: whether its slice is there.
+pub fn for_session(
+    request: &SliceInfoForPduSession,
+    supported: &[Snssai],
+) -> Result<AuthorizedNetworkSliceInfo, Problem> {
+    if !supported.contains(&request.s_nssai) {
+        let detail = format!("slice {} is not there where the UE is", request.s_nssai);
+        return Err(Problem::new(403, "SNSSAI_NOT_SUPPORTED").detail(detail));
+    }
+    Ok(AuthorizedNetworkSliceInfo::default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use martlet_sbi_api::nnssf_ns_selection::SubscribedSnssai;
+
+    fn slice(sst: u8) -> Snssai {
+        Snssai::new(sst, None)
+    }
+
+    fn ask(requested: &[u8], supported: &[u8]) -> Result<(Vec<u8>, usize, usize), String> {
+        let subscribed =
+            |sst: u8, default| SubscribedSnssai { subscribed_snssai: slice(sst), default_indication: Some(default) };
+        let request = SliceInfoForRegistration {
+            subscribed_nssai: Some(vec![subscribed(1, true), subscribed(2, false)]),
+            requested_nssai: Some(requested.iter().map(|s| slice(*s)).collect()),
+            ..Default::default()
+        };
+        let supported: Vec<_> = supported.iter().map(|s| slice(*s)).collect();
+        let info = for_registration(&request, &supported, &[slice(1), slice(2), slice(3)])
+            .map_err(|p| p.cause().to_string())?;
+        let allowed = &info.allowed_nssai_list.unwrap()[0].allowed_snssai_list;
+        let count = |list: Option<Vec<Snssai>>| list.map_or(0, |l| l.len());
+        let allowed = allowed.iter().map(|a| a.allowed_snssai.sst).collect();
+        Ok((allowed, count(info.rejected_nssai_in_plmn), count(info.rejected_nssai_in_ta)))
+    }
+
+    #[test]
+    fn what_is_asked_for_is_allowed_as_far_as_subscribed_and_there() {
+        assert_eq!(ask(&[2], &[1, 2]), Ok((vec![2], 0, 0)));
+        assert_eq!(ask(&[1, 3], &[1, 2]), Ok((vec![1], 1, 0)));
+        assert_eq!(ask(&[2], &[1]), Ok((vec![1], 0, 1)));
+        assert_eq!(ask(&[], &[1, 2]), Ok((vec![1], 0, 0)));
+        assert_eq!(ask(&[3], &[3]), Err("SNSSAI_NOT_SUPPORTED".into()));
+    }
+}
