@@ -1,0 +1,53 @@
+//! What an AMF takes on at most.
+use martlet_config::Finding;
+use serde::{Deserialize, Serialize};
+
+/// Limits. What exceeds them gets the cause that the specification has for it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsConfig {
+    /// UE contexts. More are rejected with #22 (congestion).
+    pub max_ues: usize,
+    /// gNBs. More are closed.
+    pub max_gnbs: usize,
+    /// Registrations and service requests at work at the same time. More are rejected with #22 (congestion).
+    pub max_procedures: usize,
+    /// PDU sessions of a UE, up to 15. More are refused with #65.
+    pub max_sessions: u8,
+    /// Messages that wait for one UE; more are dropped and counted.
+    pub ue_queue: usize,
+    /// Seconds that a UE waits after #22 before it tries again (T3346).
+    pub back_off_s: u32,
+}
+
+impl Default for LimitsConfig {
+    fn default() -> Self {
+        LimitsConfig {
+            max_ues: 10_000,
+            max_gnbs: 64,
+            max_procedures: 1000,
+            max_sessions: 15,
+            ue_queue: 32,
+            back_off_s: 30,
+        }
+    }
+}
+
+impl LimitsConfig {
+    pub(super) fn check(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let nonzero = [("max_ues", self.max_ues), ("max_gnbs", self.max_gnbs), ("max_procedures", self.max_procedures)];
+        for (name, value) in nonzero {
+            if value == 0 {
+                findings.push(Finding::new(name, "0 serves nobody: leave it out for the default"));
+            }
+        }
+        if self.max_sessions > 15 {
+            findings.push(Finding::new("max_sessions", "a UE has 15 PDU sessions at most (TS 24.007, 11.2.3.1b)"));
+        }
+        if !(4..=4096).contains(&self.ue_queue) {
+            findings.push(Finding::new("ue_queue", "write 4 to 4096"));
+        }
+        findings
+    }
+}

@@ -1,0 +1,100 @@
+//! Timers of NAS and NGAP.
+use martlet_config::Finding;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Timers (TS 24.501, 10.2) and how often a message is repeated.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TimersConfig {
+    /// T3512: seconds between periodic registrations; 0 switches them off. A subscription may say another value.
+    pub t3512_s: u32,
+    /// T3513: milliseconds that a UE has to answer a paging.
+    pub t3513_ms: u32,
+    /// Pagings in all before a UE counts as not responding.
+    pub paging_attempts: u8,
+    /// T3522: milliseconds for DEREGISTRATION ACCEPT.
+    pub t3522_ms: u32,
+    /// T3550: milliseconds for REGISTRATION COMPLETE.
+    pub t3550_ms: u32,
+    /// T3560: milliseconds for the answers to authentication and security mode control.
+    pub t3560_ms: u32,
+    /// T3570: milliseconds for IDENTITY RESPONSE.
+    pub t3570_ms: u32,
+    /// How often a NAS message is sent in all before its procedure is given up: 5 (TS 24.501, 5.4.1.3.7 and others).
+    pub nas_attempts: u8,
+    /// Seconds after T3512 at which an idle UE counts as out of reach (mobile reachable timer): 240.
+    pub mobile_reachable_s: u32,
+    /// Seconds after that at which it is deregistered (implicit deregistration timer).
+    pub implicit_deregistration_s: u32,
+    /// Milliseconds that a gNB has to answer.
+    pub ngap_ms: u32,
+    /// Seconds for which a deregistered UE's security context and 5G-GUTI are kept.
+    pub deregistered_s: u32,
+}
+
+impl Default for TimersConfig {
+    fn default() -> Self {
+        TimersConfig {
+            t3512_s: 3240,
+            t3513_ms: 2000,
+            paging_attempts: 4,
+            t3522_ms: 6000,
+            t3550_ms: 6000,
+            t3560_ms: 6000,
+            t3570_ms: 6000,
+            nas_attempts: 5,
+            mobile_reachable_s: 240,
+            implicit_deregistration_s: 3480,
+            ngap_ms: 5000,
+            deregistered_s: 3600,
+        }
+    }
+}
+
+impl TimersConfig {
+    pub(super) fn check(&self) -> Vec<Finding> {
+        let nonzero = [
+            ("t3513_ms", self.t3513_ms),
+            ("t3522_ms", self.t3522_ms),
+            ("t3550_ms", self.t3550_ms),
+            ("t3560_ms", self.t3560_ms),
+            ("t3570_ms", self.t3570_ms),
+            ("ngap_ms", self.ngap_ms),
+            ("paging_attempts", self.paging_attempts.into()),
+            ("nas_attempts", self.nas_attempts.into()),
+        ];
+        let zero = nonzero.into_iter().filter(|(_, value)| *value == 0);
+        zero.map(|(name, _)| Finding::new(name, "0 gives nobody the time to answer: leave it out for the default"))
+            .collect()
+    }
+
+    pub(crate) fn t3513(&self) -> Duration {
+        Duration::from_millis(self.t3513_ms.into())
+    }
+    pub(crate) fn t3522(&self) -> Duration {
+        Duration::from_millis(self.t3522_ms.into())
+    }
+    pub(crate) fn t3550(&self) -> Duration {
+        Duration::from_millis(self.t3550_ms.into())
+    }
+    pub(crate) fn t3560(&self) -> Duration {
+        Duration::from_millis(self.t3560_ms.into())
+    }
+    pub(crate) fn t3570(&self) -> Duration {
+        Duration::from_millis(self.t3570_ms.into())
+    }
+    pub(crate) fn ngap(&self) -> Duration {
+        Duration::from_millis(self.ngap_ms.into())
+    }
+    /// How long an idle UE with this T3512 (seconds) counts as reachable.
+    pub(crate) fn mobile_reachable(&self, t3512: u32) -> Duration {
+        Duration::from_secs(u64::from(t3512) + u64::from(self.mobile_reachable_s))
+    }
+    pub(crate) fn implicit_deregistration(&self) -> Duration {
+        Duration::from_secs(self.implicit_deregistration_s.into())
+    }
+    pub(crate) fn deregistered(&self) -> Duration {
+        Duration::from_secs(self.deregistered_s.into())
+    }
+}

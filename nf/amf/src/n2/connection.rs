@@ -1,0 +1,85 @@
+//! A UE-associated logical NG connection (TS 38.413, 3.1). Dropping it ends it on the AMF's side.
+use super::{Gnb, downlink};
+use crate::Amf;
+use crate::served::{Tai, plmn_to_sbi};
+use martlet_nas::Plmn;
+use martlet_ngap::ngap::NGAP_PDU;
+use martlet_sbi_api::common::{Ncgi, NrCellId, NrLocation, UserLocation};
+use std::sync::Arc;
+use tokio::sync::Notify;
+
+/// Where a UE is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Location {
+    pub tai: Tai,
+    /// PLMN of the cell.
+    pub cell_plmn: Plmn,
+    /// NR cell identity, 36 bits.
+    pub cell: u64,
+}
+
+impl Location {
+    /// For the SBI.
+    pub fn to_sbi(self) -> UserLocation {
+        let cell = NrCellId::from_u64(self.cell);
+        let ncgi = Ncgi { plmn_id: plmn_to_sbi(self.cell_plmn), nr_cell_id: cell, nid: None };
+        UserLocation { nr_location: Some(NrLocation::new(self.tai.to_sbi(), ncgi)), ..Default::default() }
+    }
+}
+
+/// A UE-associated logical NG connection.
+pub(crate) struct Connection {
+    amf: Arc<Amf>,
+    pub gnb: Arc<Gnb>,
+    /// AMF UE NGAP ID, 40 bits.
+    pub amf_id: u64,
+    /// RAN UE NGAP ID.
+    pub ran_id: u32,
+    /// Where the UE is.
+    pub location: Location,
+    /// Whether the gNB has a context for the UE, with its keys.
+    pub context_is_set_up: bool,
+    stream: u16,
+    lost: Arc<Notify>,
+}
+
+impl Connection {
+    pub fn new(
+        amf: Arc<Amf>,
+        gnb: Arc<Gnb>,
+        (amf_id, lost): (u64, Arc<Notify>),
+        ran_id: u32,
+        location: Location,
+    ) -> Self {
+        let stream = gnb.stream(amf_id);
+        Connection { amf, gnb, amf_id, ran_id, location, context_is_set_up: false, stream, lost }
+    }
+
+    /// Sends a message about the UE.
+    pub async fn send(&self, pdu: Result<NGAP_PDU, martlet_ngap::Error>) -> bool {
+        match pdu {
+            Ok(pdu) => self.gnb.send(self.stream, &pdu).await,
+            Err(error) => {
+                crate::metrics::ngap_error("not_encodable");
+                tracing::error!(gnb = self.gnb.label(), %error, "an NGAP message cannot be built");
+                false
+            }
+        }
+    }
+
+    /// Brings a NAS message to the UE (TS 38.413, 8.6.2).
+    pub async fn send_nas(&self, nas: Vec<u8>) -> bool {
+        self.send(downlink::nas_transport(self, nas)).await
+    }
+
+    /// Returns once the gNB or the connection is gone.
+    pub fn lost(&self) -> Arc<Notify> {
+        self.lost.clone()
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.amf.tables.disconnect(self.amf_id);
+    }
+}

@@ -1,0 +1,225 @@
+//! The NGAP messages that the AMF sends (TS 38.413, 9.2), built from plain values.
+use super::Connection;
+use crate::served::{ServedGuami, Tai, slice_to_ngap};
+use bytes::Bytes;
+use martlet_nas::identifiers::Slice;
+use martlet_nas::{Guti, NasUeSecurityCapability, algorithms};
+use martlet_ngap::ngap::*;
+use martlet_ngap::{BitString, Error, Message, build_ngap, build_ngap_ie};
+
+/// A message or why it does not encode.
+pub(crate) type Built = Result<NGAP_PDU, Error>;
+
+/// DOWNLINK NAS TRANSPORT.
+pub(crate) fn nas_transport(ue: &Connection, nas: Vec<u8>) -> Built {
+    build_ngap!(
+        InitiatingMessage,
+        DownlinkNASTransport,
+        DownlinkNASTransport,
+        AMF_UE_NGAP_ID(ue.amf_id),
+        RAN_UE_NGAP_ID(ue.ran_id),
+        NAS_PDU(nas),
+    )
+}
+
+/// A PDU session whose resources the gNB is to set up.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SessionToSetUp {
+    pub psi: u8,
+    pub slice: Slice,
+    /// PDU Session Resource Setup Request Transfer.
+    pub transfer: Bytes,
+    /// Protected NAS message that goes with it.
+    pub nas: Option<Vec<u8>>,
+}
+
+/// What INITIAL CONTEXT SETUP REQUEST says beside the identities (TS 38.413, 9.2.2.1).
+pub(crate) struct ContextSetup<'a> {
+    pub guami: &'a ServedGuami,
+    pub allowed: &'a [Slice],
+    pub capability: &'a NasUeSecurityCapability,
+    pub k_gnb: [u8; 32],
+    /// UE-AMBR, bit/s: downlink, uplink.
+    pub ambr: Option<(u64, u64)>,
+    pub rfsp: Option<u16>,
+    pub radio_capability: Option<&'a Bytes>,
+    pub sessions: Vec<SessionToSetUp>,
+    pub nas: Option<Vec<u8>>,
+}
+
+/// Octets are copied into messages.
+fn owned(octets: &[u8]) -> Vec<u8> {
+    octets.to_vec()
+}
+
+fn ue_ambr((downlink, uplink): (u64, u64)) -> UEAggregateMaximumBitRate {
+    // BitRate goes up to 4 Tbit/s; what is above is put into an extension that small networks do not need.
+    const MOST: u64 = 4_000_000_000_000;
+    UEAggregateMaximumBitRate::new(BitRate(downlink.min(MOST)), BitRate(uplink.min(MOST)), None)
+}
+
+fn security_capabilities(capability: &NasUeSecurityCapability) -> UESecurityCapabilities<'static> {
+    let own = algorithms::access_stratum(capability);
+    let bits = |octet: u8| BitString::from([octet, 0]);
+    UESecurityCapabilities::new(
+        NRencryptionAlgorithms(bits(own.nr_encryption)),
+        NRintegrityProtectionAlgorithms(bits(own.nr_integrity)),
+        EUTRAencryptionAlgorithms(bits(own.eutra_encryption)),
+        EUTRAintegrityProtectionAlgorithms(bits(own.eutra_integrity)),
+        None,
+    )
+}
+
+/// INITIAL CONTEXT SETUP REQUEST.
+pub(crate) fn initial_context_setup(ue: &Connection, setup: ContextSetup<'_>) -> Built {
+    type Request<'a> = InitialContextSetupRequest<'a>;
+    let mut ies = Vec::with_capacity(12);
+    ies.push(build_ngap_ie!(InitialContextSetupRequest, AMF_UE_NGAP_ID(ue.amf_id))?);
+    ies.push(build_ngap_ie!(InitialContextSetupRequest, RAN_UE_NGAP_ID(ue.ran_id))?);
+    if let Some(ambr) = setup.ambr.filter(|_| !setup.sessions.is_empty()) {
+        ies.push(build_ngap_ie!(InitialContextSetupRequest, UEAggregateMaximumBitRate(ue_ambr(ambr)))?);
+    }
+    ies.push(build_ngap_ie!(InitialContextSetupRequest, GUAMI(setup.guami.to_ngap()?))?);
+    if !setup.sessions.is_empty() {
+        let items = setup.sessions.into_iter().map(|session| {
+            PDUSessionResourceSetupItemCxtReq::new(
+                PDUSessionID(session.psi),
+                session.nas.map(|nas| NASPDU(nas.into())),
+                slice_to_ngap(session.slice),
+                owned(&session.transfer).into(),
+                None,
+            )
+        });
+        let list = PDUSessionResourceSetupListCxtReq(items.collect());
+        ies.push(build_ngap_ie!(InitialContextSetupRequest, PDUSessionResourceSetupListCxtReq(list))?);
+    }
+    let allowed = setup.allowed.iter().map(|slice| AllowedNSSAIItem::new(slice_to_ngap(*slice), None)).collect();
+    ies.push(build_ngap_ie!(InitialContextSetupRequest, AllowedNSSAI(AllowedNSSAI(allowed)))?);
+    let capability = security_capabilities(setup.capability);
+    ies.push(build_ngap_ie!(InitialContextSetupRequest, UESecurityCapabilities(capability))?);
+    ies.push(build_ngap_ie!(InitialContextSetupRequest, SecurityKey(setup.k_gnb))?);
+    if let Some(capability) = setup.radio_capability {
+        ies.push(build_ngap_ie!(InitialContextSetupRequest, UERadioCapability(owned(capability)))?);
+    }
+    if let Some(rfsp) = setup.rfsp.filter(|index| (1..=256).contains(index)) {
+        ies.push(build_ngap_ie!(InitialContextSetupRequest, IndexToRFSP(IndexToRFSP(rfsp.into())))?);
+    }
+    if let Some(nas) = setup.nas {
+        ies.push(build_ngap_ie!(InitialContextSetupRequest, NAS_PDU(nas))?);
+    }
+    NGAP_PDU::of_message(&InitialContextSetupRequest::new(ProtocolIEContainer(ies)), Request::CRITICALITY)
+}
+
+/// PDU SESSION RESOURCE SETUP REQUEST.
+pub(crate) fn session_setup(ue: &Connection, session: SessionToSetUp, ambr: Option<(u64, u64)>) -> Built {
+    type Request<'a> = PDUSessionResourceSetupRequest<'a>;
+    let item = PDUSessionResourceSetupItemSUReq::new(
+        PDUSessionID(session.psi),
+        session.nas.map(|nas| NASPDU(nas.into())),
+        slice_to_ngap(session.slice),
+        owned(&session.transfer).into(),
+        None,
+    );
+    let list = PDUSessionResourceSetupListSUReq(vec![item]);
+    let mut ies = vec![
+        build_ngap_ie!(PDUSessionResourceSetupRequest, AMF_UE_NGAP_ID(ue.amf_id))?,
+        build_ngap_ie!(PDUSessionResourceSetupRequest, RAN_UE_NGAP_ID(ue.ran_id))?,
+        build_ngap_ie!(PDUSessionResourceSetupRequest, PDUSessionResourceSetupListSUReq(list))?,
+    ];
+    if let Some(ambr) = ambr {
+        ies.push(build_ngap_ie!(PDUSessionResourceSetupRequest, UEAggregateMaximumBitRate(ue_ambr(ambr)))?);
+    }
+    NGAP_PDU::of_message(&PDUSessionResourceSetupRequest::new(ProtocolIEContainer(ies)), Request::CRITICALITY)
+}
+
+/// PDU SESSION RESOURCE MODIFY REQUEST.
+pub(crate) fn session_modify(ue: &Connection, psi: u8, transfer: &Bytes, nas: Option<Vec<u8>>) -> Built {
+    let item = PDUSessionResourceModifyItemModReq::new(
+        PDUSessionID(psi),
+        nas.map(|nas| NASPDU(nas.into())),
+        owned(transfer).into(),
+        None,
+    );
+    build_ngap!(
+        InitiatingMessage,
+        PDUSessionResourceModify,
+        PDUSessionResourceModifyRequest,
+        AMF_UE_NGAP_ID(ue.amf_id),
+        RAN_UE_NGAP_ID(ue.ran_id),
+        PDUSessionResourceModifyListModReq(PDUSessionResourceModifyListModReq(vec![item])),
+    )
+}
+
+/// PDU SESSION RESOURCE RELEASE COMMAND.
+pub(crate) fn session_release(ue: &Connection, psi: u8, transfer: &Bytes, nas: Option<Vec<u8>>) -> Built {
+    type Command<'a> = PDUSessionResourceReleaseCommand<'a>;
+    let item = PDUSessionResourceToReleaseItemRelCmd::new(PDUSessionID(psi), owned(transfer).into(), None);
+    let list = PDUSessionResourceToReleaseListRelCmd(vec![item]);
+    let mut ies = vec![
+        build_ngap_ie!(PDUSessionResourceReleaseCommand, AMF_UE_NGAP_ID(ue.amf_id))?,
+        build_ngap_ie!(PDUSessionResourceReleaseCommand, RAN_UE_NGAP_ID(ue.ran_id))?,
+    ];
+    if let Some(nas) = nas {
+        ies.push(build_ngap_ie!(PDUSessionResourceReleaseCommand, NAS_PDU(nas))?);
+    }
+    ies.push(build_ngap_ie!(PDUSessionResourceReleaseCommand, PDUSessionResourceToReleaseListRelCmd(list))?);
+    NGAP_PDU::of_message(&PDUSessionResourceReleaseCommand::new(ProtocolIEContainer(ies)), Command::CRITICALITY)
+}
+
+/// PDU SESSION RESOURCE MODIFY CONFIRM.
+pub(crate) fn session_modify_confirm(
+    ue: &Connection,
+    done: Vec<(u8, Bytes)>,
+    failed: Vec<(u8, Bytes)>,
+) -> Built {
+    type Confirm<'a> = PDUSessionResourceModifyConfirm<'a>;
+    let mut ies = vec![
+        build_ngap_ie!(PDUSessionResourceModifyConfirm, AMF_UE_NGAP_ID(ue.amf_id))?,
+        build_ngap_ie!(PDUSessionResourceModifyConfirm, RAN_UE_NGAP_ID(ue.ran_id))?,
+    ];
+    if !done.is_empty() {
+        let item = |(psi, transfer): (u8, Bytes)| {
+            PDUSessionResourceModifyItemModCfm::new(PDUSessionID(psi), owned(&transfer).into(), None)
+        };
+        let list = PDUSessionResourceModifyListModCfm(done.into_iter().map(item).collect());
+        ies.push(build_ngap_ie!(PDUSessionResourceModifyConfirm, PDUSessionResourceModifyListModCfm(list))?);
+    }
+    if !failed.is_empty() {
+        let item = |(psi, transfer): (u8, Bytes)| {
+            PDUSessionResourceFailedToModifyItemModCfm::new(PDUSessionID(psi), owned(&transfer).into(), None)
+        };
+        let list = PDUSessionResourceFailedToModifyListModCfm(failed.into_iter().map(item).collect());
+        ies.push(build_ngap_ie!(PDUSessionResourceModifyConfirm, PDUSessionResourceFailedToModifyListModCfm(list))?);
+    }
+    NGAP_PDU::of_message(&PDUSessionResourceModifyConfirm::new(ProtocolIEContainer(ies)), Confirm::CRITICALITY)
+}
+
+/// UE CONTEXT RELEASE COMMAND.
+pub(crate) fn ue_context_release(ue: &Connection, cause: Cause) -> Built {
+    let pair = UENGAPIDPair::new(AMFUENGAPID(ue.amf_id), RANUENGAPID(ue.ran_id), None);
+    build_ngap!(
+        InitiatingMessage,
+        UEContextRelease,
+        UEContextReleaseCommand,
+        UE_NGAP_IDs(UENGAPIDs::uE_NGAP_ID_pair(pair)),
+        Cause(cause),
+    )
+}
+
+/// PAGING.
+pub(crate) fn paging(guti: &Guti, area: &[Tai]) -> Built {
+    let s_tmsi = FiveGSTMSI::new(
+        AMFSetID::new(guti.amf_set_id().into())?,
+        AMFPointer::new(guti.amf_pointer().into())?,
+        FiveGTMSI(guti.tmsi().to_be_bytes()),
+        None,
+    );
+    let areas = area.iter().map(|tai| TAIListForPagingItem::new(tai.to_ngap(), None)).collect();
+    build_ngap!(
+        InitiatingMessage,
+        Paging,
+        Paging,
+        UEPagingIdentity(UEPagingIdentity::fiveG_S_TMSI(s_tmsi)),
+        TAIListForPaging(TAIListForPaging(areas)),
+    )
+}

@@ -1,0 +1,141 @@
+//! gNBs that have an association with the AMF, and what they said of themselves.
+use super::Link;
+use crate::metrics;
+use crate::served::Tai;
+use martlet_nas::identifiers::Slice;
+use martlet_ngap::ngap::NGAP_PDU;
+use martlet_sbi_api::common::GlobalRanNodeId;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
+
+/// A tracking area of a gNB with the slices that it supports there.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Area {
+    pub tai: Tai,
+    pub slices: Vec<Slice>,
+}
+
+/// What a gNB says of itself with NG SETUP REQUEST (TS 38.413, 9.2.6.1).
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct GnbSetup {
+    /// Its identity, such as `00101-000123`.
+    pub id: String,
+    pub name: Option<String>,
+    pub global: GlobalRanNodeId,
+    pub areas: Vec<Area>,
+}
+
+/// A gNB.
+pub(crate) struct Gnb {
+    /// Number of the association, never given twice.
+    pub number: u64,
+    pub address: SocketAddr,
+    link: Link,
+    setup: RwLock<Option<Arc<GnbSetup>>>,
+}
+
+impl Gnb {
+    pub fn new(number: u64, address: SocketAddr, link: Link) -> Self {
+        Gnb { number, address, link, setup: RwLock::default() }
+    }
+
+    /// What it said of itself; `None` before NG setup.
+    pub fn setup(&self) -> Option<Arc<GnbSetup>> {
+        self.setup.read().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+
+    /// It says something else of itself; gives what it said before.
+    pub fn set_up(&self, setup: Option<GnbSetup>) -> Option<Arc<GnbSetup>> {
+        let mut place = self.setup.write().unwrap_or_else(|e| e.into_inner());
+        let before = std::mem::replace(&mut *place, setup.map(Arc::new));
+        metrics::gnbs(i64::from(place.is_some()) - i64::from(before.is_some()));
+        before
+    }
+
+    /// Its name, else its identity, else its address: for logs and the status.
+    pub fn label(&self) -> String {
+        match self.setup() {
+            Some(setup) => setup.name.clone().unwrap_or_else(|| setup.id.clone()),
+            None => self.address.to_string(),
+        }
+    }
+
+    /// Whether one of these tracking areas is its.
+    pub fn covers(&self, area: &[Tai]) -> bool {
+        self.setup().is_some_and(|setup| setup.areas.iter().any(|own| area.contains(&own.tai)))
+    }
+
+    /// Stream for a connection: all but the first are shared by the UEs.
+    pub fn stream(&self, amf_id: u64) -> u16 {
+        let shared = u64::from(self.link.streams()).saturating_sub(1);
+        // Below the number of streams, which has 16 bits.
+        if shared == 0 { 0 } else { 1 + (amf_id % shared) as u16 }
+    }
+
+    /// Sends a message. A failure is logged: the association's reader sees its end, too.
+    pub async fn send(&self, stream: u16, pdu: &NGAP_PDU) -> bool {
+        let octets = match pdu.encode() {
+            Ok(octets) => octets,
+            Err(error) => {
+                metrics::ngap_error("not_encodable");
+                tracing::error!(gnb = self.label(), %error, message = pdu.procedure_name(), "an NGAP message does not encode");
+                return false;
+            }
+        };
+        match self.link.send(stream, octets.into()).await {
+            Ok(()) => true,
+            Err(error) => {
+                tracing::debug!(gnb = self.label(), %error, message = pdu.procedure_name(), "an NGAP message was not sent");
+                false
+            }
+        }
+    }
+
+    /// Ends the association at once.
+    pub fn abort(&self) {
+        self.link.abort();
+    }
+}
+
+impl Drop for Gnb {
+    fn drop(&mut self) {
+        self.set_up(None);
+    }
+}
+
+/// All gNBs, by the number of their association.
+#[derive(Default)]
+pub(crate) struct Gnbs(Mutex<BTreeMap<u64, Arc<Gnb>>>);
+
+impl Gnbs {
+    fn list(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Gnb>>> {
+        self.0.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Takes a gNB in, unless there are `most` already.
+    pub fn add(&self, gnb: &Arc<Gnb>, most: usize) -> bool {
+        let mut list = self.list();
+        if list.len() >= most {
+            return false;
+        }
+        list.insert(gnb.number, gnb.clone());
+        true
+    }
+
+    pub fn remove(&self, number: u64) {
+        self.list().remove(&number);
+    }
+
+    /// Each of them.
+    pub fn all(&self) -> Vec<Arc<Gnb>> {
+        self.list().values().cloned().collect()
+    }
+
+    /// Another association of the gNB with this identity.
+    pub fn other_of(&self, id: &str, number: u64) -> Option<Arc<Gnb>> {
+        let list = self.list();
+        let mut others = list.values().filter(|gnb| gnb.number != number);
+        others.find(|gnb| gnb.setup().is_some_and(|setup| setup.id == id)).cloned()
+    }
+}

@@ -1,0 +1,44 @@
+//! Accepts associations of gNBs.
+use super::association;
+use crate::Amf;
+use crate::config::{N2Config, SctpStackConfig};
+use martlet_nf::{Shutdown, StartError};
+use martlet_sctp::{Listener, Options, SctpStack, StackChoice};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Listens as configured; the error says what to change.
+pub(crate) async fn listen(config: &N2Config) -> Result<Listener, StartError> {
+    let choice = match config.stack {
+        SctpStackConfig::Auto => StackChoice::Auto,
+        SctpStackConfig::Kernel => StackChoice::Kernel,
+        SctpStackConfig::Usrsctp => StackChoice::Usrsctp,
+    };
+    let stack = SctpStack::open(choice).map_err(|e| StartError(format!("n2.stack: {e}")))?;
+    let options = Options { streams: config.streams, ..Options::default() };
+    let (bind, port) = (&config.bind, config.port);
+    let listener = stack.listen(bind, port, &options).await.map_err(|e| {
+        StartError(format!("n2.bind: cannot listen on {bind:?}, SCTP port {port}: {e}; change amf.n2 in the configuration"))
+    })?;
+    tracing::info!(address = %listener.local_addr(), sctp = stack.kind(), "waiting for gNBs");
+    Ok(listener)
+}
+
+/// Serves each gNB in a task of its own until the shutdown.
+pub(crate) async fn accept(amf: Arc<Amf>, listener: Listener, shutdown: Shutdown) {
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok(association) => {
+                    tokio::spawn(association::run(amf.clone(), association));
+                }
+                Err(error) => {
+                    tracing::error!(%error, "an association was not accepted");
+                    // The operating system is short of something: it is not asked in a busy loop.
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            },
+            () = shutdown.wait() => return,
+        }
+    }
+}

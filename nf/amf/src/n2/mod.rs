@@ -1,0 +1,16 @@
+//! N2: gNBs, their associations, and NGAP messages to and from them (TS 38.413).
+mod association;
+mod connection;
+mod dispatch;
+pub(crate) mod downlink;
+mod gnb;
+mod link;
+mod listener;
+pub(crate) mod uplink;
+
+pub(crate) use connection::Connection;
+pub(crate) use gnb::{Area, Gnb, GnbSetup, Gnbs};
+pub(crate) use link::Link;
+pub(crate) use listener::{accept, listen};
+#[cfg(test)]
+pub(crate) use association::serve;

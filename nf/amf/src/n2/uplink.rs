@@ -1,0 +1,256 @@
+//! What gNBs say about UEs, read from NGAP into what UE tasks act on. The octets of NAS messages and N2 SM information
+//! stay where they came in.
+use super::connection::Location;
+use crate::served::{Tai, plmn_from_ngap};
+use bytes::Bytes;
+use martlet_ngap::ngap::*;
+use martlet_ngap::{Error, NgapPduKind as Kind, extract_ngap_ies};
+
+/// N2 SM information of one PDU session.
+pub(crate) type SessionInfo = (u8, Bytes);
+
+/// How the gNB fared with several PDU sessions.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct SessionOutcome {
+    pub done: Vec<SessionInfo>,
+    pub failed: Vec<SessionInfo>,
+}
+
+/// What a gNB says about a UE.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Uplink {
+    /// UPLINK NAS TRANSPORT.
+    Nas { nas: Bytes, location: Option<Location> },
+    /// INITIAL CONTEXT SETUP RESPONSE.
+    ContextSetUp(SessionOutcome),
+    /// INITIAL CONTEXT SETUP FAILURE.
+    ContextNotSetUp { cause: Cause, failed: Vec<SessionInfo> },
+    /// PDU SESSION RESOURCE SETUP RESPONSE.
+    SessionsSetUp(SessionOutcome),
+    /// PDU SESSION RESOURCE MODIFY RESPONSE.
+    SessionsModified(SessionOutcome),
+    /// PDU SESSION RESOURCE RELEASE RESPONSE.
+    SessionsReleased(Vec<SessionInfo>),
+    /// PDU SESSION RESOURCE NOTIFY: QoS flows that changed, and sessions that the gNB released.
+    SessionNotify { changed: Vec<SessionInfo>, released: Vec<SessionInfo> },
+    /// PDU SESSION RESOURCE MODIFY INDICATION.
+    SessionModifyIndication(Vec<SessionInfo>),
+    /// UE CONTEXT RELEASE REQUEST, with the sessions whose user plane is active if the gNB says them.
+    ReleaseRequest { cause: Cause, sessions: Vec<u8> },
+    /// UE CONTEXT RELEASE COMPLETE.
+    Released,
+    /// NAS NON DELIVERY INDICATION.
+    NotDelivered(Cause),
+    /// UE RADIO CAPABILITY INFO INDICATION.
+    RadioCapability(Bytes),
+    /// ERROR INDICATION about the UE.
+    Error(Option<Cause>),
+}
+
+/// INITIAL UE MESSAGE.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct InitialUe {
+    pub ran_id: u32,
+    pub nas: Bytes,
+    pub location: Option<Location>,
+    /// 5G-S-TMSI: AMF set, AMF pointer, 5G-TMSI.
+    pub s_tmsi: Option<(u16, u8, u32)>,
+}
+
+/// The location of a message; `None` for another access than NR, or a PLMN that is none.
+fn location(info: &UserLocationInformation<'_>) -> Option<Location> {
+    let UserLocationInformation::userLocationInformationNR(nr) = info else { return None };
+    let cell_plmn = plmn_from_ngap(&nr.nr_cgi.plmn_identity)?;
+    Some(Location { tai: Tai::from_ngap(&nr.tai)?, cell_plmn, cell: nr.nr_cgi.nr_cell_identity.0.value() })
+}
+
+/// Octets of the message without a copy, where they lie in it.
+fn octets(data: &Bytes, part: &[u8]) -> Bytes {
+    let (start, from) = (data.as_ptr() as usize, part.as_ptr() as usize);
+    let inside = from >= start && from + part.len() <= start + data.len();
+    if inside { data.slice_ref(part) } else { Bytes::copy_from_slice(part) }
+}
+
+/// Reads INITIAL UE MESSAGE.
+pub(crate) fn initial_ue(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<InitialUe, Error> {
+    extract_ngap_ies!(pdu, InitialUEMessage,
+        req ran_id: u32 = RAN_UE_NGAP_ID(id),
+        req nas: NASPDU = NAS_PDU(nas) => nas,
+        req place: UserLocationInformation = UserLocationInformation(place) => place,
+        opt s_tmsi: FiveGSTMSI = FiveG_S_TMSI(id) => id,
+    );
+    let s_tmsi = s_tmsi.map(|id| {
+        // 10 and 6 bits.
+        let (set, pointer) = (id.amf_set_id.0.value() as u16, id.amf_pointer.0.value() as u8);
+        (set, pointer, u32::from_be_bytes(id.five_g_tmsi.0))
+    });
+    Ok(InitialUe { ran_id, nas: octets(data, &nas.0), location: location(&place), s_tmsi })
+}
+
+/// The items of a list as identities with their octets.
+macro_rules! items {
+    ($list:expr, $data:expr, $transfer:ident) => {
+        $list
+            .map(|list| list.0)
+            .unwrap_or_default()
+            .iter()
+            .map(|item| (item.pdu_session_id.0, octets($data, &item.$transfer)))
+            .collect::<Vec<SessionInfo>>()
+    };
+}
+
+/// Reads a message about a UE; `None` for a kind that the AMF does not handle.
+pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Error> {
+    Ok(Some(match pdu.kind() {
+        Kind::Initiating_UplinkNASTransport => {
+            extract_ngap_ies!(pdu, UplinkNASTransport,
+                req nas: NASPDU = NAS_PDU(nas) => nas,
+                lax place: UserLocationInformation = UserLocationInformation(place) => place,
+            );
+            Uplink::Nas { nas: octets(data, &nas.0), location: place.as_ref().and_then(location) }
+        }
+        Kind::Successful_InitialContextSetup => {
+            extract_ngap_ies!(pdu, InitialContextSetupResponse,
+                lax done: PDUSessionResourceSetupListCxtRes = PDUSessionResourceSetupListCxtRes(list) => list,
+                lax failed: PDUSessionResourceFailedToSetupListCxtRes =
+                    PDUSessionResourceFailedToSetupListCxtRes(list) => list,
+            );
+            Uplink::ContextSetUp(SessionOutcome {
+                done: items!(done, data, pdu_session_resource_setup_response_transfer),
+                failed: items!(failed, data, pdu_session_resource_setup_unsuccessful_transfer),
+            })
+        }
+        Kind::Unsuccessful_InitialContextSetup => {
+            extract_ngap_ies!(pdu, InitialContextSetupFailure,
+                lax failed: PDUSessionResourceFailedToSetupListCxtFail =
+                    PDUSessionResourceFailedToSetupListCxtFail(list) => list,
+                lax cause: Cause = Cause(cause) => cause,
+            );
+            let failed = items!(failed, data, pdu_session_resource_setup_unsuccessful_transfer);
+            Uplink::ContextNotSetUp { cause: cause.unwrap_or(Cause::misc(CauseMisc::unspecified)), failed }
+        }
+        Kind::Successful_PDUSessionResourceSetup => {
+            extract_ngap_ies!(pdu, PDUSessionResourceSetupResponse,
+                lax done: PDUSessionResourceSetupListSURes = PDUSessionResourceSetupListSURes(list) => list,
+                lax failed: PDUSessionResourceFailedToSetupListSURes =
+                    PDUSessionResourceFailedToSetupListSURes(list) => list,
+            );
+            Uplink::SessionsSetUp(SessionOutcome {
+                done: items!(done, data, pdu_session_resource_setup_response_transfer),
+                failed: items!(failed, data, pdu_session_resource_setup_unsuccessful_transfer),
+            })
+        }
+        Kind::Successful_PDUSessionResourceModify => {
+            extract_ngap_ies!(pdu, PDUSessionResourceModifyResponse,
+                lax done: PDUSessionResourceModifyListModRes = PDUSessionResourceModifyListModRes(list) => list,
+                lax failed: PDUSessionResourceFailedToModifyListModRes =
+                    PDUSessionResourceFailedToModifyListModRes(list) => list,
+            );
+            Uplink::SessionsModified(SessionOutcome {
+                done: items!(done, data, pdu_session_resource_modify_response_transfer),
+                failed: items!(failed, data, pdu_session_resource_modify_unsuccessful_transfer),
+            })
+        }
+        Kind::Successful_PDUSessionResourceRelease => {
+            extract_ngap_ies!(pdu, PDUSessionResourceReleaseResponse,
+                lax list: PDUSessionResourceReleasedListRelRes = PDUSessionResourceReleasedListRelRes(list) => list,
+            );
+            Uplink::SessionsReleased(items!(list, data, pdu_session_resource_release_response_transfer))
+        }
+        Kind::Initiating_PDUSessionResourceNotify => {
+            extract_ngap_ies!(pdu, PDUSessionResourceNotify,
+                opt changed: PDUSessionResourceNotifyList = PDUSessionResourceNotifyList(list) => list,
+                lax released: PDUSessionResourceReleasedListNot = PDUSessionResourceReleasedListNot(list) => list,
+            );
+            Uplink::SessionNotify {
+                changed: items!(changed, data, pdu_session_resource_notify_transfer),
+                released: items!(released, data, pdu_session_resource_notify_released_transfer),
+            }
+        }
+        Kind::Initiating_PDUSessionResourceModifyIndication => {
+            extract_ngap_ies!(pdu, PDUSessionResourceModifyIndication,
+                req list: PDUSessionResourceModifyListModInd = PDUSessionResourceModifyListModInd(list) => list,
+            );
+            let transfers = Some(list);
+            Uplink::SessionModifyIndication(items!(
+                transfers,
+                data,
+                pdu_session_resource_modify_indication_transfer
+            ))
+        }
+        Kind::Initiating_UEContextReleaseRequest => {
+            extract_ngap_ies!(pdu, UEContextReleaseRequest,
+                opt list: PDUSessionResourceListCxtRelReq = PDUSessionResourceListCxtRelReq(list) => list,
+                lax cause: Cause = Cause(cause) => cause,
+            );
+            let sessions = list.map(|list| list.0).unwrap_or_default();
+            Uplink::ReleaseRequest {
+                cause: cause.unwrap_or(Cause::misc(CauseMisc::unspecified)),
+                sessions: sessions.iter().map(|item| item.pdu_session_id.0).collect(),
+            }
+        }
+        Kind::Successful_UEContextRelease => Uplink::Released,
+        Kind::Initiating_NASNonDeliveryIndication => {
+            extract_ngap_ies!(pdu, NASNonDeliveryIndication, lax cause: Cause = Cause(cause) => cause,);
+            Uplink::NotDelivered(cause.unwrap_or(Cause::misc(CauseMisc::unspecified)))
+        }
+        Kind::Initiating_UERadioCapabilityInfoIndication => {
+            extract_ngap_ies!(pdu, UERadioCapabilityInfoIndication,
+                req capability: UERadioCapability = UERadioCapability(capability) => capability,
+            );
+            // Kept for long: not as a part of the whole message.
+            Uplink::RadioCapability(Bytes::copy_from_slice(&capability.0))
+        }
+        _ => return Ok(None),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use martlet_ngap::{build_ngap, helpers};
+
+    #[test]
+    fn an_initial_ue_message_is_read_without_copying_its_nas() {
+        let plmn = helpers::plmn("001", "01").unwrap();
+        let cell = helpers::nr_cgi(plmn, 0x123, 24, 5).unwrap();
+        let place = UserLocationInformationNR::new(cell, helpers::tai(plmn, [0, 0, 7]), None, None);
+        let tmsi =
+            FiveGSTMSI::new(AMFSetID::new(1).unwrap(), AMFPointer::new(2).unwrap(), FiveGTMSI([0, 0, 1, 2]), None);
+        let pdu = build_ngap!(
+            InitiatingMessage,
+            InitialUEMessage,
+            InitialUEMessage,
+            RAN_UE_NGAP_ID(9u32),
+            NAS_PDU(vec![0x7e, 0, 0x41]),
+            UserLocationInformation(UserLocationInformation::userLocationInformationNR(place)),
+            RRCEstablishmentCause(RRCEstablishmentCause::mo_Signalling),
+            FiveG_S_TMSI(tmsi),
+        );
+        let data = Bytes::from(pdu.unwrap().encode().unwrap());
+        let received = martlet_ngap::inbound::read(&data).unwrap();
+        let initial = initial_ue(&received.pdu, &data).unwrap();
+        assert_eq!((initial.ran_id, initial.s_tmsi), (9, Some((1, 2, 0x102))));
+        assert_eq!((initial.location.unwrap().tai.tac, &initial.nas[..]), (7, &[0x7e, 0, 0x41][..]));
+        let within = data.as_ptr_range();
+        assert!(within.contains(&initial.nas.as_ptr()));
+    }
+
+    #[test]
+    fn a_release_request_names_its_sessions() {
+        let list = vec![PDUSessionResourceItemCxtRelReq::new(PDUSessionID(5), None)];
+        let pdu = build_ngap!(
+            InitiatingMessage,
+            UEContextReleaseRequest,
+            UEContextReleaseRequest,
+            AMF_UE_NGAP_ID(1u64),
+            RAN_UE_NGAP_ID(2u32),
+            PDUSessionResourceListCxtRelReq(PDUSessionResourceListCxtRelReq(list)),
+            Cause(Cause::radioNetwork(CauseRadioNetwork::user_inactivity)),
+        );
+        let data = Bytes::from(pdu.unwrap().encode().unwrap());
+        let received = martlet_ngap::inbound::read(&data).unwrap();
+        let cause = Cause::radioNetwork(CauseRadioNetwork::user_inactivity);
+        assert_eq!(read(&received.pdu, &data).unwrap(), Some(Uplink::ReleaseRequest { cause, sessions: vec![5] }));
+    }
+}

@@ -1,0 +1,46 @@
+//! NG reset by a gNB (TS 38.413, 8.7.4.2): all of its connections have ended, or some.
+use crate::Amf;
+use crate::metrics::Procedure;
+use crate::n2::Gnb;
+use martlet_ngap::inbound::Fault;
+use martlet_ngap::ngap::*;
+use martlet_ngap::{build_ngap, cause, extract_ngap_ies};
+use std::sync::Arc;
+
+/// Ends the connections on the AMF's side and acknowledges.
+pub(crate) fn run(amf: &Arc<Amf>, gnb: &Arc<Gnb>, pdu: &NGAPPDU<'_>) -> Result<Vec<NGAP_PDU>, Box<Fault>> {
+    let procedure = Procedure::start("ng_reset");
+    let (why, reset) = read(pdu).map_err(|error| Fault::of(pdu, &error))?;
+    let why = why.as_ref().map(cause::text).unwrap_or_default();
+    let answer = match reset {
+        ResetType::partOfNG_Interface(list) => {
+            let lost = list.0.iter().filter(|item| {
+                let (amf_id, ran_id) = (item.amf_ue_ngap_id.as_ref(), item.ran_ue_ngap_id.as_ref());
+                amf.tables.lose(gnb.number, amf_id.map(|id| id.0), ran_id.map(|id| id.0))
+            });
+            tracing::info!(gnb = gnb.label(), connections = lost.count(), cause = why, "the gNB resets connections");
+            // The list goes back as it came (8.7.4.2.2).
+            build_ngap!(
+                SuccessfulOutcome,
+                NGReset,
+                NGResetAcknowledge,
+                UEAssociatedLogicalNGConnectionList(list),
+            )
+        }
+        _ => {
+            let connections = amf.tables.lose_gnb(gnb.number);
+            tracing::info!(gnb = gnb.label(), connections, cause = why, "the gNB resets everything");
+            build_ngap!(SuccessfulOutcome, NGReset, NGResetAcknowledge,)
+        }
+    };
+    procedure.succeeded();
+    Ok(answer.into_iter().collect())
+}
+
+fn read(pdu: &NGAPPDU<'_>) -> Result<(Option<Cause>, ResetType), martlet_ngap::Error> {
+    extract_ngap_ies!(pdu, NGReset,
+        lax why: Cause = Cause(why) => why,
+        req reset: ResetType = ResetType(reset) => reset,
+    );
+    Ok((why, reset))
+}

@@ -1,0 +1,53 @@
+//! RAN configuration update (TS 38.413, 8.7.2): a gNB says something else of itself.
+use super::ng_setup::{read_areas, serves};
+use crate::Amf;
+use crate::metrics::Procedure;
+use crate::n2::{Gnb, GnbSetup};
+use martlet_ngap::inbound::{Fault, Received};
+use martlet_ngap::ngap::*;
+use martlet_ngap::{Error, build_ngap, cause, extract_ngap_ies};
+use std::sync::Arc;
+
+/// Takes the change over, or refuses it and leaves everything as it was.
+pub(crate) fn run(amf: &Arc<Amf>, gnb: &Arc<Gnb>, received: &Received<'_>) -> Result<Vec<NGAP_PDU>, Box<Fault>> {
+    let procedure = Procedure::start("ran_configuration_update");
+    let pdu = &received.pdu;
+    let Some(before) = gnb.setup() else { return Err(Fault::state(pdu, "NG setup has to come first").into()) };
+    let setup = read(pdu, &before).map_err(|error| Fault::of(pdu, &error))?;
+    let answer = match serves(amf, &setup.areas) {
+        Ok(()) => {
+            gnb.set_up(Some(setup));
+            tracing::info!(gnb = gnb.label(), "the gNB has changed its configuration");
+            procedure.succeeded();
+            build_ngap!(SuccessfulOutcome, RANConfigurationUpdate, RANConfigurationUpdateAcknowledge,)
+        }
+        Err(why) => {
+            tracing::warn!(gnb = gnb.label(), cause = cause::text(&why), "a change of the gNB is refused");
+            procedure.failed("refused");
+            build_ngap!(
+                UnsuccessfulOutcome,
+                RANConfigurationUpdate,
+                RANConfigurationUpdateFailure,
+                Cause(why),
+                TimeToWait(TimeToWait::v10s),
+            )
+        }
+    };
+    Ok(answer.into_iter().collect())
+}
+
+/// The gNB with what the message changes.
+fn read(pdu: &NGAPPDU<'_>, before: &GnbSetup) -> Result<GnbSetup, Error> {
+    extract_ngap_ies!(pdu, RANConfigurationUpdate,
+        lax name: String = RANNodeName(name) => name.0.into_owned(),
+        opt areas: SupportedTAList = SupportedTAList(areas) => areas,
+    );
+    let mut setup = before.clone();
+    if name.is_some() {
+        setup.name = name;
+    }
+    if let Some(areas) = areas {
+        setup.areas = read_areas(&areas);
+    }
+    Ok(setup)
+}

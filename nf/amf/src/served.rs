@@ -1,0 +1,192 @@
+//! Whom the AMF serves: its configuration in the forms that NAS, NGAP and the SBI have for it.
+use crate::AmfConfig;
+use martlet_nas::identifiers::{AmfId, Slice};
+use martlet_nas::{CipheringAlgorithm, Guti, IntegrityAlgorithm, Plmn};
+use martlet_ngap::ngap::{GUAMI, PLMNIdentity, SNSSAI, TAC, TAI};
+use martlet_ngap::{Error, helpers};
+use martlet_sbi_api::common::{self, Guami, PlmnId, Snssai, Tac};
+
+/// A tracking area.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Tai {
+    pub plmn: Plmn,
+    /// Tracking area code, 24 bits.
+    pub tac: u32,
+}
+
+impl Tai {
+    /// As NGAP has it; `None` for octets that are no PLMN.
+    pub fn from_ngap(tai: &TAI) -> Option<Self> {
+        Some(Tai { plmn: plmn_from_ngap(&tai.plmn_identity)?, tac: tac_from_ngap(&tai.tac) })
+    }
+
+    /// For NGAP.
+    pub fn to_ngap(self) -> TAI {
+        let [_, octets @ ..] = self.tac.to_be_bytes();
+        helpers::tai(plmn_to_ngap(self.plmn), octets)
+    }
+
+    /// For the SBI.
+    pub fn to_sbi(self) -> common::Tai {
+        common::Tai::new(plmn_to_sbi(self.plmn), Tac::from_u32(self.tac))
+    }
+}
+
+pub(crate) fn tac_from_ngap(tac: &TAC) -> u32 {
+    let [high, middle, low] = tac.0;
+    u32::from_be_bytes([0, high, middle, low])
+}
+
+pub(crate) fn plmn_from_ngap(plmn: &PLMNIdentity) -> Option<Plmn> {
+    Plmn::from_ap_octets(plmn.0).ok()
+}
+
+pub(crate) fn plmn_to_ngap(plmn: Plmn) -> PLMNIdentity {
+    PLMNIdentity(plmn.to_ap_octets())
+}
+
+pub(crate) fn plmn_to_sbi(plmn: Plmn) -> PlmnId {
+    // The digits of a `Plmn` are those of a `PlmnId`.
+    PlmnId::new(plmn.mcc(), plmn.mnc()).expect("digits of a PLMN")
+}
+
+pub(crate) fn slice_from_ngap(slice: &SNSSAI) -> Slice {
+    let [sst] = slice.sst.0;
+    Slice { sst, sd: slice.sd.as_ref().map(|sd| sd.0).filter(|sd| *sd != [0xff; 3]) }
+}
+
+pub(crate) fn slice_to_ngap(slice: Slice) -> SNSSAI {
+    helpers::s_nssai(slice.sst, slice.sd)
+}
+
+pub(crate) fn slice_from_sbi(slice: &Snssai) -> Slice {
+    Slice { sst: slice.sst, sd: slice.sd.map(|sd| sd.to_octets()).filter(|sd| *sd != [0xff; 3]) }
+}
+
+pub(crate) fn slice_to_sbi(slice: Slice) -> Snssai {
+    Snssai { sst: slice.sst, sd: slice.sd.map(common::Sd::from_octets) }
+}
+
+/// An AMF identity of a PLMN.
+#[derive(Debug, Clone)]
+pub(crate) struct ServedGuami {
+    pub plmn: Plmn,
+    pub id: AmfId,
+    /// For the SBI.
+    pub sbi: Guami,
+}
+
+impl ServedGuami {
+    /// For NGAP.
+    pub fn to_ngap(&self) -> Result<GUAMI, Error> {
+        helpers::guami(plmn_to_ngap(self.plmn), self.id.region(), self.id.set(), self.id.pointer())
+    }
+}
+
+/// A PLMN with its slices.
+#[derive(Debug, Clone)]
+pub(crate) struct ServedPlmn {
+    pub plmn: Plmn,
+    pub slices: Vec<Slice>,
+    /// Serving network name (TS 24.501, 9.12.1).
+    pub network_name: String,
+}
+
+/// Whom the AMF serves.
+#[derive(Debug, Clone)]
+pub(crate) struct Served {
+    pub guamis: Vec<ServedGuami>,
+    pub plmns: Vec<ServedPlmn>,
+    pub tais: Vec<Tai>,
+    pub integrity: Vec<IntegrityAlgorithm>,
+    pub ciphering: Vec<CipheringAlgorithm>,
+}
+
+fn plmn(text: &str) -> Result<Plmn, String> {
+    let parsed = text.parse::<PlmnId>().map_err(|e| e.to_string())?;
+    Plmn::new(parsed.mcc(), parsed.mnc()).map_err(|e| format!("{text:?}: {e}"))
+}
+
+impl Served {
+    /// Reads the configuration; the error says what is wrong.
+    pub fn new(config: &AmfConfig) -> Result<Self, String> {
+        if let Some(finding) = config.check().into_iter().next() {
+            return Err(format!("amf.{}: {}", finding.path, finding.message));
+        }
+        let mut guamis = Vec::new();
+        for guami in &config.guamis {
+            let plmn = plmn(&guami.plmn)?;
+            let id = AmfId::new(guami.region, guami.set, guami.pointer).map_err(|e| e.to_string())?;
+            let sbi = common::AmfId::from_parts(guami.region, guami.set, guami.pointer);
+            guamis.push(ServedGuami { plmn, id, sbi: Guami::new(plmn_to_sbi(plmn), sbi) });
+        }
+        let mut plmns = Vec::new();
+        for served in &config.plmns {
+            let plmn = plmn(&served.plmn)?;
+            let slices = served.slices.iter().map(slice_from_sbi).collect();
+            plmns.push(ServedPlmn { plmn, slices, network_name: plmn_to_sbi(plmn).serving_network_name() });
+        }
+        let tais = config.tais.iter().map(|tai| Ok(Tai { plmn: plmn(&tai.plmn)?, tac: tai.tac }));
+        Ok(Served {
+            guamis,
+            plmns,
+            tais: tais.collect::<Result<_, String>>()?,
+            integrity: config.security.integrity.iter().map(|name| (*name).into()).collect(),
+            ciphering: config.security.ciphering.iter().map(|name| (*name).into()).collect(),
+        })
+    }
+
+    /// What is served of a PLMN.
+    pub fn plmn(&self, plmn: Plmn) -> Option<&ServedPlmn> {
+        self.plmns.iter().find(|served| served.plmn == plmn)
+    }
+
+    /// The GUAMI of a PLMN.
+    pub fn guami(&self, plmn: Plmn) -> Option<&ServedGuami> {
+        self.guamis.iter().find(|guami| guami.plmn == plmn)
+    }
+
+    /// Whether this AMF gave the 5G-GUTI.
+    pub fn gave(&self, guti: &Guti) -> bool {
+        let id = AmfId::of_guti(guti);
+        self.guamis.iter().any(|guami| guami.id == id && guami.plmn == guti.plmn())
+    }
+
+    /// Whether an AMF of this set and pointer gave a 5G-S-TMSI.
+    pub fn has_s_tmsi_of(&self, set: u16, pointer: u8) -> bool {
+        self.guamis.iter().any(|guami| guami.id.set() == set && guami.id.pointer() == pointer)
+    }
+
+    /// The registration area for a UE in a tracking area: that one first, and others of its PLMN, 16 at most
+    /// (TS 24.501, 9.11.3.9).
+    pub fn registration_area(&self, current: Tai) -> Vec<Tai> {
+        let others = self.tais.iter().copied().filter(|tai| *tai != current && tai.plmn == current.plmn);
+        std::iter::once(current).chain(others).take(16).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::TaiConfig;
+
+    #[test]
+    fn the_registration_area_starts_where_the_ue_is() {
+        let mut config = AmfConfig::default();
+        config.tais = (1..40).map(|tac| TaiConfig { plmn: "00101".into(), tac }).collect();
+        let served = Served::new(&config).unwrap();
+        let current = Tai { plmn: served.plmns[0].plmn, tac: 30 };
+        let area = served.registration_area(current);
+        assert_eq!((area.len(), area[0].tac, area[1].tac, area[15].tac), (16, 30, 1, 15));
+    }
+
+    #[test]
+    fn identities_keep_their_value_in_every_form() {
+        let tai = Tai { plmn: Plmn::new("310", "410").unwrap(), tac: 0x01_02_03 };
+        assert_eq!(Tai::from_ngap(&tai.to_ngap()), Some(tai));
+        assert_eq!(tai.to_sbi().tac.to_u32(), 0x01_02_03);
+        let slice = Slice { sst: 1, sd: Some([0, 0, 9]) };
+        assert_eq!(slice_from_ngap(&slice_to_ngap(slice)), slice);
+        assert_eq!(slice_from_sbi(&slice_to_sbi(slice)), slice);
+    }
+}

@@ -1,0 +1,307 @@
+//! Who is where: UE contexts by their identities, and the UE-associated logical NG connections (TS 38.413, 3.1).
+//!
+//! The tables hold handles alone; a UE's context belongs to its task. No lock is held while anything is awaited.
+use crate::ue::{Event, UeHandle};
+use martlet_sbi_api::common::Supi;
+use rand::Rng;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
+use tokio::sync::Notify;
+
+/// A UE as the status shows it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Summary {
+    pub supi: Option<Supi>,
+    pub registered: bool,
+    pub gnb: Option<String>,
+    pub sessions: Vec<u8>,
+    /// Since when it is deregistered.
+    pub deregistered_since: Option<Instant>,
+}
+
+struct Listed {
+    handle: UeHandle,
+    summary: Summary,
+}
+
+/// A UE-associated logical NG connection.
+struct Connected {
+    gnb: u64,
+    ran_id: u32,
+    handle: UeHandle,
+    lost: Arc<Notify>,
+}
+
+#[derive(Default)]
+struct State {
+    ues: HashMap<u64, Listed>,
+    by_supi: HashMap<Supi, UeHandle>,
+    by_tmsi: HashMap<u32, UeHandle>,
+    connections: HashMap<u64, Connected>,
+    by_ran_id: HashMap<(u64, u32), u64>,
+    last_number: u64,
+}
+
+/// The tables.
+#[derive(Default)]
+pub(crate) struct Tables(Mutex<State>);
+
+/// Where a message about an AMF UE NGAP ID goes.
+pub(crate) enum Route {
+    /// To this UE.
+    To(UeHandle),
+    /// There is no such connection.
+    Unknown,
+    /// The connection is another gNB's, or has another RAN UE NGAP ID.
+    Inconsistent,
+}
+
+impl Tables {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// A number for a new UE context, never given twice.
+    pub fn next_number(&self) -> u64 {
+        let mut state = self.state();
+        state.last_number += 1;
+        state.last_number
+    }
+
+    /// Takes a UE context in.
+    pub fn add(&self, handle: &UeHandle) {
+        let listed = Listed { handle: handle.clone(), summary: Summary::default() };
+        self.state().ues.insert(handle.number, listed);
+        crate::metrics::ues(1);
+    }
+
+    /// Lets a UE context go, with the identities that lead to it.
+    pub fn remove(&self, number: u64, supi: Option<&Supi>, tmsis: impl IntoIterator<Item = u32>) {
+        let mut state = self.state();
+        if state.ues.remove(&number).is_some() {
+            crate::metrics::ues(-1);
+        }
+        if let Some(supi) = supi
+            && state.by_supi.get(supi).is_some_and(|handle| handle.number == number)
+        {
+            state.by_supi.remove(supi);
+        }
+        for tmsi in tmsis {
+            if state.by_tmsi.get(&tmsi).is_some_and(|handle| handle.number == number) {
+                state.by_tmsi.remove(&tmsi);
+            }
+        }
+    }
+
+    /// UE contexts.
+    pub fn len(&self) -> usize {
+        self.state().ues.len()
+    }
+
+    /// Asks the UE that has been deregistered for longest to go.
+    pub fn evict(&self) {
+        let state = self.state();
+        let deregistered = state.ues.values().filter_map(|ue| Some((ue.summary.deregistered_since?, &ue.handle)));
+        if let Some((_, handle)) = deregistered.min_by_key(|(since, _)| *since) {
+            let _ = handle.sender.try_send(Event::Evicted);
+        }
+    }
+
+    /// What the status shows of a UE.
+    pub fn describe(&self, number: u64, summary: Summary) {
+        if let Some(listed) = self.state().ues.get_mut(&number) {
+            listed.summary = summary;
+        }
+    }
+
+    /// Counts of contexts, of registered UEs and of connected ones, and the first UEs by their number.
+    pub fn overview(&self, most: usize) -> (usize, usize, usize, Vec<Summary>) {
+        let state = self.state();
+        let registered = state.ues.values().filter(|ue| ue.summary.registered).count();
+        let mut numbers: Vec<_> = state.ues.keys().copied().collect();
+        numbers.sort_unstable();
+        let first = numbers.iter().take(most).filter_map(|number| state.ues.get(number));
+        let first = first.map(|ue| ue.summary.clone()).collect();
+        (state.ues.len(), registered, state.connections.len(), first)
+    }
+
+    /// Makes a UE the one that its SUPI leads to, and gives the one that it led to before.
+    pub fn claim_supi(&self, supi: &Supi, handle: &UeHandle) -> Option<UeHandle> {
+        let before = self.state().by_supi.insert(supi.clone(), handle.clone());
+        before.filter(|before| before.number != handle.number)
+    }
+
+    /// The UE of a SUPI.
+    pub fn by_supi(&self, supi: &str) -> Option<UeHandle> {
+        self.state().by_supi.get(supi).cloned()
+    }
+
+    /// The UE of a 5G-TMSI.
+    pub fn by_tmsi(&self, tmsi: u32) -> Option<UeHandle> {
+        self.state().by_tmsi.get(&tmsi).cloned()
+    }
+
+    /// A 5G-TMSI that nobody has and nobody can foretell (TS 33.501, 6.12.3).
+    pub fn new_tmsi(&self, handle: &UeHandle) -> u32 {
+        let mut state = self.state();
+        let mut rng = rand::rng();
+        loop {
+            let tmsi: u32 = rng.random();
+            if !state.by_tmsi.contains_key(&tmsi) {
+                state.by_tmsi.insert(tmsi, handle.clone());
+                return tmsi;
+            }
+        }
+    }
+
+    /// Lets a 5G-TMSI go.
+    pub fn forget_tmsi(&self, tmsi: u32, number: u64) {
+        let mut state = self.state();
+        if state.by_tmsi.get(&tmsi).is_some_and(|handle| handle.number == number) {
+            state.by_tmsi.remove(&tmsi);
+        }
+    }
+
+    /// A new connection: its AMF UE NGAP ID (40 bits), and what tells of its loss. A connection of the gNB with the same
+    /// RAN UE NGAP ID is lost: the gNB has forgotten it.
+    pub fn connect(&self, gnb: u64, ran_id: u32, handle: &UeHandle) -> (u64, Arc<Notify>) {
+        let mut state = self.state();
+        if let Some(old) = state.by_ran_id.get(&(gnb, ran_id)).copied() {
+            state.lose(old);
+        }
+        let mut rng = rand::rng();
+        let amf_id = loop {
+            let id = rng.random_range(1..1u64 << 40);
+            if !state.connections.contains_key(&id) {
+                break id;
+            }
+        };
+        let lost = Arc::new(Notify::new());
+        let connected = Connected { gnb, ran_id, handle: handle.clone(), lost: lost.clone() };
+        state.connections.insert(amf_id, connected);
+        state.by_ran_id.insert((gnb, ran_id), amf_id);
+        crate::metrics::connected(1);
+        (amf_id, lost)
+    }
+
+    /// Ends a connection.
+    pub fn disconnect(&self, amf_id: u64) {
+        self.state().disconnect(amf_id);
+    }
+
+    /// Gives a connection's messages to another UE.
+    pub fn redirect(&self, amf_id: u64, handle: &UeHandle) {
+        if let Some(connected) = self.state().connections.get_mut(&amf_id) {
+            connected.handle = handle.clone();
+        }
+    }
+
+    /// Where a message of a gNB goes.
+    pub fn route(&self, gnb: u64, amf_id: u64, ran_id: u32) -> Route {
+        match self.state().connections.get(&amf_id) {
+            None => Route::Unknown,
+            Some(connected) if connected.gnb == gnb && connected.ran_id == ran_id => {
+                Route::To(connected.handle.clone())
+            }
+            Some(_) => Route::Inconsistent,
+        }
+    }
+
+    /// Loses every connection of a gNB; gives their number.
+    pub fn lose_gnb(&self, gnb: u64) -> usize {
+        let mut state = self.state();
+        let of_gnb = state.connections.iter().filter(|(_, connected)| connected.gnb == gnb);
+        let lost: Vec<u64> = of_gnb.map(|(amf_id, _)| *amf_id).collect();
+        lost.iter().for_each(|amf_id| state.lose(*amf_id));
+        lost.len()
+    }
+
+    /// Loses the connection of a gNB with one or both of these identities; says whether there was one.
+    pub fn lose(&self, gnb: u64, amf_id: Option<u64>, ran_id: Option<u32>) -> bool {
+        let mut state = self.state();
+        let amf_id = amf_id.or_else(|| state.by_ran_id.get(&(gnb, ran_id?)).copied());
+        let Some(amf_id) = amf_id else { return false };
+        let matches = |connected: &Connected| connected.gnb == gnb && ran_id.is_none_or(|id| id == connected.ran_id);
+        let found = state.connections.get(&amf_id).is_some_and(matches);
+        if found {
+            state.lose(amf_id);
+        }
+        found
+    }
+}
+
+impl State {
+    fn disconnect(&mut self, amf_id: u64) -> Option<Connected> {
+        let connected = self.connections.remove(&amf_id)?;
+        let key = (connected.gnb, connected.ran_id);
+        if self.by_ran_id.get(&key) == Some(&amf_id) {
+            self.by_ran_id.remove(&key);
+        }
+        crate::metrics::connected(-1);
+        Some(connected)
+    }
+
+    fn lose(&mut self, amf_id: u64) {
+        if let Some(connected) = self.disconnect(amf_id) {
+            connected.lost.notify_one();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::sync::mpsc;
+
+    fn handle(number: u64) -> UeHandle {
+        UeHandle { number, sender: mpsc::channel(1).0 }
+    }
+
+    fn leads_to(tables: &Tables, gnb: u64, amf_id: u64, ran_id: u32) -> Option<u64> {
+        match tables.route(gnb, amf_id, ran_id) {
+            Route::To(handle) => Some(handle.number),
+            _ => None,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_ran_ue_ngap_id_used_again_ends_the_connection_that_had_it() {
+        let tables = Tables::default();
+        let (first, lost) = tables.connect(1, 7, &handle(1));
+        let (second, _) = tables.connect(1, 7, &handle(2));
+        lost.notified().await;
+        assert_eq!((leads_to(&tables, 1, first, 7), leads_to(&tables, 1, second, 7)), (None, Some(2)));
+        // The one that was lost does not take the other away as it goes.
+        tables.disconnect(first);
+        assert_eq!(leads_to(&tables, 1, second, 7), Some(2));
+        assert!(matches!(tables.route(2, second, 7), Route::Inconsistent));
+        assert!(matches!(tables.route(1, second, 8), Route::Inconsistent));
+    }
+
+    #[test]
+    fn a_gnb_loses_its_own_connections_alone() {
+        let tables = Tables::default();
+        let (ours, _) = tables.connect(1, 7, &handle(1));
+        let (theirs, _) = tables.connect(2, 7, &handle(2));
+        assert!(!tables.lose(2, Some(ours), None));
+        assert!(!tables.lose(1, Some(ours), Some(8)));
+        assert_eq!(tables.lose_gnb(1), 1);
+        assert_eq!((leads_to(&tables, 1, ours, 7), leads_to(&tables, 2, theirs, 7)), (None, Some(2)));
+        assert!(tables.lose(2, None, Some(7)));
+    }
+
+    #[test]
+    fn identities_lead_to_the_ue_that_claimed_them_last() {
+        let tables = Tables::default();
+        let supi: Supi = "imsi-001010000000001".parse().unwrap();
+        assert!(tables.claim_supi(&supi, &handle(1)).is_none());
+        assert_eq!(tables.claim_supi(&supi, &handle(2)).unwrap().number, 1);
+        let tmsi = tables.new_tmsi(&handle(2));
+        tables.remove(1, Some(&supi), [tmsi]);
+        assert_eq!(tables.by_supi(&supi).unwrap().number, 2);
+        assert_eq!(tables.by_tmsi(tmsi).unwrap().number, 2);
+        tables.remove(2, Some(&supi), [tmsi]);
+        assert!(tables.by_supi(&supi).is_none() && tables.by_tmsi(tmsi).is_none());
+    }
+}
