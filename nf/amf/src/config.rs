@@ -1,0 +1,315 @@
+//! The AMF's section of the configuration.
+use martlet_config::Finding;
+use martlet_nas::{CipheringAlgorithm, IntegrityAlgorithm};
+use martlet_sbi_api::common::{PlmnId, Snssai};
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+
+mod limits;
+mod timers;
+pub use limits::LimitsConfig;
+pub use timers::TimersConfig;
+
+/// What an AMF is and whom it serves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AmfConfig {
+    /// AMF name, which gNBs are told (TS 38.413, 9.3.3.21).
+    pub name: String,
+    /// GUAMIs that it serves; the first of a PLMN is put into new 5G-GUTIs.
+    pub guamis: Vec<GuamiConfig>,
+    /// PLMNs with their slices (PLMN support list; TS 38.413, 9.2.6.2).
+    pub plmns: Vec<PlmnConfig>,
+    /// Tracking areas that it serves. Those of one PLMN make up the registration area, 16 at most.
+    pub tais: Vec<TaiConfig>,
+    /// Relative AMF capacity, 0 to 255: gNBs choose among several AMFs by it.
+    pub relative_capacity: u8,
+    /// Where gNBs reach it.
+    pub n2: N2Config,
+    /// NAS security.
+    pub security: SecurityConfig,
+    /// What phones show as the network's name.
+    pub network_name: NetworkNameConfig,
+    /// NAS and NGAP timers.
+    pub timers: TimersConfig,
+    /// What it takes on at most.
+    pub limits: LimitsConfig,
+    /// UEs that the status lists with their state.
+    pub status_ues: usize,
+}
+
+/// A GUAMI (TS 23.003, 2.10.1).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GuamiConfig {
+    /// MCC and MNC without a separator, such as `00101`.
+    pub plmn: String,
+    /// AMF region, 8 bits.
+    pub region: u8,
+    /// AMF set, 10 bits.
+    pub set: u16,
+    /// AMF pointer, 6 bits.
+    pub pointer: u8,
+}
+
+/// A PLMN with its slices.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlmnConfig {
+    /// MCC and MNC without a separator, such as `00101`.
+    pub plmn: String,
+    /// Slices, each an `sst` with an `sd` of six hexadecimal digits, or without.
+    pub slices: Vec<Snssai>,
+}
+
+/// A tracking area.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaiConfig {
+    /// MCC and MNC without a separator, such as `00101`.
+    pub plmn: String,
+    /// Tracking area code, 24 bits.
+    pub tac: u32,
+}
+
+/// N2: where gNBs reach the AMF.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct N2Config {
+    /// Local addresses; several make the association multi-homed where the kernel's SCTP is used.
+    pub bind: Vec<IpAddr>,
+    /// SCTP port.
+    pub port: u16,
+    /// SCTP implementation.
+    pub stack: SctpStackConfig,
+    /// Outbound SCTP streams asked for: one for the interface, the others shared by the UEs.
+    pub streams: u16,
+}
+
+/// Which SCTP implementation to use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SctpStackConfig {
+    /// The kernel's where it has one, else the one in user space.
+    #[default]
+    Auto,
+    /// The kernel's.
+    Kernel,
+    /// The one in user space.
+    Usrsctp,
+}
+
+/// NAS security.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SecurityConfig {
+    /// Integrity algorithms, the preferred one first. `NIA0` is no protection at all.
+    pub integrity: Vec<IntegrityName>,
+    /// Ciphering algorithms, the preferred one first. `NEA0` leaves messages readable.
+    pub ciphering: Vec<CipheringName>,
+    /// Ask for the equipment's identity (IMEISV) with the security mode.
+    pub request_imeisv: bool,
+    /// Authenticate also a UE whose initial registration is protected by a security context that the AMF has.
+    pub always_authenticate: bool,
+}
+
+/// An integrity algorithm by its name (TS 33.501, 5.11.1.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum IntegrityName {
+    NIA0,
+    NIA1,
+    NIA2,
+    NIA3,
+}
+
+/// A ciphering algorithm by its name (TS 33.501, 5.11.1.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum CipheringName {
+    NEA0,
+    NEA1,
+    NEA2,
+    NEA3,
+}
+
+impl From<IntegrityName> for IntegrityAlgorithm {
+    fn from(name: IntegrityName) -> Self {
+        match name {
+            IntegrityName::NIA0 => IntegrityAlgorithm::NIA0,
+            IntegrityName::NIA1 => IntegrityAlgorithm::NIA1,
+            IntegrityName::NIA2 => IntegrityAlgorithm::NIA2,
+            IntegrityName::NIA3 => IntegrityAlgorithm::NIA3,
+        }
+    }
+}
+
+impl From<CipheringName> for CipheringAlgorithm {
+    fn from(name: CipheringName) -> Self {
+        match name {
+            CipheringName::NEA0 => CipheringAlgorithm::NEA0,
+            CipheringName::NEA1 => CipheringAlgorithm::NEA1,
+            CipheringName::NEA2 => CipheringAlgorithm::NEA2,
+            CipheringName::NEA3 => CipheringAlgorithm::NEA3,
+        }
+    }
+}
+
+/// What phones show as the network's name (TS 24.501, 5.4.4): nothing is sent where both are empty.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NetworkNameConfig {
+    /// Full name.
+    pub full: String,
+    /// Short name.
+    pub short: String,
+}
+
+impl Default for AmfConfig {
+    fn default() -> Self {
+        let plmn = || "00101".to_string();
+        AmfConfig {
+            name: "martlet-amf".into(),
+            guamis: vec![GuamiConfig { plmn: plmn(), region: 1, set: 1, pointer: 1 }],
+            plmns: vec![PlmnConfig { plmn: plmn(), slices: vec![Snssai::new(1, None)] }],
+            tais: vec![TaiConfig { plmn: plmn(), tac: 1 }],
+            relative_capacity: 255,
+            n2: N2Config::default(),
+            security: SecurityConfig::default(),
+            network_name: NetworkNameConfig::default(),
+            timers: TimersConfig::default(),
+            limits: LimitsConfig::default(),
+            status_ues: 20,
+        }
+    }
+}
+
+impl Default for N2Config {
+    fn default() -> Self {
+        N2Config { bind: vec![IpAddr::from([127, 0, 0, 5])], port: 38412, stack: SctpStackConfig::Auto, streams: 16 }
+    }
+}
+
+impl Default for SecurityConfig {
+    fn default() -> Self {
+        SecurityConfig {
+            integrity: vec![IntegrityName::NIA2, IntegrityName::NIA1, IntegrityName::NIA3],
+            ciphering: vec![CipheringName::NEA2, CipheringName::NEA1, CipheringName::NEA3, CipheringName::NEA0],
+            request_imeisv: true,
+            always_authenticate: false,
+        }
+    }
+}
+
+impl Default for NetworkNameConfig {
+    fn default() -> Self {
+        NetworkNameConfig { full: "Martlet".into(), short: "Martlet".into() }
+    }
+}
+
+impl AmfConfig {
+    /// What is wrong with it.
+    pub fn check(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let mut add = |path: String, message: &str| findings.push(Finding::new(path, message));
+        if self.name.is_empty() || self.name.len() > 150 {
+            add("name".into(), "an AMF name has 1 to 150 characters");
+        }
+        let plmn_is_wrong = |text: &str| text.contains('-') || text.parse::<PlmnId>().is_err();
+        let digits = "write MCC and MNC in five or six digits, such as \"00101\"";
+        self.check_guamis(&mut add, plmn_is_wrong, digits);
+        if self.plmns.is_empty() || self.plmns.len() > 12 {
+            add("plmns".into(), "1 to 12 PLMNs can be served");
+        }
+        for (n, served) in self.plmns.iter().enumerate() {
+            if plmn_is_wrong(&served.plmn) {
+                add(format!("plmns[{n}].plmn"), digits);
+            } else if !self.guamis.iter().any(|guami| guami.plmn == served.plmn) {
+                add(format!("plmns[{n}].plmn"), "no GUAMI has this PLMN: add one to `guamis`");
+            }
+            if served.slices.is_empty() || served.slices.len() > 1024 {
+                add(format!("plmns[{n}].slices"), "a PLMN has 1 to 1024 slices, such as {sst: 1}");
+            }
+        }
+        if self.tais.is_empty() {
+            add("tais".into(), "without a tracking area no UE is served: write the gNBs' PLMN and TAC");
+        }
+        for (n, tai) in self.tais.iter().enumerate() {
+            if plmn_is_wrong(&tai.plmn) {
+                add(format!("tais[{n}].plmn"), digits);
+            } else if !self.plmns.iter().any(|served| served.plmn == tai.plmn) {
+                add(format!("tais[{n}].plmn"), "`plmns` does not have this PLMN");
+            }
+            if tai.tac > 0xff_fffd || tai.tac == 0 {
+                add(format!("tais[{n}].tac"), "a tracking area code is 1 to 16777213");
+            }
+        }
+        if self.n2.bind.is_empty() {
+            add("n2.bind".into(), "gNBs need an address: write one of this machine's");
+        }
+        if self.n2.streams < 2 {
+            add("n2.streams".into(), "N2 needs two streams at least (TS 38.412, 7)");
+        }
+        if self.security.integrity.is_empty() {
+            add("security.integrity".into(), "write the algorithms that are allowed, such as [NIA2, NIA1]");
+        }
+        if self.security.ciphering.is_empty() {
+            add("security.ciphering".into(), "write the algorithms that are allowed, such as [NEA2, NEA0]");
+        }
+        findings.extend(self.timers.check().into_iter().map(|finding| finding.within("timers")));
+        findings.extend(self.limits.check().into_iter().map(|finding| finding.within("limits")));
+        findings
+    }
+
+    fn check_guamis(&self, add: &mut impl FnMut(String, &str), plmn_is_wrong: impl Fn(&str) -> bool, digits: &str) {
+        if self.guamis.is_empty() || self.guamis.len() > 256 {
+            add("guamis".into(), "an AMF has 1 to 256 GUAMIs");
+        }
+        for (n, guami) in self.guamis.iter().enumerate() {
+            if plmn_is_wrong(&guami.plmn) {
+                add(format!("guamis[{n}].plmn"), digits);
+            }
+            if guami.set > 0x3ff {
+                add(format!("guamis[{n}].set"), "an AMF set has 10 bits: 0 to 1023");
+            }
+            if guami.pointer > 0x3f {
+                add(format!("guamis[{n}].pointer"), "an AMF pointer has 6 bits: 0 to 63");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_right() {
+        assert_eq!(AmfConfig::default().check(), []);
+        assert_eq!(serde_json::from_str::<AmfConfig>("{}").unwrap(), AmfConfig::default());
+    }
+
+    #[test]
+    fn each_fault_is_found_where_it_is() {
+        let mut config = AmfConfig::default();
+        config.plmns[0].plmn = "1".into();
+        config.tais[0].tac = 0;
+        config.guamis[0].pointer = 64;
+        config.n2.streams = 1;
+        config.security.integrity.clear();
+        config.timers.t3560_ms = 0;
+        config.limits.max_ues = 0;
+        let paths: Vec<_> = config.check().into_iter().map(|finding| finding.path).collect();
+        let wanted = [
+            "guamis[0].pointer",
+            "plmns[0].plmn",
+            "tais[0].plmn",
+            "tais[0].tac",
+            "n2.streams",
+            "security.integrity",
+            "timers.t3560_ms",
+            "limits.max_ues",
+        ];
+        assert_eq!(paths, wanted);
+    }
+}

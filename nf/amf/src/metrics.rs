@@ -1,0 +1,102 @@
+//! The AMF's metrics.
+use prometheus::{
+    HistogramVec, IntCounterVec, IntGauge, register_histogram_vec, register_int_counter_vec, register_int_gauge,
+};
+use std::sync::LazyLock;
+use std::time::Instant;
+
+static PROCEDURES: LazyLock<IntCounterVec> = LazyLock::new(|| {
+    let help = "Procedures that ended, by their kind and result";
+    register_int_counter_vec!("martlet_amf_procedures_total", help, &["procedure", "result"]).expect("registered once")
+});
+
+static PROCEDURE_SECONDS: LazyLock<HistogramVec> = LazyLock::new(|| {
+    let buckets = prometheus::exponential_buckets(100e-6, 2.2, 16).expect("constants that fit");
+    let help = "Time of procedures that went well";
+    register_histogram_vec!("martlet_amf_procedure_seconds", help, &["procedure"], buckets).expect("registered once")
+});
+
+static NAS_ERRORS: LazyLock<IntCounterVec> = LazyLock::new(|| {
+    let help = "NAS messages that were not acted on, by the reason";
+    register_int_counter_vec!("martlet_amf_nas_errors_total", help, &["reason"]).expect("registered once")
+});
+
+static NGAP_ERRORS: LazyLock<IntCounterVec> = LazyLock::new(|| {
+    let help = "NGAP messages that were wrong, by the cause";
+    register_int_counter_vec!("martlet_amf_ngap_errors_total", help, &["reason"]).expect("registered once")
+});
+
+static DROPPED: LazyLock<IntCounterVec> = LazyLock::new(|| {
+    let help = "Messages dropped because a limit was reached";
+    register_int_counter_vec!("martlet_amf_dropped_total", help, &["what"]).expect("registered once")
+});
+
+static GNBS: LazyLock<IntGauge> =
+    LazyLock::new(|| register_int_gauge!("martlet_amf_gnbs", "gNBs that are set up").expect("registered once"));
+static UES: LazyLock<IntGauge> =
+    LazyLock::new(|| register_int_gauge!("martlet_amf_ues", "UE contexts").expect("registered once"));
+static REGISTERED: LazyLock<IntGauge> =
+    LazyLock::new(|| register_int_gauge!("martlet_amf_ues_registered", "UEs registered").expect("registered once"));
+static CONNECTED: LazyLock<IntGauge> = LazyLock::new(|| {
+    register_int_gauge!("martlet_amf_ues_connected", "UEs with an N2 connection").expect("registered once")
+});
+
+/// A procedure at work. It counts once, when it ends.
+#[must_use]
+pub(crate) struct Procedure {
+    name: &'static str,
+    started: Instant,
+}
+
+impl Procedure {
+    /// A procedure that starts now.
+    pub fn start(name: &'static str) -> Self {
+        Procedure { name, started: Instant::now() }
+    }
+
+    /// It ended well.
+    pub fn succeeded(self) {
+        PROCEDURES.with_label_values(&[self.name, "ok"]).inc();
+        PROCEDURE_SECONDS.with_label_values(&[self.name]).observe(self.started.elapsed().as_secs_f64());
+    }
+
+    /// It ended for this reason, one of a fixed set of words.
+    pub fn failed(self, result: &str) {
+        PROCEDURES.with_label_values(&[self.name, result]).inc();
+    }
+}
+
+/// A NAS message was not acted on.
+pub(crate) fn nas_error(reason: &str) {
+    NAS_ERRORS.with_label_values(&[reason]).inc();
+}
+
+/// An NGAP message was wrong.
+pub(crate) fn ngap_error(reason: &str) {
+    NGAP_ERRORS.with_label_values(&[reason]).inc();
+}
+
+/// Something was dropped because a limit was reached.
+pub(crate) fn dropped(what: &str) {
+    DROPPED.with_label_values(&[what]).inc();
+}
+
+/// gNBs that are set up.
+pub(crate) fn gnbs(change: i64) {
+    GNBS.add(change);
+}
+
+/// UE contexts.
+pub(crate) fn ues(change: i64) {
+    UES.add(change);
+}
+
+/// UEs registered.
+pub(crate) fn registered(change: i64) {
+    REGISTERED.add(change);
+}
+
+/// UEs with an N2 connection.
+pub(crate) fn connected(change: i64) {
+    CONNECTED.add(change);
+}

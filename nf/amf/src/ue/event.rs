@@ -1,0 +1,82 @@
+//! What reaches a UE's task.
+use super::Session;
+use crate::n2::{Connection, uplink::Uplink};
+use bytes::Bytes;
+use martlet_nas::inbound::Inbound;
+use martlet_sbi::{Problem, StatusReply};
+use martlet_sbi_api::namf_communication::{N1N2MessageTransferReqData, N1N2MessageTransferRspData};
+use martlet_sbi_api::npcf_am_policy_control::PolicyUpdate;
+use martlet_sbi_api::nsmf_pdusession::SmContextStatusNotification;
+use martlet_sbi_api::nudm_uecm::DeregistrationReason;
+use tokio::sync::{mpsc, oneshot};
+
+/// Leads to a UE's task.
+#[derive(Debug, Clone)]
+pub(crate) struct UeHandle {
+    /// Number of the context, never given twice.
+    pub number: u64,
+    /// Bounded: `amf.limits.ue_queue`.
+    pub sender: mpsc::Sender<Event>,
+}
+
+/// INITIAL UE MESSAGE: a connection with the NAS message that began it.
+pub(crate) struct InitialMessage {
+    pub connection: Connection,
+    pub nas: Bytes,
+}
+
+/// How an N1N2MessageTransfer is answered.
+pub(crate) type TransferAnswer = Result<StatusReply<N1N2MessageTransferRspData>, Problem>;
+
+/// An N1N2MessageTransfer (TS 29.518, 5.2.2.3.1).
+pub(crate) struct Transfer {
+    pub request: N1N2MessageTransferReqData,
+    pub n1: Option<Bytes>,
+    pub n2: Option<Bytes>,
+    /// Taken when it is answered.
+    pub answer: Option<oneshot::Sender<TransferAnswer>>,
+}
+
+impl Transfer {
+    /// Answers it; a consumer that has given up is no matter.
+    pub fn answer(&mut self, answer: TransferAnswer) {
+        if let Some(sender) = self.answer.take() {
+            let _ = sender.send(answer);
+        }
+    }
+}
+
+/// What reaches a UE's task.
+pub(crate) enum Event {
+    /// A UE says that it is this one, and has to prove it.
+    Initial(Box<InitialMessage>),
+    /// The gNB says something about a connection.
+    Uplink { amf_id: u64, message: Uplink },
+    /// Another NF has something for the UE or its gNB.
+    Transfer(Box<Transfer>),
+    /// An SMF tells what became of a session context.
+    SessionStatus { psi: u8, notification: Box<SmContextStatusNotification> },
+    /// The PCF changes the policy.
+    PolicyUpdate(Box<PolicyUpdate>),
+    /// The PCF ends the policy.
+    PolicyTerminated,
+    /// The UDM says that this AMF no longer serves the UE.
+    Deregister(DeregistrationReason),
+    /// Subscription data have changed.
+    SubscriptionChanged,
+    /// The subscriber has proved itself to another task, which asks for what is left of this context.
+    Replaced(oneshot::Sender<Vec<(u8, Session)>>),
+    /// There is no room for a context that nobody uses.
+    Evicted,
+}
+
+/// What a UE's task does next.
+pub(crate) enum Work {
+    Event(Event),
+    /// A NAS message that was opened already.
+    Nas(Box<Inbound>),
+    /// The connection has ended.
+    ConnectionLost,
+    /// The timer of an idle UE has expired.
+    Expired,
+}

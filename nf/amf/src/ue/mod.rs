@@ -1,0 +1,16 @@
+//! A UE's context and the task that it belongs to.
+mod context;
+mod event;
+mod inbox;
+mod nas;
+mod security;
+mod sessions;
+mod stop;
+mod task;
+
+pub(crate) use context::{AmPolicy, Idle, Subscription, Ue};
+pub(crate) use event::{Event, InitialMessage, Transfer, TransferAnswer, UeHandle, Work};
+pub(crate) use nas::{NasTimer, Protection};
+pub(crate) use security::Security;
+pub(crate) use sessions::{Session, SmContext};
+pub(crate) use stop::{Reject, Stop};

@@ -1,0 +1,30 @@
+//! The 5G NAS security context of a UE (TS 33.501, 3.1; TS 24.501, 4.4.2).
+use martlet_nas::{CipheringAlgorithm, IntegrityAlgorithm, KAmf, NasCount, NasError, NasSecurityContext};
+use martlet_security::nas_5gs::derive_kgnb;
+
+/// The 5G NAS security context of a UE.
+pub(crate) struct Security {
+    k_amf: KAmf,
+    /// ngKSI, 0 to 6.
+    pub ngksi: u8,
+    /// NAS keys and COUNTs.
+    pub nas: NasSecurityContext,
+}
+
+impl Security {
+    /// A context of an authentication that has just been made.
+    pub fn new(
+        k_amf: KAmf,
+        ngksi: u8,
+        ciphering: CipheringAlgorithm,
+        integrity: IntegrityAlgorithm,
+    ) -> Result<Self, NasError> {
+        let nas = NasSecurityContext::from_fresh_kamf(&k_amf, integrity, ciphering)?;
+        Ok(Security { k_amf, ngksi, nas })
+    }
+
+    /// K_gNB for the access that the message with this uplink COUNT began (TS 33.501, A.9).
+    pub fn k_gnb(&self, uplink: NasCount) -> [u8; 32] {
+        *derive_kgnb(&self.k_amf, uplink).as_octets()
+    }
+}
