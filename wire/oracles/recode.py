@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Have pycrate decode messages and encode them again: one line `kind<TAB>octets` a message on standard input, one line
+with the octets, or with what is wrong, on standard output. Kinds: nas, ngap, or the name of an NGAP transfer.
+
+Exit code 77: pycrate is not installed.
+"""
+
+import contextlib
+import io
+import logging
+import sys
+
+# pycrate says on import that it could handle ciphered NAS with another package: it is not asked to.
+with contextlib.redirect_stdout(io.StringIO()):
+    try:
+        from pycrate_asn1dir import NGAP
+        from pycrate_mobile.NAS5G import parse_NAS5G
+    except ImportError as error:
+        print(f"pycrate 0.8.1 is not installed: {error}", file=sys.stderr)
+        sys.exit(77)
+
+
+class Complaints(logging.Handler):
+    """Keeps what pycrate warns of: an element whose value it cannot read stays octets, and would come back as it was."""
+
+    def __init__(self):
+        super().__init__()
+        self.heard = []
+
+    def emit(self, record):
+        self.heard.append(record.getMessage())
+
+
+COMPLAINTS = Complaints()
+logging.getLogger().addHandler(COMPLAINTS)
+for name in ("pycrate_mobile.TS24007", "pycrate_mobile.TS24501_IE", "pycrate_mobile.NAS5G"):
+    logging.getLogger(name).addHandler(COMPLAINTS)
+    logging.getLogger(name).propagate = False
+
+
+def nas(octets: bytes) -> bytes:
+    message, error = parse_NAS5G(octets, inner=True)
+    if error:
+        raise ValueError(f"pycrate error {error}")
+    # Forget the octets that were read: each element is encoded from its value.
+    message.reautomate()
+    return message.to_bytes()
+
+
+def asn1(obj, octets: bytes) -> bytes:
+    obj.from_aper(octets)
+    return obj.to_aper()
+
+
+def recode(kind: str, octets: bytes) -> str:
+    COMPLAINTS.heard.clear()
+    try:
+        if kind == "nas":
+            again = nas(octets)
+        elif kind == "ngap":
+            again = asn1(NGAP.NGAP_PDU_Descriptions.NGAP_PDU, octets)
+        else:
+            again = asn1(getattr(NGAP.NGAP_IEs, kind), octets)
+    except Exception as error:  # pycrate raises many kinds
+        return f"{type(error).__name__}: {error}".replace("\n", " ")
+    if COMPLAINTS.heard:
+        return "; ".join(COMPLAINTS.heard).replace("\n", " ")
+    return again.hex()
+
+
+def main() -> None:
+    for line in sys.stdin:
+        kind, octets = line.rstrip("\n").split("\t")
+        print(recode(kind, bytes.fromhex(octets)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+//! What the tests of the wire formats share: inputs that are nearly messages ([`mutate`]), the judgement of pycrate
+//! ([`oracle`]) and that of tshark ([`capture`]). For tests alone.
+
+pub mod capture;
+pub mod mutate;
+pub mod oracle;
+
+/// The fields of each line of a file of vectors: tab-separated, `#` starts a comment.
+pub fn lines(file: &str) -> impl Iterator<Item = Vec<&str>> {
+    file.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).map(|line| line.split('\t').collect())
+}
+
+/// The octets of hexadecimal digits.
+///
+/// # Panics
+/// On anything else: a vector is then wrong.
+pub fn octets(text: &str) -> Vec<u8> {
+    hex::decode(text).unwrap_or_else(|error| panic!("{text:?} is no hexadecimal: {error}"))
+}
+
+/// The octets of the last field of each line of a file of vectors: the seeds of [`mutate`].
+pub fn seeds(file: &str) -> Vec<Vec<u8>> {
+    lines(file).filter_map(|fields| fields.last().map(|text| octets(text))).collect()
+}

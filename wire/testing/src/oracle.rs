@@ -1,0 +1,73 @@
+//! The judgement of pycrate, an independent implementation of NAS and NGAP in Python.
+//!
+//! `MARTLET_PYTHON` names the interpreter that has pycrate; else it is `python3`.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The folder of the scripts.
+pub fn scripts() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../oracles")
+}
+
+/// The interpreter.
+pub fn python() -> String {
+    std::env::var("MARTLET_PYTHON").unwrap_or_else(|_| "python3".into())
+}
+
+/// The exit code with which a script says that it lacks what it needs, and why on standard error.
+const LACKING: i32 = 77;
+
+/// Run a script of `wire/oracles` on `input`; its output. None where it cannot run, which is said in the test's output.
+///
+/// # Panics
+/// If the script fails.
+pub fn run(script: &str, input: &str) -> Option<String> {
+    let path = scripts().join(script);
+    let child =
+        Command::new(python()).arg(&path).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child = match child {
+        Ok(child) => child,
+        Err(error) => {
+            eprintln!("SKIPPED: {} does not start: {error}", python());
+            return None;
+        }
+    };
+    // From a thread of its own: a script that writes while it reads would block otherwise.
+    let stdin = child.stdin.take();
+    let input = input.to_owned();
+    let writer = std::thread::spawn(move || {
+        if let Some(mut stdin) = stdin {
+            // A script that lacks pycrate ends without reading.
+            let _ = stdin.write_all(input.as_bytes());
+        }
+    });
+    let output = child.wait_with_output().unwrap_or_else(|error| panic!("{script}: {error}"));
+    writer.join().unwrap_or_else(|_| panic!("{script}: its input was not written"));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(LACKING) {
+        eprintln!("SKIPPED: {}", errors.trim());
+        return None;
+    }
+    assert!(output.status.success(), "{script} fails: {errors}");
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Have pycrate decode and encode messages again, each given as its kind, a name for the report, and its octets: `nas`,
+/// `ngap`, or the name of a transfer. The names of those that do not come back as they were, and what pycrate says.
+/// None where pycrate is not installed.
+///
+/// # Panics
+/// If the script fails.
+pub fn recode(messages: &[(String, String, Vec<u8>)]) -> Option<Vec<String>> {
+    let input: String = messages.iter().map(|(kind, _, octets)| format!("{kind}\t{}\n", hex::encode(octets))).collect();
+    let output = run("recode.py", &input)?;
+    let answers: Vec<&str> = output.lines().collect();
+    assert_eq!(answers.len(), messages.len(), "recode.py answers every line");
+    let wrong = messages.iter().zip(answers).filter_map(|((kind, name, octets), answer)| {
+        let sent = hex::encode(octets);
+        (answer != sent).then(|| format!("{kind} {name}\n  ours    {sent}\n  pycrate {answer}"))
+    });
+    Some(wrong.collect())
+}
