@@ -1,1 +1,83 @@
-//! martlet-smf
+//! The SMF: PDU sessions, from the UE's request to the UPF's rules (TS 23.501, 6.2.2; TS 29.502; TS 29.244).
+//!
+//! A session's context belongs to one task ([`session`]), in which its procedures run one after the other
+//! ([`procedures`]). Requests of the AMF and reports of the UPF reach it as events.
+#![forbid(unsafe_code)]
+
+mod addresses;
+mod config;
+mod metrics;
+mod n1;
+mod n4;
+mod procedures;
+mod sbi;
+mod session;
+
+pub use config::{DnnConfig, N4Config, SliceConfig, SmfConfig, UpfConfig};
+
+use addresses::Pools;
+use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError};
+use martlet_sbi::Route;
+use martlet_sbi_api::common::NfInstanceId;
+use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType, SmfInfo, SnssaiSmfInfoItem};
+use martlet_sbi_api::nsmf_callback::NSMF_CALLBACK;
+use martlet_sbi_api::nsmf_pdusession::NSMF_PDUSESSION;
+use session::Sessions;
+use std::sync::{Arc, Weak};
+
+/// The SMF.
+pub struct Smf {
+    context: Arc<NfContext>,
+    instance_id: NfInstanceId,
+    config: SmfConfig,
+    pools: Pools,
+    sessions: Sessions,
+    n4: n4::N4,
+    /// For the tasks of sessions, which outlive the request that began them.
+    itself: Weak<Smf>,
+}
+
+impl NetworkFunction for Smf {
+    const TYPE: NfType = NfType::Smf;
+    type Config = SmfConfig;
+
+    async fn create(config: SmfConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
+        let instance_id = context.instance_id().parse();
+        let instance_id = instance_id.map_err(|e| StartError(format!("sbi.instance_id: {e}; write a UUID")))?;
+        let pools = Pools::new(&config.dnns).map_err(StartError)?;
+        let n4 = n4::N4::open(&config).await?;
+        let sessions = Sessions::new(config.max_sessions);
+        Ok(Arc::new_cyclic(|itself| Smf { context, instance_id, config, pools, sessions, n4, itself: itself.clone() }))
+    }
+
+    fn routes(self: &Arc<Self>) -> Vec<Route> {
+        let mut routes = NSMF_PDUSESSION.routes(self.clone());
+        routes.extend(NSMF_CALLBACK.routes(self.clone()));
+        routes
+    }
+
+    fn profile(&self, profile: &mut NfProfile) {
+        let dnn = |dnn: &DnnConfig| serde_json::from_value(serde_json::json!({"dnn": dnn.name})).ok();
+        let item = |slice: &SliceConfig| SnssaiSmfInfoItem {
+            s_nssai: slice.snssai().into(),
+            dnn_smf_info_list: self.config.dnns.iter().filter_map(dnn).collect(),
+        };
+        profile.s_nssais = Some(self.config.slices.iter().map(|slice| slice.snssai().into()).collect());
+        let list = self.config.slices.iter().map(item).collect();
+        profile.smf_info = Some(SmfInfo { s_nssai_smf_info_list: list, ..Default::default() });
+    }
+
+    async fn run(self: Arc<Self>, shutdown: Shutdown) -> Result<(), StartError> {
+        let smf = self.clone();
+        let reports = move |seid, report| smf.sessions.report(seid, report);
+        self.n4.run(reports, shutdown).await
+    }
+
+    fn status(&self) -> serde_json::Value {
+        serde_json::json!({
+            "sessions": self.sessions.len(),
+            "addresses": self.pools.status(),
+            "upfs": self.n4.status(),
+        })
+    }
+}

@@ -1,0 +1,293 @@
+//! N4: associations with UPFs, requests to them, reports from them (TS 29.244, 6).
+mod association;
+mod rules;
+
+pub use rules::{Plan, deletion, establishment, to_buffer, to_gnb};
+
+use crate::{SmfConfig, UpfConfig, metrics};
+use association::Association;
+use martlet_nf::{Shutdown, StartError};
+use martlet_pfcp::ie::{Cause, NodeId};
+use martlet_pfcp::transaction::{Answers, Due, Limits, Requests, Seen};
+use martlet_pfcp::{Header, Message, Packet, SessionReportRequest, SessionReportResponse};
+use rand::Rng;
+use std::collections::HashMap;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+use tokio::net::UdpSocket;
+use tokio::sync::oneshot;
+
+/// Why a request to a UPF failed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum N4Error {
+    /// No UPF leads to the data network and is associated.
+    #[error("no UPF that leads there is associated")]
+    NoUpf,
+    /// The UPF does not answer.
+    #[error("the UPF {0} does not answer")]
+    Silent(SocketAddr),
+    /// The UPF refused.
+    #[error("the UPF refused with cause {0}")]
+    Refused(u8),
+    /// Too many requests are under way.
+    #[error("too many N4 requests are under way")]
+    Busy,
+    /// The answer is not what was asked for.
+    #[error("the UPF answered with {0}")]
+    Unexpected(&'static str),
+}
+
+struct Tables {
+    requests: Requests,
+    answers: Answers,
+    waiting: HashMap<u32, oneshot::Sender<Message>>,
+    associations: Vec<Association>,
+}
+
+/// N4.
+pub struct N4 {
+    socket: UdpSocket,
+    node: NodeId,
+    /// Seconds since 1900 at which this SMF started.
+    recovery: u32,
+    heartbeat: Duration,
+    tables: Mutex<Tables>,
+    /// Wakes the timer when there is something new to time.
+    stirred: tokio::sync::Notify,
+}
+
+/// Seconds from 1900 to 1970.
+const ERA: u64 = 2_208_988_800;
+
+impl N4 {
+    /// Binds.
+    pub async fn open(config: &SmfConfig) -> Result<N4, StartError> {
+        let n4 = &config.n4;
+        let socket = UdpSocket::bind((n4.bind, n4.port)).await.map_err(|e| {
+            StartError(format!("N4 cannot use {}:{}: {e}; `smf.n4` in the configuration names both", n4.bind, n4.port))
+        })?;
+        let limits = Limits { t1: Duration::from_millis(n4.t1_ms.into()), n1: n4.n1, ..Limits::default() };
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let tables = Tables {
+            requests: Requests::new(limits, rand::rng().random()),
+            answers: Answers::new(limits),
+            waiting: HashMap::new(),
+            associations: config.upfs.iter().map(|upf: &UpfConfig| Association::new(upf.clone())).collect(),
+        };
+        Ok(N4 {
+            socket,
+            node: NodeId::Ip(n4.bind),
+            recovery: (now.as_secs() + ERA) as u32,
+            heartbeat: Duration::from_secs(n4.heartbeat_s.max(1).into()),
+            tables: Mutex::new(tables),
+            stirred: tokio::sync::Notify::new(),
+        })
+    }
+
+    fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// The SMF's node identity.
+    pub fn node(&self) -> NodeId {
+        self.node.clone()
+    }
+
+    /// The address of this end.
+    pub fn address(&self) -> std::net::IpAddr {
+        match self.node {
+            NodeId::Ip(ip) => ip,
+            NodeId::Fqdn(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
+        }
+    }
+
+    /// An associated UPF for a data network.
+    pub fn choose(&self, dnn: &str) -> Result<SocketAddr, N4Error> {
+        let tables = self.tables();
+        let found = tables.associations.iter().find(|association| association.is_up() && association.leads_to(dnn));
+        found.map(|association| association.upf.n4).ok_or(N4Error::NoUpf)
+    }
+
+    /// Sends a request and waits for its answer, which may be late but not lost: it is repeated until then.
+    pub async fn request(
+        &self,
+        upf: SocketAddr,
+        seid: Option<u64>,
+        message: impl Into<Message>,
+    ) -> Result<Message, N4Error> {
+        let message = message.into();
+        let (sender, receiver) = oneshot::channel();
+        let octets = {
+            let mut tables = self.tables();
+            let build = |sequence| Packet { seid, sequence, message }.encode();
+            let (sequence, octets) = tables.requests.send(upf, Instant::now(), build).ok_or(N4Error::Busy)?;
+            tables.waiting.insert(sequence, sender);
+            octets
+        };
+        self.stirred.notify_one();
+        self.send(upf, &octets).await;
+        receiver.await.map_err(|_| N4Error::Silent(upf))
+    }
+
+    async fn send(&self, to: SocketAddr, octets: &[u8]) {
+        if let Err(error) = self.socket.send_to(octets, to).await {
+            tracing::debug!(%to, %error, "an N4 message did not leave");
+        }
+    }
+
+    /// Keeps associations up and hands reports on, until the shutdown.
+    pub async fn run(
+        &self,
+        reports: impl Fn(u64, SessionReportRequest) -> bool,
+        shutdown: Shutdown,
+    ) -> Result<(), StartError> {
+        let upfs: Vec<SocketAddr> = self.tables().associations.iter().map(|a| a.upf.n4).collect();
+        let associations = async {
+            let keep = upfs.iter().map(|upf| self.keep_associated(*upf));
+            let mut keep: Vec<_> = keep.map(Box::pin).collect();
+            std::future::poll_fn(|cx| {
+                keep.iter_mut().for_each(|future| {
+                    let _ = future.as_mut().poll(cx);
+                });
+                std::task::Poll::<()>::Pending
+            })
+            .await
+        };
+        tokio::select! {
+            () = associations => {}
+            () = self.receive(reports) => {}
+            () = self.repeat() => {}
+            () = shutdown.wait() => {}
+        }
+        for upf in upfs {
+            let goodbye = martlet_pfcp::AssociationReleaseRequestMessage { node_id: self.node() };
+            let octets = Packet::node(0, goodbye).encode();
+            self.send(upf, &octets).await;
+        }
+        Ok(())
+    }
+
+    async fn receive(&self, reports: impl Fn(u64, SessionReportRequest) -> bool) {
+        let mut buffer = vec![0; 65_536];
+        loop {
+            let Ok((length, from)) = self.socket.recv_from(&mut buffer).await else {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                continue;
+            };
+            let octets = &buffer[..length];
+            match Packet::decode(octets) {
+                Ok(packet) if packet.message.is_request() => self.answer(from, packet, &reports).await,
+                Ok(packet) => {
+                    let waiting = {
+                        let mut tables = self.tables();
+                        match tables.requests.answered(from, packet.sequence) {
+                            true => tables.waiting.remove(&packet.sequence),
+                            false => None,
+                        }
+                    };
+                    match waiting {
+                        Some(waiting) => drop(waiting.send(packet.message)),
+                        None => metrics::n4("answer to nothing"),
+                    }
+                }
+                Err(error) => {
+                    metrics::n4("malformed");
+                    let sequence = Header::decode(octets).map(|(header, _)| header.sequence).ok();
+                    tracing::warn!(%from, ?sequence, %error, "an N4 message is wrong");
+                }
+            }
+        }
+    }
+
+    /// Answers a request of a UPF; one that came before gets the same answer again.
+    async fn answer(&self, from: SocketAddr, packet: Packet, reports: &impl Fn(u64, SessionReportRequest) -> bool) {
+        let seen = self.tables().answers.seen(from, packet.sequence, Instant::now());
+        let octets = match seen {
+            Seen::UnderWay => return,
+            Seen::Answered(octets) => octets,
+            Seen::New => {
+                let Some(answer) = self.react(from, &packet, reports) else { return };
+                let octets = answer.encode();
+                self.tables().answers.answer(from, packet.sequence, &octets);
+                octets
+            }
+        };
+        self.send(from, &octets).await;
+    }
+
+    fn react(
+        &self,
+        from: SocketAddr,
+        packet: &Packet,
+        reports: &impl Fn(u64, SessionReportRequest) -> bool,
+    ) -> Option<Packet> {
+        let (node_id, sequence) = (self.node(), packet.sequence);
+        Some(match &packet.message {
+            Message::HeartbeatRequest(request) => {
+                self.noticed(from, request.recovery.0);
+                let recovery = martlet_pfcp::ie::RecoveryTimeStamp(self.recovery);
+                Packet::node(sequence, martlet_pfcp::HeartbeatResponse { recovery })
+            }
+            Message::SessionReportRequest(report) => {
+                metrics::n4("report");
+                let known = reports(packet.seid.unwrap_or(0), report.clone());
+                let cause = if known { Cause::ACCEPTED } else { Cause::SESSION_CONTEXT_NOT_FOUND };
+                let response = SessionReportResponse { cause, offending_ie: None, flags: None };
+                Packet::session(packet.seid.unwrap_or(0), sequence, response)
+            }
+            Message::AssociationUpdateRequest(_) => {
+                Packet::node(sequence, martlet_pfcp::AssociationUpdateResponse { node_id, cause: Cause::ACCEPTED })
+            }
+            Message::NodeReportRequest(_) => {
+                let response = martlet_pfcp::NodeReportResponse { node_id, cause: Cause::ACCEPTED, offending_ie: None };
+                Packet::node(sequence, response)
+            }
+            other => {
+                metrics::n4("not supported");
+                tracing::info!(%from, message = other.name(), "an N4 request that an SMF does not take");
+                return None;
+            }
+        })
+    }
+
+    /// Sends again what is not answered.
+    async fn repeat(&self) {
+        loop {
+            let next = self.tables().requests.next_due();
+            match next {
+                Some(next) => {
+                    tokio::select! {
+                        () = tokio::time::sleep_until(next.into()) => {}
+                        () = self.stirred.notified() => continue,
+                    }
+                }
+                None => {
+                    self.stirred.notified().await;
+                    continue;
+                }
+            }
+            let due = self.tables().requests.due(Instant::now());
+            for due in due {
+                match due {
+                    Due::Resend { to, octets } => {
+                        metrics::n4("repeated");
+                        self.send(to, &octets).await;
+                    }
+                    Due::Failed { to, sequence } => {
+                        metrics::n4("unanswered");
+                        tracing::warn!(%to, "the UPF does not answer");
+                        // Dropping the sender tells who waits.
+                        self.tables().waiting.remove(&sequence);
+                    }
+                }
+            }
+        }
+    }
+
+    /// For `martlet status`.
+    pub fn status(&self) -> serde_json::Value {
+        self.tables().associations.iter().map(Association::status).collect()
+    }
+}

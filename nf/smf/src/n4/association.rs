@@ -1,0 +1,109 @@
+//! An association with a UPF: set up, kept by heartbeats, set up anew when the UPF has started anew (TS 29.244, 6.2.6).
+use super::N4;
+use crate::{UpfConfig, metrics};
+use martlet_pfcp::ie::{CpFunctionFeatures, RecoveryTimeStamp};
+use martlet_pfcp::{AssociationSetupRequest, HeartbeatRequest, Message};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Between attempts to set an association up.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// How an association stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// There is none.
+    Down,
+    /// It is up with a UPF that started at this time.
+    Up(u32),
+}
+
+/// An association.
+pub struct Association {
+    pub upf: UpfConfig,
+    pub state: State,
+}
+
+impl Association {
+    pub fn new(upf: UpfConfig) -> Self {
+        Association { upf, state: State::Down }
+    }
+
+    pub fn is_up(&self) -> bool {
+        self.state != State::Down
+    }
+
+    /// Whether the UPF leads to a data network.
+    pub fn leads_to(&self, dnn: &str) -> bool {
+        self.upf.dnns.is_empty() || self.upf.dnns.iter().any(|name| name.eq_ignore_ascii_case(dnn))
+    }
+
+    pub fn status(&self) -> serde_json::Value {
+        serde_json::json!({"n4": self.upf.n4.to_string(), "associated": self.is_up()})
+    }
+}
+
+impl N4 {
+    /// A UPF said when it started: one that started anew has lost its sessions, and is associated anew.
+    pub(super) fn noticed(&self, from: SocketAddr, recovery: u32) {
+        let mut tables = self.tables();
+        let association = tables.associations.iter_mut().find(|a| a.upf.n4.ip() == from.ip());
+        if let Some(association) = association.filter(|a| a.is_up() && a.state != State::Up(recovery)) {
+            tracing::warn!(upf = %association.upf.n4, "the UPF has started anew; its sessions are lost");
+            metrics::n4("upf restarted");
+            association.state = State::Down;
+        }
+    }
+
+    fn set_state(&self, upf: SocketAddr, state: State) {
+        if let Some(association) = self.tables().associations.iter_mut().find(|a| a.upf.n4 == upf) {
+            association.state = state;
+        }
+    }
+
+    fn state(&self, upf: SocketAddr) -> State {
+        self.tables().associations.iter().find(|a| a.upf.n4 == upf).map_or(State::Down, |a| a.state)
+    }
+
+    /// Keeps an association up for as long as it is polled.
+    pub(super) async fn keep_associated(&self, upf: SocketAddr) {
+        loop {
+            self.associate(upf).await;
+            while self.state(upf) != State::Down {
+                tokio::time::sleep(self.heartbeat).await;
+                let beat = HeartbeatRequest { recovery: RecoveryTimeStamp(self.recovery) };
+                match self.request(upf, None, beat).await {
+                    Ok(Message::HeartbeatResponse(response)) => self.noticed(upf, response.recovery.0),
+                    _ => {
+                        tracing::warn!(%upf, "the UPF is lost");
+                        self.set_state(upf, State::Down);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn associate(&self, upf: SocketAddr) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let request = AssociationSetupRequest {
+                node_id: self.node(),
+                recovery: RecoveryTimeStamp(self.recovery),
+                up_features: None,
+                cp_features: Some(CpFunctionFeatures::default()),
+            };
+            match self.request(upf, None, request).await {
+                Ok(Message::AssociationSetupResponse(response)) if response.cause.is_accepted() => {
+                    self.set_state(upf, State::Up(response.recovery.0));
+                    tracing::info!(%upf, "associated with the UPF");
+                    return;
+                }
+                Ok(other) => tracing::warn!(%upf, answer = other.name(), "the UPF refuses the association"),
+                Err(error) => tracing::debug!(%upf, %error, "no association yet"),
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+}

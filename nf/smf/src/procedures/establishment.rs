@@ -1,0 +1,357 @@
+//! PDU session establishment (TS 23.502, 4.3.2.2.1; TS 29.502, 5.2.2.2).
+use crate::n4::{N4Error, Plan, establishment};
+use crate::procedures::release;
+use crate::procedures::transfer::{N1, reference};
+use crate::session::{QFI, Session, SessionEvent, UpfSession};
+use crate::{Smf, metrics, n1};
+use martlet_nas::options::{Given, Requested};
+use martlet_nas::{
+    GsmCause, Nas5gsMessage, Nas5gsmMessage, NasPduSessionEstablishmentRequest, PduSessionTypeValue, SscModeValue,
+};
+use martlet_nf::Criteria;
+use martlet_pfcp::Message;
+use martlet_pfcp::ie::FTeid;
+use martlet_sbi::{ApiRoot, Created, Multipart, Problem, ProblemDetails, content_type};
+use martlet_sbi_api::Json;
+use martlet_sbi_api::common::{
+    Ambr, Arp, BitRate, Dnn, PduSessionType, PreemptionCapability, PreemptionVulnerability, Snssai, Supi,
+};
+use martlet_sbi_api::namf_communication::{AmfCommunicationClient, NgapIeType};
+use martlet_sbi_api::nnrf_nfmanagement::NfType;
+use martlet_sbi_api::npcf_sm_policy_control::{PcfSmPolicyControlClient, SmPolicyContextData};
+use martlet_sbi_api::nsmf_pdusession::{SmContextCreateData, SmContextCreateError, SmContextCreatedData};
+use martlet_sbi_api::nudm_sdm::{DnnConfiguration, SmDataQuery, UdmSubscriberDataManagementClient};
+use martlet_sbi_api::nudm_uecm::{SmfRegistration, UdmUeContextManagementClient};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+/// How long an older session of the same identity may take to end.
+const OLD_SESSION: Duration = Duration::from_secs(2);
+
+/// Checks a request and answers at once (step 5); the rest goes on in the session's own task.
+pub async fn create(
+    smf: &Arc<Smf>,
+    body: Multipart<SmContextCreateData>,
+) -> Result<Created<Multipart<SmContextCreatedData>>, Problem> {
+    let started = Instant::now();
+    let outcome = begin(smf, body, started).await;
+    if let Err(problem) = &outcome {
+        metrics::procedure("pdu_session_establishment", problem.cause(), started);
+    }
+    outcome
+}
+
+/// What the UE asks for.
+struct Asked {
+    id: u8,
+    pti: u8,
+    message: NasPduSessionEstablishmentRequest,
+}
+
+async fn begin(
+    smf: &Arc<Smf>,
+    body: Multipart<SmContextCreateData>,
+    started: Instant,
+) -> Result<Created<Multipart<SmContextCreatedData>>, Problem> {
+    let data = &body.json;
+    let missing = |name: &str| Problem::new(400, "MANDATORY_IE_MISSING").detail(name.to_string());
+    let supi = data.supi.clone().ok_or_else(|| missing("supi"))?;
+    let slice = data.s_nssai.ok_or_else(|| missing("sNssai"))?;
+    let dnn = data.dnn.clone().ok_or_else(|| missing("dnn"))?;
+    let asked = read_request(&body)?;
+    let refused = |status, cause: &str, gsm, detail: String| refuse(&asked, status, cause, gsm, detail);
+    if !smf.config.slices.iter().any(|s| s.snssai() == slice) {
+        return Err(refused(
+            403,
+            "SNSSAI_DENIED",
+            GsmCause::MissingOrUnknownDnnInASlice,
+            format!("no slice {slice} here"),
+        ));
+    }
+    let Some(network) = smf.config.dnns.iter().find(|d| d.name.eq_ignore_ascii_case(&dnn)) else {
+        return Err(refused(
+            403,
+            "DNN_NOT_SUPPORTED",
+            GsmCause::MissingOrUnknownDnn,
+            format!("no data network {dnn} here"),
+        ));
+    };
+    let ipv4_only = match session_type(&asked.message) {
+        PduSessionTypeValue::Ipv4 => false,
+        PduSessionTypeValue::Ipv4v6 => true,
+        PduSessionTypeValue::Ipv6 => {
+            let cause = GsmCause::PduSessionTypeIpv4OnlyAllowed;
+            return Err(refused(403, "PDUTYPE_NOT_SUPPORTED", cause, "IPv4 alone is there".into()));
+        }
+        _ => {
+            let cause = GsmCause::UnknownPduSessionType;
+            return Err(refused(403, "PDUTYPE_NOT_SUPPORTED", cause, "neither Ethernet nor unstructured".into()));
+        }
+    };
+    if asked.message.ssc_mode.as_ref().and_then(|mode| mode.mode()).is_some_and(|mode| mode != SscModeValue::Ssc1) {
+        return Err(refused(
+            403,
+            "SSC_NOT_SUPPORTED",
+            GsmCause::NotSupportedSscMode,
+            "SSC mode 1 alone is there".into(),
+        ));
+    }
+    // A session of the same identity is one that the UE has forgotten (TS 23.502, 4.3.2.2.1, step 2).
+    if let Some(old) = smf.sessions.of(&supi, asked.id) {
+        let (done, wait) = oneshot::channel();
+        if old.send(SessionEvent::Release(done)) {
+            let _ = tokio::time::timeout(OLD_SESSION, wait).await;
+        }
+    }
+    let plmn = data.serving_network.plmn_id.clone();
+    let subscription = subscription(smf, &supi, slice, &dnn).await.map_err(|problem| match problem.status() {
+        404 => refused(
+            403,
+            "DNN_DENIED",
+            GsmCause::MissingOrUnknownDnnInASlice,
+            format!("{dnn} is not subscribed in slice {slice}"),
+        ),
+        _ => refused(504, "PEER_NOT_RESPONDING", GsmCause::NetworkFailure, problem.to_string()),
+    })?;
+    let fixed = subscription.static_ip_address.iter().flatten().find_map(|ip| ip.ipv4_addr);
+    let types = &subscription.pdu_session_types;
+    let mut allowed = types.default_session_type.iter().chain(types.allowed_session_types.iter().flatten());
+    if !allowed.any(|kind| matches!(kind, PduSessionType::Ipv4 | PduSessionType::Ipv4v6)) {
+        let detail = "the subscription has no IPv4".to_string();
+        return Err(refused(403, "PDUTYPE_DENIED", GsmCause::UnknownPduSessionType, detail));
+    }
+    let no_room =
+        |what: &str| refused(500, "INSUFFICIENT_RESOURCES_SLICE_DNN", GsmCause::InsufficientResources, what.into());
+    let (reference, inbox) = smf
+        .sessions
+        .add(&supi, asked.id, smf.config.session_queue)
+        .ok_or_else(|| no_room("too many sessions: raise smf.max_sessions"))?;
+    let Some(address) = smf.pools.take(&dnn, fixed) else {
+        smf.sessions.remove(reference);
+        return Err(no_room("the address pool is exhausted, or the fixed address is in use: see smf.dnns"));
+    };
+    let amf = match amf_of(smf, data, &supi).await {
+        Ok(amf) => amf,
+        Err(problem) => {
+            smf.pools.give_back(&dnn, address);
+            smf.sessions.remove(reference);
+            return Err(problem);
+        }
+    };
+    let usual = || BitRate::from_bps(1_000_000_000);
+    let arp = Arp {
+        priority_level: 8,
+        preempt_cap: PreemptionCapability::NotPreempt,
+        preempt_vuln: PreemptionVulnerability::NotPreemptable,
+    };
+    let qos = subscription.five_g_qos_profile.as_ref();
+    let session = Session {
+        smf: smf.clone(),
+        reference,
+        inbox,
+        id: asked.id,
+        pti: asked.pti,
+        slice,
+        plmn,
+        amf,
+        status_uri: data.sm_context_status_uri.clone(),
+        address,
+        ambr: subscription.session_ambr.clone().unwrap_or_else(|| Ambr { uplink: usual(), downlink: usual() }),
+        five_qi: qos.map_or(9, |qos| qos.five_qi),
+        arp: qos.map_or(arp, |qos| qos.arp.clone()),
+        policy: None,
+        registered: false,
+        upf: None,
+        active: false,
+        releasing: false,
+        supi,
+        dnn,
+    };
+    let options = asked.message.extended_protocol_configuration_options.as_ref();
+    let requested = options.map(Requested::read).unwrap_or_default();
+    let all = Given { dns_ipv4: network.dns.clone(), dns_ipv6: vec![], ipv4_mtu: Some(network.mtu) };
+    let given = all.of(requested);
+    let location = format!("{}/nsmf-pdusession/v1/sm-contexts/{reference}", smf.context.api_root());
+    let created = SmContextCreatedData { pdu_session_id: Some(asked.id), s_nssai: Some(slice), ..Default::default() };
+    tokio::spawn(go_on(session, subscription, given, ipv4_only, started));
+    Ok(Created { location, body: Multipart::new(created) })
+}
+
+/// Reads the UE's message.
+fn read_request(body: &Multipart<SmContextCreateData>) -> Result<Asked, Problem> {
+    let wrong = |detail: &str| Problem::new(403, "N1_SM_ERROR").detail(detail);
+    let part = body.json.n1_sm_msg.as_ref().and_then(|r| body.find(&r.content_id));
+    let octets = part.ok_or_else(|| Problem::new(400, "MANDATORY_IE_MISSING").detail("n1SmMsg"))?;
+    let message = Nas5gsMessage::decode(octets).map_err(|e| wrong(&e.to_string()))?;
+    let Nas5gsMessage::Gsm(header, Nas5gsmMessage::PduSessionEstablishmentRequest(message)) = message else {
+        return Err(wrong("the message is no PDU SESSION ESTABLISHMENT REQUEST"));
+    };
+    let (id, pti) = (header.pdu_session_identity, header.procedure_transaction_identity);
+    if !(1..=15).contains(&id) || body.json.pdu_session_id.is_some_and(|said| said != id) {
+        return Err(wrong("the PDU session identity is not 1 to 15, or not the AMF's"));
+    }
+    if pti == 0 || pti == 255 {
+        return Err(wrong("the procedure transaction identity is not 1 to 254"));
+    }
+    Ok(Asked { id, pti, message: *message })
+}
+
+fn session_type(message: &NasPduSessionEstablishmentRequest) -> PduSessionTypeValue {
+    let asked = message.pdu_session_type.as_ref().and_then(|kind| kind.session_type());
+    asked.unwrap_or(PduSessionTypeValue::Ipv4)
+}
+
+/// A refusal with the message that tells the UE why.
+fn refuse(asked: &Asked, status: u16, cause: &str, gsm: GsmCause, detail: String) -> Problem {
+    let error =
+        ProblemDetails { status: Some(status), cause: Some(cause.into()), detail: Some(detail), ..Default::default() };
+    let error = SmContextCreateError { error, n1_sm_msg: Some(reference(N1)), ..Default::default() };
+    let n1 = n1::reject(asked.id, asked.pti, gsm);
+    SmContextCreateError::into_problem(Multipart::new(error).part(N1, content_type::NAS, n1))
+}
+
+/// What the subscriber may do in the slice and data network (step 4).
+async fn subscription(smf: &Smf, supi: &Supi, slice: Snssai, dnn: &Dnn) -> Result<DnnConfiguration, Problem> {
+    let peer = smf.context.discover(NfType::Udm, "nudm-sdm", &Criteria::default()).await?.about(supi);
+    let query = SmDataQuery { single_nssai: Some(Json(slice)), dnn: Some(dnn.clone()), ..Default::default() };
+    let data = UdmSubscriberDataManagementClient::new(peer).get_sm_data(supi, query).await?;
+    let configurations =
+        data.individual().iter().filter(|d| d.single_nssai == slice).filter_map(|d| d.dnn_configurations.as_ref());
+    let mut all = configurations.flat_map(|configurations| configurations.iter());
+    let found = all.find(|(name, _)| name.eq_ignore_ascii_case(dnn)).map(|(_, configuration)| configuration.clone());
+    found.ok_or_else(|| Problem::new(404, "DATA_NOT_FOUND"))
+}
+
+/// The AMF that serves the UE: where it takes the session's status is where its services are, unless the NRF knows
+/// better.
+async fn amf_of(smf: &Smf, data: &SmContextCreateData, supi: &Supi) -> Result<AmfCommunicationClient, Problem> {
+    let criteria = Criteria { nf_instance_id: Some(data.serving_nf_id.clone()), ..Default::default() };
+    let peer = match smf.context.discover(NfType::Amf, "namf-comm", &criteria).await {
+        Ok(peer) => peer,
+        Err(problem) => {
+            let (root, _) = ApiRoot::split(&data.sm_context_status_uri).ok_or(problem)?;
+            smf.context.peer_at(root)
+        }
+    };
+    Ok(AmfCommunicationClient::new(peer.about(supi)))
+}
+
+/// Policy, user plane, and the messages for UE and gNB (steps 7 to 11). A failure undoes what was done and tells the UE.
+async fn go_on(mut session: Session, subscription: DnnConfiguration, given: Given, ipv4_only: bool, started: Instant) {
+    let outcome = set_up(&mut session, &subscription, given, ipv4_only).await;
+    match outcome {
+        Ok(()) => {
+            metrics::procedure("pdu_session_establishment", "ok", started);
+            tracing::info!(supi = %session.supi, session = session.id, dnn = %session.dnn, address = %session.address, "a PDU session is set up");
+            session.run().await;
+        }
+        Err(reason) => {
+            metrics::procedure("pdu_session_establishment", "failed", started);
+            tracing::warn!(supi = %session.supi, session = session.id, reason, "a PDU session is not set up");
+            let reject = n1::reject(session.id, session.pti, GsmCause::NetworkFailure);
+            let _ = session.transfer(Some(reject), None).await;
+            release::finish(&mut session, true).await;
+            session.smf.sessions.remove(session.reference);
+        }
+    }
+}
+
+async fn set_up(
+    session: &mut Session,
+    subscription: &DnnConfiguration,
+    given: Given,
+    ipv4_only: bool,
+) -> Result<(), String> {
+    policy(session, subscription).await.map_err(|p| format!("policy: {p}"))?;
+    // The UDM need not know before the UPF does.
+    let (registered, user_plane) = tokio::join!(register(session), user_plane(session));
+    session.upf = Some(user_plane.map_err(|e| format!("N4: {e}"))?);
+    registered.map_err(|p| format!("UDM: {p}"))?;
+    session.registered = true;
+    let n1 = n1::accept(n1::Accepted {
+        id: session.id,
+        pti: session.pti,
+        address: session.address,
+        slice: &session.slice,
+        dnn: &session.dnn,
+        five_qi: session.five_qi,
+        qfi: QFI,
+        ambr: &session.ambr,
+        given,
+        ipv4_only,
+    });
+    let n1 = n1.ok_or("the answer to the UE does not encode")?;
+    let n2 = session.setup_request().ok_or("the request to the gNB does not encode")?;
+    session.transfer(Some(n1), Some((NgapIeType::PduResSetupReq, n2))).await.map_err(|p| format!("AMF: {p}"))?;
+    Ok(())
+}
+
+/// Npcf_SMPolicyControl_Create (step 7).
+async fn policy(session: &mut Session, subscription: &DnnConfiguration) -> Result<(), Problem> {
+    let context = &session.smf.context;
+    let peer = context.discover(NfType::Pcf, "npcf-smpolicycontrol", &Criteria::default()).await?.about(&session.supi);
+    let pcf = PcfSmPolicyControlClient::new(peer);
+    let notify = format!("{}/nsmf-callback/v1/sm-policy/{}", context.api_root(), session.reference);
+    let kind = PduSessionType::Ipv4;
+    let mut data =
+        SmPolicyContextData::new(session.supi.clone(), session.id, kind, session.dnn.clone(), notify, session.slice);
+    data.subs_sess_ambr = subscription.session_ambr.clone();
+    data.subs_def_qos = subscription.five_g_qos_profile.clone();
+    data.ipv4_address = Some(session.address);
+    let created = pcf.create_sm_policy(data).await?;
+    let id = created.location.rsplit('/').next().unwrap_or_default().to_string();
+    session.policy = Some((pcf, id));
+    let rule = created.body.sess_rules.into_iter().flatten().find_map(|(_, rule)| rule);
+    if let Some(rule) = rule {
+        if let Some(ambr) = rule.auth_sess_ambr {
+            session.ambr = ambr;
+        }
+        if let Some(qos) = rule.auth_def_qos {
+            session.five_qi = qos.five_qi.unwrap_or(session.five_qi);
+            session.arp = qos.arp.unwrap_or_else(|| session.arp.clone());
+        }
+    }
+    Ok(())
+}
+
+/// Nudm_UECM_Registration (step 6 of TS 23.502; it may come later).
+async fn register(session: &Session) -> Result<(), Problem> {
+    let smf = &session.smf;
+    let peer = smf.context.discover(NfType::Udm, "nudm-uecm", &Criteria::default()).await?.about(&session.supi);
+    let mut registration =
+        SmfRegistration::new(smf.instance_id.clone(), session.id, session.slice, session.plmn.clone());
+    registration.dnn = Some(session.dnn.clone());
+    let udm = UdmUeContextManagementClient::new(peer);
+    udm.registration(&session.supi, &session.id.to_string(), registration).await.map(|_| ())
+}
+
+/// N4 session establishment (step 10).
+async fn user_plane(session: &Session) -> Result<UpfSession, N4Error> {
+    let n4 = &session.smf.n4;
+    let upf = n4.choose(&session.dnn)?;
+    let plan = Plan {
+        node: n4.node(),
+        cp_address: n4.address(),
+        cp_seid: session.reference,
+        ue: session.address,
+        dnn: &session.dnn,
+        qfi: QFI,
+        uplink: session.ambr.uplink.bps(),
+        downlink: session.ambr.downlink.bps(),
+    };
+    let Message::SessionEstablishmentResponse(answer) = n4.request(upf, Some(0), establishment(&plan)).await? else {
+        return Err(N4Error::Unexpected("another message"));
+    };
+    if !answer.cause.is_accepted() {
+        return Err(N4Error::Refused(answer.cause.0));
+    }
+    let seid = answer.up_fseid.ok_or(N4Error::Unexpected("no F-SEID"))?.seid;
+    let tunnel = answer.created_pdrs.iter().find_map(|created| match created.local_fteid {
+        Some(FTeid::Given { teid, ipv4, ipv6 }) => Some((teid, ipv4.map(IpAddr::V4).or(ipv6.map(IpAddr::V6))?)),
+        _ => None,
+    });
+    let (teid, address) = tunnel.ok_or(N4Error::Unexpected("no F-TEID"))?;
+    Ok(UpfSession { upf, seid, teid, address })
+}

@@ -1,0 +1,94 @@
+//! PDU session release (TS 23.502, 4.3.4).
+use crate::n4::deletion;
+use crate::procedures::transfer::{N1, N2, reference};
+use crate::session::{Session, Updated};
+use crate::{metrics, n1};
+use martlet_nas::GsmCause;
+use martlet_nf::Criteria;
+use martlet_ngap::ngap::{Cause, CauseNas};
+use martlet_ngap::transfer::ReleaseCommand;
+use martlet_sbi::{Multipart, Problem, content_type};
+use martlet_sbi_api::nnrf_nfmanagement::NfType;
+use martlet_sbi_api::npcf_sm_policy_control::SmPolicyDeleteData;
+use martlet_sbi_api::nsmf_pdusession::{
+    N2SmInfoType, ResourceStatus, SmContextStatusNotification, SmContextUpdatedData, StatusInfo,
+};
+use martlet_sbi_api::nudm_uecm::{SmfDeregistrationQuery, UdmUeContextManagementClient};
+use std::time::Instant;
+
+/// The UE asks for it (4.3.4.2): the UPF lets go at once, UE and gNB are told in the answer.
+pub async fn by_ue(session: &mut Session, pti: u8) -> Updated {
+    if pti == 0 || pti == 255 {
+        let reject = n1::release_reject(session.id, pti, GsmCause::InvalidPtiValue);
+        let data = SmContextUpdatedData { n1_sm_msg: Some(reference(N1)), ..Default::default() };
+        return Ok(Some(Multipart::new(data).part(N1, content_type::NAS, reject)));
+    }
+    session.pti = pti;
+    session.releasing = true;
+    user_plane(session).await;
+    let n1 = n1::release_command(session.id, pti, GsmCause::RegularDeactivation);
+    let mut data = SmContextUpdatedData { n1_sm_msg: Some(reference(N1)), ..Default::default() };
+    if !session.active {
+        return Ok(Some(Multipart::new(data).part(N1, content_type::NAS, n1)));
+    }
+    session.active = false;
+    let n2 = ReleaseCommand::new(Cause::nas(CauseNas::normal_release)).encode();
+    let n2 = n2.map_err(|e| Problem::system_failure(e.to_string()))?;
+    data.n2_sm_info = Some(reference(N2));
+    data.n2_sm_info_type = Some(N2SmInfoType::PduResRelCmd);
+    Ok(Some(Multipart::new(data).part(N1, content_type::NAS, n1).part(N2, content_type::NGAP, n2)))
+}
+
+/// N4 session deletion.
+async fn user_plane(session: &mut Session) {
+    if let Some(upf) = session.upf.take()
+        && let Err(error) = session.smf.n4.request(upf.upf, Some(upf.seid), deletion()).await
+    {
+        tracing::warn!(supi = %session.supi, session = session.id, %error, "the UPF may still have the session");
+    }
+}
+
+/// Takes back all that the session has; with `tell`, the AMF is told that it is gone. Each step is tried whatever
+/// becomes of the others.
+pub async fn finish(session: &mut Session, tell: bool) {
+    let started = Instant::now();
+    user_plane(session).await;
+    let (policy, registered) = (session.policy.take(), std::mem::take(&mut session.registered));
+    let session = &*session;
+    let policy = async {
+        if let Some((pcf, id)) = policy
+            && let Err(problem) = pcf.delete_sm_policy(&id, SmPolicyDeleteData::default()).await
+        {
+            tracing::debug!(%problem, "the session's policy was not deleted");
+        }
+    };
+    let udm = async {
+        if registered && let Err(problem) = deregister(session).await {
+            tracing::debug!(%problem, "the session's registration was not taken back");
+        }
+    };
+    tokio::join!(policy, udm);
+    session.smf.pools.give_back(&session.dnn, session.address);
+    if tell {
+        notify(session).await;
+    }
+    metrics::procedure("pdu_session_release", "ok", started);
+    tracing::info!(supi = %session.supi, session = session.id, "a PDU session is released");
+}
+
+async fn deregister(session: &Session) -> Result<(), Problem> {
+    let context = &session.smf.context;
+    let peer = context.discover(NfType::Udm, "nudm-uecm", &Criteria::default()).await?.about(&session.supi);
+    let query = SmfDeregistrationQuery { smf_instance_id: Some(session.smf.instance_id.clone()), ..Default::default() };
+    UdmUeContextManagementClient::new(peer).smf_deregistration(&session.supi, &session.id.to_string(), query).await
+}
+
+/// Nsmf_PDUSession_SMContextStatusNotify.
+async fn notify(session: &Session) {
+    let body = SmContextStatusNotification::new(StatusInfo::new(ResourceStatus::Released));
+    let peer = session.smf.context.callback_peer().about(&session.supi);
+    let amf = martlet_sbi_api::namf_callback::AmfCallbackClient::new(peer);
+    if let Err(problem) = amf.sm_context_status_notify(&session.status_uri, body).await {
+        tracing::debug!(%problem, "the AMF did not take the session's end");
+    }
+}

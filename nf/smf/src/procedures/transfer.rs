@@ -1,0 +1,71 @@
+//! Messages for the UE and the gNB through the AMF (TS 23.502, 4.3; TS 29.518, 5.2.2.3).
+use crate::session::{QFI, Session};
+use martlet_ngap::transfer::{Arp, GtpTunnel, QosFlow, SessionType, SetupRequest};
+use martlet_sbi::{Multipart, Problem, StatusReply, content_type};
+use martlet_sbi_api::common::{PreemptionCapability, PreemptionVulnerability, RefToBinaryData};
+use martlet_sbi_api::namf_communication::{
+    N1MessageClass, N1MessageContainer, N1N2MessageTransferReqData, N1N2MessageTransferRspData, N2InfoContainer,
+    N2InfoContent, N2InformationClass, N2SmInformation, NgapIeType,
+};
+
+/// Content identities of the binary parts.
+pub const N1: &str = "n1";
+pub const N2: &str = "n2";
+
+/// A reference to a binary part.
+pub fn reference(id: &str) -> RefToBinaryData {
+    RefToBinaryData { content_id: id.into() }
+}
+
+impl Session {
+    /// PDU Session Resource Setup Request Transfer; `None` while the UPF's tunnel is not known, or where it does not
+    /// encode, which is logged.
+    pub fn setup_request(&self) -> Option<Vec<u8>> {
+        let upf = self.upf?;
+        let arp = Arp {
+            priority: self.arp.priority_level,
+            may_preempt: self.arp.preempt_cap == PreemptionCapability::MayPreempt,
+            preemptable: self.arp.preempt_vuln == PreemptionVulnerability::Preemptable,
+        };
+        let flow = QosFlow::standard(QFI, self.five_qi, arp);
+        let request = SetupRequest::new(GtpTunnel::new(upf.address, upf.teid), SessionType::Ipv4, vec![flow])
+            .with_ambr(self.ambr.downlink.bps(), self.ambr.uplink.bps());
+        let encoded = request.encode();
+        encoded.inspect_err(|error| tracing::error!(%error, "an N2 transfer does not encode")).ok()
+    }
+
+    /// Brings messages to the UE and its gNB.
+    pub async fn transfer(
+        &self,
+        n1: Option<Vec<u8>>,
+        n2: Option<(NgapIeType, Vec<u8>)>,
+    ) -> Result<StatusReply<N1N2MessageTransferRspData>, Problem> {
+        let mut data = N1N2MessageTransferReqData { pdu_session_id: Some(self.id), ..Default::default() };
+        let root = self.smf.context.api_root();
+        data.n1n2_failure_txf_notif_uri =
+            Some(format!("{root}/nsmf-callback/v1/n1-n2-transfer-failure/{}", self.reference));
+        data.n1_message_container = n1.as_ref().map(|_| N1MessageContainer::new(N1MessageClass::Sm, reference(N1)));
+        if let Some((kind, _)) = &n2 {
+            let content =
+                N2InfoContent { ngap_message_type: None, ngap_ie_type: Some(kind.clone()), ngap_data: reference(N2) };
+            let mut container = N2InfoContainer::new(N2InformationClass::Sm);
+            container.sm_info = Some(N2SmInformation {
+                pdu_session_id: self.id,
+                n2_info_content: Some(content),
+                s_nssai: Some(self.slice),
+                ..Default::default()
+            });
+            data.n2_info_container = Some(container);
+            data.arp = Some(self.arp.clone());
+            data.five_qi = Some(self.five_qi);
+        }
+        let mut body = Multipart::new(data);
+        if let Some(n1) = n1 {
+            body = body.part(N1, content_type::NAS, n1);
+        }
+        if let Some((_, n2)) = n2 {
+            body = body.part(N2, content_type::NGAP, n2);
+        }
+        self.amf.n1_n2_message_transfer(&self.supi, body).await
+    }
+}

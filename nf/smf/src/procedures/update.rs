@@ -1,0 +1,121 @@
+//! What the AMF has of a session: messages of the UE, answers of the gNB, the user plane on and off (TS 29.502, 5.2.2.3).
+use crate::n4::{to_buffer, to_gnb};
+use crate::procedures::release;
+use crate::procedures::transfer::{N1, N2, reference};
+use crate::session::{Session, Updated};
+use crate::{metrics, n1};
+use bytes::Bytes;
+use martlet_nas::{GsmCause, Nas5gsMessage, Nas5gsmMessage};
+use martlet_ngap::transfer::SetupResponse;
+use martlet_sbi::{Multipart, Problem, content_type};
+use martlet_sbi_api::nsmf_pdusession::{N2SmInfoType, SmContextUpdateData, SmContextUpdatedData, UpCnxState};
+use std::time::Instant;
+
+/// The answer, and whether the session goes on.
+pub async fn run(session: &mut Session, body: Multipart<SmContextUpdateData>) -> (Updated, bool) {
+    let data = &body.json;
+    let n1 = data.n1_sm_msg.as_ref().and_then(|r| body.find(&r.content_id)).cloned();
+    let n2 = data.n2_sm_info.as_ref().and_then(|r| body.find(&r.content_id)).cloned();
+    if data.release == Some(true) {
+        release::finish(session, true).await;
+        return (Ok(None), false);
+    }
+    if let Some(octets) = n1 {
+        return from_ue(session, &octets).await;
+    }
+    if let (Some(octets), Some(kind)) = (n2, &data.n2_sm_info_type) {
+        return (from_gnb(session, kind, &octets).await, true);
+    }
+    match &data.up_cnx_state {
+        Some(UpCnxState::Deactivated) => (deactivate(session).await, true),
+        Some(UpCnxState::Activating) => (activate(session), true),
+        _ => (Ok(None), true),
+    }
+}
+
+fn n1_answer(octets: Vec<u8>) -> Updated {
+    let data = SmContextUpdatedData { n1_sm_msg: Some(reference(N1)), ..Default::default() };
+    Ok(Some(Multipart::new(data).part(N1, content_type::NAS, octets)))
+}
+
+/// A 5GSM message (TS 24.501, 6.4 and 7).
+async fn from_ue(session: &mut Session, octets: &[u8]) -> (Updated, bool) {
+    let Ok(Nas5gsMessage::Gsm(header, message)) = Nas5gsMessage::decode(octets) else {
+        let status = n1::status(session.id, 0, GsmCause::SemanticallyIncorrectMessage);
+        return (n1_answer(status), true);
+    };
+    let pti = header.procedure_transaction_identity;
+    match message {
+        Nas5gsmMessage::PduSessionReleaseRequest(_) => (release::by_ue(session, pti).await, true),
+        Nas5gsmMessage::PduSessionReleaseComplete(_) if session.releasing => {
+            release::finish(session, true).await;
+            (Ok(None), false)
+        }
+        Nas5gsmMessage::PduSessionModificationRequest(_) => {
+            let reject = n1::modification_reject(session.id, pti, GsmCause::ServiceOptionNotSupported);
+            (n1_answer(reject), true)
+        }
+        Nas5gsmMessage::FiveGsmStatus(status) => {
+            tracing::info!(supi = %session.supi, cause = status.fgsm_cause.cause_raw(), "the UE reports 5GSM STATUS");
+            (Ok(None), true)
+        }
+        _ => {
+            let cause = GsmCause::MessageTypeNotCompatibleWithTheProtocolState;
+            (n1_answer(n1::status(session.id, pti, cause)), true)
+        }
+    }
+}
+
+/// N2 information of the gNB.
+async fn from_gnb(session: &mut Session, kind: &N2SmInfoType, octets: &Bytes) -> Updated {
+    match kind {
+        N2SmInfoType::PduResSetupRsp => {
+            let started = Instant::now();
+            let wrong = |e: &dyn std::fmt::Display| Problem::new(403, "N2_SM_ERROR").detail(e.to_string());
+            let response = SetupResponse::decode(octets).map_err(|e| wrong(&e))?;
+            let tunnel = response.downlink.tunnel;
+            session
+                .modify(to_gnb(tunnel.teid, tunnel.address))
+                .await
+                .map_err(|e| Problem::new(504, "PEER_NOT_RESPONDING").detail(e.to_string()))?;
+            session.active = true;
+            metrics::procedure("up_activation", "ok", started);
+            let data = SmContextUpdatedData { up_cnx_state: Some(UpCnxState::Activated), ..Default::default() };
+            Ok(Some(Multipart::new(data)))
+        }
+        N2SmInfoType::PduResSetupFail => {
+            tracing::warn!(supi = %session.supi, session = session.id, "the gNB has no resources for the session");
+            metrics::procedure("up_activation", "refused by gNB", Instant::now());
+            session.active = false;
+            let _ = session.modify(to_buffer()).await;
+            let data = SmContextUpdatedData { up_cnx_state: Some(UpCnxState::Deactivated), ..Default::default() };
+            Ok(Some(Multipart::new(data)))
+        }
+        // The gNB has let go of what it was told to.
+        N2SmInfoType::PduResRelRsp | N2SmInfoType::PduResModRsp => Ok(None),
+        other => Err(Problem::new(403, "N2_SM_ERROR").detail(format!("{} is not taken", other.as_str()))),
+    }
+}
+
+/// The UE goes idle: downlink waits at the UPF (TS 23.502, 4.2.6, step 5).
+async fn deactivate(session: &mut Session) -> Updated {
+    let started = Instant::now();
+    session.active = false;
+    let done = session.modify(to_buffer()).await;
+    metrics::procedure("up_deactivation", if done.is_ok() { "ok" } else { "failed" }, started);
+    done.map_err(|e| Problem::new(504, "PEER_NOT_RESPONDING").detail(e.to_string()))?;
+    let data = SmContextUpdatedData { up_cnx_state: Some(UpCnxState::Deactivated), ..Default::default() };
+    Ok(Some(Multipart::new(data)))
+}
+
+/// The UE comes back: what the gNB needs to set the user plane up (TS 23.502, 4.2.3.2, step 11).
+fn activate(session: &Session) -> Updated {
+    let n2 = session.setup_request().ok_or_else(|| Problem::system_failure("the session has no user plane"))?;
+    let data = SmContextUpdatedData {
+        up_cnx_state: Some(UpCnxState::Activating),
+        n2_sm_info: Some(reference(N2)),
+        n2_sm_info_type: Some(N2SmInfoType::PduResSetupReq),
+        ..Default::default()
+    };
+    Ok(Some(Multipart::new(data).part(N2, content_type::NGAP, n2)))
+}

@@ -1,0 +1,213 @@
+//! A PDU session's context, the task that owns it, and the table of all of them.
+use crate::n4::N4Error;
+use crate::procedures::{downlink_data, release, update};
+use crate::{Smf, metrics};
+use martlet_pfcp::SessionReportRequest;
+use martlet_sbi::{Multipart, Problem};
+use martlet_sbi_api::common::{Ambr, Arp, Dnn, PlmnId, Snssai, Supi};
+use martlet_sbi_api::namf_communication::AmfCommunicationClient;
+use martlet_sbi_api::npcf_sm_policy_control::PcfSmPolicyControlClient;
+use martlet_sbi_api::nsmf_pdusession::{SmContextUpdateData, SmContextUpdatedData};
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+
+/// The answer to an UpdateSmContext.
+pub type Updated = Result<Option<Multipart<SmContextUpdatedData>>, Problem>;
+
+/// What reaches a session's task.
+pub enum SessionEvent {
+    /// The AMF changes the session.
+    Update(Box<Multipart<SmContextUpdateData>>, oneshot::Sender<Updated>),
+    /// The AMF ends the session.
+    Release(oneshot::Sender<()>),
+    /// The UPF reports something.
+    Report(SessionReportRequest),
+    /// The UE was not reached.
+    TransferFailed,
+}
+
+/// Where the session's user plane is at the UPF.
+#[derive(Debug, Clone, Copy)]
+pub struct UpfSession {
+    /// The UPF.
+    pub upf: SocketAddr,
+    /// Its session endpoint identifier.
+    pub seid: u64,
+    /// Its end of N3.
+    pub teid: u32,
+    /// Address of that end.
+    pub address: IpAddr,
+}
+
+/// A PDU session. Owned by its task.
+pub struct Session {
+    pub smf: Arc<Smf>,
+    /// Identity of the context, and our session endpoint identifier at the UPF.
+    pub reference: u64,
+    pub(crate) inbox: mpsc::Receiver<SessionEvent>,
+    pub supi: Supi,
+    pub id: u8,
+    pub pti: u8,
+    pub slice: Snssai,
+    pub dnn: Dnn,
+    pub plmn: PlmnId,
+    pub amf: AmfCommunicationClient,
+    pub status_uri: String,
+    pub address: Ipv4Addr,
+    pub ambr: Ambr,
+    pub five_qi: u8,
+    pub arp: Arp,
+    pub policy: Option<(PcfSmPolicyControlClient, String)>,
+    pub registered: bool,
+    pub upf: Option<UpfSession>,
+    /// The gNB has resources for the session.
+    pub active: bool,
+    /// The UE was told to release the session, and has not answered yet.
+    pub releasing: bool,
+}
+
+/// QoS flow identifier of the default flow.
+pub const QFI: u8 = 1;
+
+impl Session {
+    /// Takes events until the session ends.
+    pub async fn run(mut self) {
+        loop {
+            // A UE that does not answer a release is released all the same (TS 24.501, 6.3.3.5).
+            let patience = match self.releasing {
+                true => Duration::from_millis(u64::from(self.smf.config.t3592_ms) * 5),
+                false => Duration::from_secs(u64::from(u32::MAX)),
+            };
+            let event = tokio::time::timeout(patience, self.inbox.recv()).await;
+            let goes_on = match event {
+                Ok(Some(SessionEvent::Update(body, reply))) => {
+                    let (answer, goes_on) = update::run(&mut self, *body).await;
+                    let _ = reply.send(answer);
+                    goes_on
+                }
+                Ok(Some(SessionEvent::Release(reply))) => {
+                    release::finish(&mut self, false).await;
+                    let _ = reply.send(());
+                    false
+                }
+                Ok(Some(SessionEvent::Report(report))) => {
+                    downlink_data::report(&mut self, report).await;
+                    true
+                }
+                Ok(Some(SessionEvent::TransferFailed)) => {
+                    downlink_data::not_reached(&mut self).await;
+                    true
+                }
+                Ok(None) => false,
+                Err(_) => {
+                    release::finish(&mut self, true).await;
+                    false
+                }
+            };
+            if !goes_on {
+                break;
+            }
+        }
+        self.smf.sessions.remove(self.reference);
+    }
+
+    /// Sends the UPF a change of the session.
+    pub async fn modify(&self, change: martlet_pfcp::SessionModificationRequest) -> Result<(), N4Error> {
+        let upf = self.upf.ok_or(N4Error::NoUpf)?;
+        match self.smf.n4.request(upf.upf, Some(upf.seid), change).await? {
+            martlet_pfcp::Message::SessionModificationResponse(answer) if answer.cause.is_accepted() => Ok(()),
+            martlet_pfcp::Message::SessionModificationResponse(answer) => Err(N4Error::Refused(answer.cause.0)),
+            other => Err(N4Error::Unexpected(other.name())),
+        }
+    }
+}
+
+/// The way to a session's task.
+#[derive(Clone)]
+pub struct SessionHandle(mpsc::Sender<SessionEvent>);
+
+impl SessionHandle {
+    /// Sends an event: false where the session has ended or has too many waiting.
+    pub fn send(&self, event: SessionEvent) -> bool {
+        self.0.try_send(event).is_ok()
+    }
+}
+
+#[derive(Default)]
+struct Tables {
+    by_reference: HashMap<u64, (SessionHandle, (String, u8))>,
+    by_subject: HashMap<(String, u8), u64>,
+    last: u64,
+}
+
+/// All sessions. Held for moments, never over an await.
+pub struct Sessions {
+    tables: Mutex<Tables>,
+    most: usize,
+}
+
+impl Sessions {
+    pub fn new(most: usize) -> Self {
+        // Identities of one start differ from those of the one before.
+        let epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let tables = Tables { last: (epoch.as_secs() & 0xffff_ffff) << 24, ..Tables::default() };
+        Sessions { tables: Mutex::new(tables), most }
+    }
+
+    fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Adds a session: its identity and inbox; `None` where there is no room.
+    pub fn add(&self, supi: &str, id: u8, queue: usize) -> Option<(u64, mpsc::Receiver<SessionEvent>)> {
+        let mut tables = self.tables();
+        if tables.by_reference.len() >= self.most {
+            return None;
+        }
+        tables.last += 1;
+        let reference = tables.last;
+        let (sender, inbox) = mpsc::channel(queue);
+        let subject = (supi.to_string(), id);
+        tables.by_subject.insert(subject.clone(), reference);
+        tables.by_reference.insert(reference, (SessionHandle(sender), subject));
+        metrics::SESSIONS.set(tables.by_reference.len() as i64);
+        Some((reference, inbox))
+    }
+
+    /// Takes a session out of the table.
+    pub fn remove(&self, reference: u64) {
+        let mut tables = self.tables();
+        if let Some((_, subject)) = tables.by_reference.remove(&reference)
+            && tables.by_subject.get(&subject) == Some(&reference)
+        {
+            tables.by_subject.remove(&subject);
+        }
+        metrics::SESSIONS.set(tables.by_reference.len() as i64);
+    }
+
+    /// A session by its identity in URIs.
+    pub fn get(&self, reference: &str) -> Option<SessionHandle> {
+        let reference = reference.parse::<u64>().ok()?;
+        self.tables().by_reference.get(&reference).map(|(handle, _)| handle.clone())
+    }
+
+    /// A UE's session.
+    pub fn of(&self, supi: &str, id: u8) -> Option<SessionHandle> {
+        let tables = self.tables();
+        let reference = tables.by_subject.get(&(supi.to_string(), id))?;
+        tables.by_reference.get(reference).map(|(handle, _)| handle.clone())
+    }
+
+    /// Hands a report of the UPF on: false where the session is not known.
+    pub fn report(&self, seid: u64, report: SessionReportRequest) -> bool {
+        let handle = self.tables().by_reference.get(&seid).map(|(handle, _)| handle.clone());
+        handle.is_some_and(|handle| handle.send(SessionEvent::Report(report)))
+    }
+
+    pub fn len(&self) -> usize {
+        self.tables().by_reference.len()
+    }
+}
