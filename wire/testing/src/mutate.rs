@@ -14,7 +14,7 @@ impl Random {
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -24,7 +24,7 @@ impl Random {
     /// A number below `limit`; 0 for a limit of 0.
     pub fn below(&mut self, limit: usize) -> usize {
         let limit = u64::try_from(limit).unwrap_or(u64::MAX);
-        usize::try_from(self.next() % limit.max(1)).unwrap_or(0)
+        usize::try_from(self.number() % limit.max(1)).unwrap_or(0)
     }
 }
 
@@ -81,7 +81,7 @@ impl Mutator {
             4 => input.truncate(at),
             5 => {
                 let random = &mut self.random;
-                let more: Vec<u8> = (0..=random.below(24)).map(|_| random.next().to_le_bytes()[0]).collect();
+                let more: Vec<u8> = (0..=random.below(24)).map(|_| random.number().to_le_bytes()[0]).collect();
                 input.splice(at..at, more);
             }
             6 => {
@@ -99,7 +99,7 @@ impl Mutator {
                 input.extend_from_slice(&self.seeds[other][from..]);
             }
             _ => {
-                let value = self.random.next().to_le_bytes()[0];
+                let value = self.random.number().to_le_bytes()[0];
                 if let Some(octet) = input.get_mut(at) {
                     *octet = value;
                 }

@@ -52,19 +52,22 @@ impl UserPlaneSecurity {
     }
 
     pub(super) fn from_asn(indication: &SecurityIndication) -> Self {
+        let integrity = match indication.integrity_protection_indication {
+            IntegrityProtectionIndication::required => Protection::Required,
+            IntegrityProtectionIndication::preferred => Protection::Preferred,
+            _ => Protection::NotNeeded,
+        };
+        let rate = indication.maximum_integrity_protected_data_rate_ul;
         Self {
-            integrity: match indication.integrity_protection_indication {
-                IntegrityProtectionIndication::required => Protection::Required,
-                IntegrityProtectionIndication::preferred => Protection::Preferred,
-                _ => Protection::NotNeeded,
-            },
+            integrity,
             confidentiality: match indication.confidentiality_protection_indication {
                 ConfidentialityProtectionIndication::required => Protection::Required,
                 ConfidentialityProtectionIndication::preferred => Protection::Preferred,
                 _ => Protection::NotNeeded,
             },
-            full_rate_integrity: indication.maximum_integrity_protected_data_rate_ul
-                == Some(MaximumIntegrityProtectedDataRate::maximum_UE_rate),
+            // Where integrity is not needed, the rate says nothing.
+            full_rate_integrity: integrity != Protection::NotNeeded
+                && rate == Some(MaximumIntegrityProtectedDataRate::maximum_UE_rate),
         }
     }
 }
