@@ -2,9 +2,9 @@
 use crate::AmfConfig;
 use martlet_nas::identifiers::{AmfId, Slice};
 use martlet_nas::{CipheringAlgorithm, Guti, IntegrityAlgorithm, Plmn};
-use martlet_ngap::ngap::{GUAMI, PLMNIdentity, SNSSAI, TAC, TAI};
+use martlet_ngap::ngap::{Cause, GUAMI, PLMNIdentity, SNSSAI, TAC, TAI};
 use martlet_ngap::{Error, helpers};
-use martlet_sbi_api::common::{self, Guami, PlmnId, Snssai, Tac};
+use martlet_sbi_api::common::{self, Guami, NgApCause, PlmnId, Snssai, Tac};
 
 /// A tracking area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -65,6 +65,12 @@ pub(crate) fn slice_from_sbi(slice: &Snssai) -> Slice {
 
 pub(crate) fn slice_to_sbi(slice: Slice) -> Snssai {
     Snssai { sst: slice.sst, sd: slice.sd.map(common::Sd::from_octets) }
+}
+
+/// A cause for the SBI; `None` for one of a later release.
+pub(crate) fn cause_to_sbi(why: &Cause) -> Option<NgApCause> {
+    let number = martlet_ngap::cause::number(why)?;
+    Some(NgApCause { group: number.group, value: u16::try_from(number.value).ok()? })
 }
 
 /// An AMF identity of a PLMN.

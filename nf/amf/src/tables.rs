@@ -20,6 +20,20 @@ pub(crate) struct Summary {
     pub deregistered_since: Option<Instant>,
 }
 
+impl Summary {
+    /// For `martlet status`; `None` for a UE that has not proved who it is.
+    pub fn status(&self) -> Option<serde_json::Value> {
+        let state = match (self.registered, self.gnb.is_some()) {
+            (true, true) => "registered, connected",
+            (true, false) => "registered, idle",
+            (false, true) => "registering",
+            (false, false) => "deregistered",
+        };
+        let supi = self.supi.as_ref()?;
+        Some(serde_json::json!({"supi": supi, "state": state, "gnb": self.gnb, "sessions": self.sessions}))
+    }
+}
+
 struct Listed {
     handle: UeHandle,
     summary: Summary,
@@ -99,13 +113,13 @@ impl Tables {
         self.state().ues.len()
     }
 
-    /// Asks the UE that has been deregistered for longest to go.
-    pub fn evict(&self) {
-        let state = self.state();
-        let deregistered = state.ues.values().filter_map(|ue| Some((ue.summary.deregistered_since?, &ue.handle)));
-        if let Some((_, handle)) = deregistered.min_by_key(|(since, _)| *since) {
-            let _ = handle.sender.try_send(Event::Evicted);
-        }
+    /// Asks the UE that has been deregistered for longest to go; false where there is none.
+    pub fn evict(&self) -> bool {
+        let mut state = self.state();
+        let deregistered = state.ues.values_mut().filter(|ue| ue.summary.deregistered_since.is_some());
+        let Some(oldest) = deregistered.min_by_key(|ue| ue.summary.deregistered_since) else { return false };
+        oldest.summary.deregistered_since = None;
+        oldest.handle.sender.try_send(Event::Evicted).is_ok()
     }
 
     /// What the status shows of a UE.

@@ -61,6 +61,20 @@ impl Gnb {
         }
     }
 
+    /// For `martlet status`; `None` before NG setup.
+    pub fn status(&self) -> Option<serde_json::Value> {
+        let setup = self.setup()?;
+        let area = |area: &Area| {
+            let slices: Vec<_> = area.slices.iter().map(ToString::to_string).collect();
+            let plmn = format!("{}{}", area.tai.plmn.mcc(), area.tai.plmn.mnc());
+            serde_json::json!({"plmn": plmn, "tac": area.tai.tac, "slices": slices})
+        };
+        let areas: Vec<_> = setup.areas.iter().map(area).collect();
+        Some(serde_json::json!({
+            "id": setup.id, "name": setup.name, "address": self.address.to_string(), "trackingAreas": areas,
+        }))
+    }
+
     /// Whether one of these tracking areas is its.
     pub fn covers(&self, area: &[Tai]) -> bool {
         self.setup().is_some_and(|setup| setup.areas.iter().any(|own| area.contains(&own.tai)))

@@ -8,7 +8,7 @@ mod link;
 mod listener;
 pub(crate) mod uplink;
 
-pub(crate) use connection::Connection;
+pub(crate) use connection::{Connection, Location};
 pub(crate) use gnb::{Area, Gnb, GnbSetup, Gnbs};
 pub(crate) use link::Link;
 pub(crate) use listener::{accept, listen};

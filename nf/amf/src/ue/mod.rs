@@ -10,7 +10,7 @@ mod task;
 
 pub(crate) use context::{AmPolicy, Idle, Subscription, Ue};
 pub(crate) use event::{Event, InitialMessage, Transfer, TransferAnswer, UeHandle, Work};
-pub(crate) use nas::{NasTimer, Protection};
+pub(crate) use nas::{NasTimer, Protection, count};
 pub(crate) use security::Security;
 pub(crate) use sessions::{Session, SmContext};
 pub(crate) use stop::{Reject, Stop};

@@ -1,0 +1,200 @@
+//! 5G-AKA (TS 33.501, 6.1.3.2; TS 24.501, 5.4.1.3), with the AUSF of the home network.
+use super::identity;
+use crate::ue::{NasTimer, Protection, Reject, Stop, Ue};
+use martlet_nas::{
+    GmmCause, KAmf, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasAbba, NasAuthenticationParameterAutn,
+    NasAuthenticationParameterRand, NasAuthenticationRequest, NasKeySetIdentifier,
+};
+use martlet_sbi::{ApiRoot, Problem};
+use martlet_sbi_api::common::{Hex, SecretHex};
+use martlet_sbi_api::nausf_ueauthentication::{
+    AuthData, AuthResult, AuthenticationInfo, AusfUeAuthenticationClient, Av5gAka, ConfirmationData, LINK_5G_AKA,
+};
+use martlet_sbi_api::nudm_ueau::ResynchronizationInfo;
+use martlet_security::nas_5gs::{HxresStar, KSeaf};
+use martlet_security::{Rand, aka};
+
+/// What an authentication gives.
+pub(crate) struct Keys {
+    pub k_amf: KAmf,
+    /// ngKSI, 0 to 6.
+    pub ngksi: u8,
+}
+
+/// A challenge of the AUSF, and where the answer goes.
+struct Challenge {
+    vector: Av5gAka,
+    ausf: AusfUeAuthenticationClient,
+    id: String,
+}
+
+/// What a UE says to a challenge.
+enum Answer {
+    /// RES*; none for an answer of another form.
+    Response(Option<[u8; 16]>),
+    /// AUTHENTICATION FAILURE with its cause and AUTS.
+    Failure(Option<GmmCause>, Option<[u8; 14]>),
+}
+
+/// Authenticates the UE. The SUPI is known and proved afterwards.
+pub(crate) async fn run(ue: &mut Ue, ngksi_of_ue: KeySetIdentifier) -> Result<Keys, Stop> {
+    let mut ngksi = next_ngksi(ue.security.as_ref().map(|security| security.ngksi), ngksi_of_ue);
+    let mut challenge = challenge(ue, None).await?;
+    let (mut identified, mut synchronised, mut keys_in_use) = (false, false, 0);
+    loop {
+        match ask(ue, &challenge.vector, ngksi).await? {
+            Answer::Response(res_star) => {
+                let k_seaf = confirm(ue, &challenge, res_star).await?;
+                return keys(ue, &k_seaf, ngksi);
+            }
+            Answer::Failure(Some(GmmCause::SynchFailure), Some(auts)) if !synchronised => {
+                // The home network takes the UE's sequence number over (TS 33.501, 6.1.3.3.2).
+                synchronised = true;
+                let resynchronisation =
+                    ResynchronizationInfo { rand: challenge.vector.rand.clone(), auts: Hex(auts) };
+                challenge = self::challenge(ue, Some(resynchronisation)).await?;
+            }
+            Answer::Failure(Some(GmmCause::MacFailure | GmmCause::NonFiveGAuthenticationUnacceptable), _)
+                if !identified =>
+            {
+                // The identity may be another's (TS 24.501, 5.4.1.3.7 c, d).
+                identified = true;
+                identity::ask(ue).await?;
+                challenge = self::challenge(ue, None).await?;
+            }
+            Answer::Failure(Some(GmmCause::NgKsiAlreadyInUse), _) if keys_in_use < 6 => {
+                keys_in_use += 1;
+                ngksi = (ngksi + 1) % 7;
+            }
+            Answer::Failure(cause, _) => {
+                let cause = cause.map(GmmCause::as_u8);
+                tracing::warn!(supi = ue.label(), gnb = ue.gnb(), cause, "the UE refuses the challenge again");
+                return Err(Stop::NotAuthentic);
+            }
+        }
+    }
+}
+
+/// A key set identifier that neither side uses (TS 24.501, 5.4.1.3.2).
+fn next_ngksi(ours: Option<u8>, of_ue: KeySetIdentifier) -> u8 {
+    let theirs = match of_ue {
+        KeySetIdentifier::Native(ngksi) => Some(ngksi),
+        _ => None,
+    };
+    (0..7).find(|ngksi| Some(*ngksi) != ours && Some(*ngksi) != theirs).unwrap_or(0)
+}
+
+/// Gets a challenge from the AUSF (Nausf_UEAuthentication_Authenticate).
+async fn challenge(ue: &Ue, resynchronisation: Option<ResynchronizationInfo>) -> Result<Challenge, Stop> {
+    let known = ue.suci.clone().or_else(|| ue.supi.as_ref().and_then(|supi| supi.parse().ok()));
+    let Some(identity) = known else { return Err(Stop::Abandoned("no_identity")) };
+    let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
+    let Some(serving) = ue.amf.served.plmn(connection.location.tai.plmn) else {
+        return Err(Stop::reject(GmmCause::PlmnNotAllowed));
+    };
+    let mut info = AuthenticationInfo::new(identity, serving.network_name.clone());
+    info.resynchronization_info = resynchronisation;
+    let asked = async {
+        let ausf = ue.amf.ausf(&ue.label()).await?;
+        let context = ausf.ue_authentications_post(info).await?.body;
+        let AuthData::FiveGAka(vector) = context.five_g_auth_data else {
+            return Err(Problem::new(501, "UNSUPPORTED").detail("the AUSF chose another method than 5G-AKA"));
+        };
+        let link = context.links.get(LINK_5G_AKA).and_then(|link| link.href());
+        let (ausf, id) = link.and_then(|href| resource(ue, href)).ok_or_else(|| {
+            Problem::system_failure("the AUSF gave no link for the answer to its challenge")
+        })?;
+        Ok(Challenge { vector, ausf, id })
+    };
+    asked.await.map_err(|problem| refused(ue, &problem))
+}
+
+/// The AUSF and the identity of the authentication of a link.
+fn resource(ue: &Ue, href: &str) -> Option<(AusfUeAuthenticationClient, String)> {
+    let (mut root, path) = ApiRoot::split(href)?;
+    let (before, rest) = path.split_once("/nausf-auth/")?;
+    root.prefix = before.to_string();
+    let id = rest.split('/').nth(2).filter(|id| !id.is_empty())?;
+    let peer = ue.amf.context.peer_at(root).about(&ue.label());
+    Some((AusfUeAuthenticationClient::new(peer), id.to_string()))
+}
+
+/// What the UE is told where the AUSF gives no challenge (TS 29.524, 5.2.2.2).
+fn refused(ue: &Ue, problem: &Problem) -> Stop {
+    tracing::warn!(supi = ue.label(), gnb = ue.gnb(), %problem, "the AUSF gives no challenge");
+    match (problem.status(), problem.cause()) {
+        (403, "SERVING_NETWORK_NOT_AUTHORIZED") => Stop::reject(GmmCause::ServingNetworkNotAuthorized),
+        (403 | 404, _) | (501, "UNSUPPORTED_PROTECTION_SCHEME") => Stop::reject(GmmCause::IllegalUe),
+        _ => {
+            let back_off = Some(ue.amf.config.limits.back_off_s);
+            Stop::Reject(Reject { back_off, ..GmmCause::Congestion.into() })
+        }
+    }
+}
+
+/// AUTHENTICATION REQUEST, and the UE's answer.
+async fn ask(ue: &mut Ue, vector: &Av5gAka, ngksi: u8) -> Result<Answer, Stop> {
+    let ngksi = NasKeySetIdentifier::from_key_set_identifier(KeySetIdentifier::Native(ngksi));
+    let ngksi = ngksi.map_err(|_| Stop::Abandoned("not_encodable"))?;
+    let request = NasAuthenticationRequest::new(ngksi, NasAbba::new(aka::ABBA.to_vec()))
+        .with_authentication_parameter_rand(NasAuthenticationParameterRand::from_rand(vector.rand.0))
+        .with_authentication_parameter_autn(NasAuthenticationParameterAutn::from_autn(vector.autn.0));
+    let timer = NasTimer { name: "T3560", duration: ue.amf.config.timers.t3560() };
+    let request = Nas5gsMessage::new_5gmm(request);
+    ue.exchange(&request, Protection::AsSecured, timer, |_, inbound| {
+        let Nas5gsMessage::Gmm(_, message) = &inbound.message else { return None };
+        match message {
+            Nas5gmmMessage::AuthenticationResponse(response) => {
+                let parameter = response.authentication_response_parameter.as_ref();
+                Some(Answer::Response(parameter.and_then(|parameter| parameter.res_star().copied())))
+            }
+            Nas5gmmMessage::AuthenticationFailure(failure) => {
+                let auts = failure.authentication_failure_parameter.as_ref();
+                Some(Answer::Failure(failure.fgmm_cause.cause(), auts.and_then(|auts| auts.auts().copied())))
+            }
+            _ => None,
+        }
+    })
+    .await
+}
+
+/// Compares HRES* with HXRES*, and has the AUSF compare RES* with XRES* (TS 33.501, 6.1.3.2.0, steps 9 to 12).
+async fn confirm(ue: &mut Ue, challenge: &Challenge, res_star: Option<[u8; 16]>) -> Result<KSeaf, Stop> {
+    let (rand, hxres_star) = (Rand::new(&challenge.vector.rand.0), HxresStar::new(&challenge.vector.hxres_star.0));
+    let matches = res_star.is_some_and(|res_star| aka::hres_star_matches(&rand, &res_star, &hxres_star));
+    // The home network learns of a wrong answer, too.
+    let data = ConfirmationData { res_star: res_star.map(SecretHex), supported_features: None };
+    let confirmed = challenge.ausf.confirm_5g_aka(&challenge.id, data).await;
+    if !matches {
+        return Err(Stop::NotAuthentic);
+    }
+    let response = confirmed.map_err(|problem| refused(ue, &problem))?;
+    match (response.auth_result, response.supi, response.kseaf) {
+        (AuthResult::AuthenticationSuccess, Some(supi), Some(k_seaf)) => {
+            if ue.supi.as_ref().is_some_and(|known| *known != supi) {
+                return Err(Stop::Abandoned("another_subscriber"));
+            }
+            ue.supi = Some(supi);
+            Ok(KSeaf::new(&k_seaf.0))
+        }
+        _ => Err(Stop::NotAuthentic),
+    }
+}
+
+fn keys(ue: &Ue, k_seaf: &KSeaf, ngksi: u8) -> Result<Keys, Stop> {
+    let k_amf = ue.supi.as_ref().and_then(|supi| aka::k_amf(k_seaf, supi).ok());
+    Ok(Keys { k_amf: k_amf.ok_or(Stop::Abandoned("no_supi"))?, ngksi })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_set_identifier_is_one_that_nobody_uses() {
+        assert_eq!(next_ngksi(None, KeySetIdentifier::NoKey), 0);
+        assert_eq!(next_ngksi(Some(0), KeySetIdentifier::Native(0)), 1);
+        assert_eq!(next_ngksi(Some(1), KeySetIdentifier::Native(0)), 2);
+        assert_eq!(next_ngksi(Some(6), KeySetIdentifier::Mapped(0)), 0);
+    }
+}

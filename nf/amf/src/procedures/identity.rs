@@ -1,0 +1,60 @@
+//! Identification (TS 24.501, 5.4.3): who a UE says it is.
+use crate::ue::{NasTimer, Protection, Stop, Ue};
+use martlet_nas::{
+    GmmCause, MobileIdentityType, Nas5gmmMessage, Nas5gsMessage, NasFGsIdentityType, NasFGsMobileIdentity,
+    NasIdentityRequest, NasRegistrationRequest,
+};
+use martlet_sbi_api::common::SupiOrSuci;
+
+/// Learns the SUCI: from the request, else by asking. A UE whose SUPI is known already is not asked.
+pub(crate) async fn identify(ue: &mut Ue, request: &NasRegistrationRequest) -> Result<(), Stop> {
+    match suci(&request.fgs_mobile_identity) {
+        Some(suci) => ue.suci = Some(suci),
+        None if ue.supi.is_none() => ask(ue).await?,
+        None => {}
+    }
+    Ok(())
+}
+
+/// Asks the UE for its SUCI.
+pub(crate) async fn ask(ue: &mut Ue) -> Result<(), Stop> {
+    let kind = NasFGsIdentityType::from_identity_type(MobileIdentityType::Suci);
+    let kind = kind.map_err(|_| Stop::Abandoned("not_encodable"))?;
+    let request = Nas5gsMessage::new_5gmm(NasIdentityRequest::new(kind));
+    let timer = NasTimer { name: "T3570", duration: ue.amf.config.timers.t3570() };
+    let identity = ue
+        .exchange(&request, Protection::AsSecured, timer, |_, inbound| match &inbound.message {
+            Nas5gsMessage::Gmm(_, Nas5gmmMessage::IdentityResponse(response)) => {
+                Some(response.mobile_identity.clone())
+            }
+            _ => None,
+        })
+        .await?;
+    ue.suci = suci(&identity);
+    match ue.suci {
+        Some(_) => Ok(()),
+        None => Err(Stop::reject(GmmCause::UeIdentityCannotBeDerivedByTheNetwork)),
+    }
+}
+
+/// The SUCI of a mobile identity, as the SBI has it.
+fn suci(identity: &NasFGsMobileIdentity) -> Option<SupiOrSuci> {
+    identity.as_suci()?.to_string().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suci_is_text_for_the_sbi() {
+        let octets = hex::decode("7e004179000d0102f8390000000000000010022e08a020000000000000").unwrap();
+        let Ok(Nas5gsMessage::Gmm(_, Nas5gmmMessage::RegistrationRequest(request))) = Nas5gsMessage::decode(&octets)
+        else {
+            panic!("no request");
+        };
+        let suci = suci(&request.fgs_mobile_identity).unwrap();
+        assert_eq!(suci.as_str(), "suci-0-208-93-0000-0-0-0000000120");
+        assert!(super::suci(&NasFGsMobileIdentity::from_no_identity()).is_none());
+    }
+}

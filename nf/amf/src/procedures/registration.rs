@@ -1,0 +1,203 @@
+//! Registration (TS 23.502, 4.2.2.2.2; TS 24.501, 5.5.1): initial, by mobility, and periodic.
+use super::{am_policy, authentication, configuration_update, identity, registration_accept, security_mode};
+use super::{implicit_deregistration, slice_selection, subscription, ue_context_release};
+use crate::metrics::Procedure;
+use crate::ue::{Event, Reject, Session, Stop, Ue, count};
+use martlet_nas::inbound::Inbound;
+use martlet_nas::{
+    GmmCause, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasAuthenticationReject, NasFGmmCause, NasGprsTimer2,
+    NasRegistrationReject, NasRegistrationRequest, RegistrationType, identifiers,
+};
+use martlet_ngap::ngap::{Cause, CauseNas};
+use martlet_sbi_api::nsmf_pdusession;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// How long the context that a UE had before may take to give its sessions away.
+const TAKE_OVER: Duration = Duration::from_secs(10);
+
+/// Registers the UE, or tells it why not.
+pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
+    let procedure = Procedure::start("registration");
+    ue.request = Some(inbound.message.clone());
+    let outcome = registration(ue, inbound).await;
+    ue.request = None;
+    match outcome {
+        Ok(()) => {
+            procedure.succeeded();
+            tracing::info!(supi = ue.label(), gnb = ue.gnb(), "registered");
+        }
+        Err(stop) => {
+            let why = stop.label();
+            procedure.failed(&why);
+            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), why, "the registration has failed");
+            failed(ue, stop).await;
+        }
+    }
+}
+
+async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
+    let _permit = admit(ue)?;
+    let mut request = read(&inbound)?;
+    check_area(ue)?;
+    if let Some(capability) = &request.ue_security_capability {
+        ue.capability = Some(capability.clone());
+    }
+    let kind = request.fgs_registration_type.registration_type();
+    let initial = !matches!(
+        kind,
+        Some(RegistrationType::MobilityRegistrationUpdating | RegistrationType::PeriodicRegistrationUpdating)
+    );
+    let mut inherited = Vec::new();
+
+    // Who the UE is: proved by its security context, or by an authentication (steps 4 to 9).
+    let mut access = count(&inbound).filter(|_| is_proved(ue, &request, initial));
+    let proved = access.is_some();
+    if !proved {
+        identity::identify(ue, &request).await?;
+        let keys = authentication::run(ue, request.ngksi.key_set_identifier()).await?;
+        let complete = security_mode::run(ue, keys, !inbound.is_verified()).await?;
+        access = Some(complete.count);
+        if let Some(whole) = complete.request {
+            request = whole;
+        }
+        inherited = take_over(ue).await;
+    }
+    let access = access.ok_or(Stop::Abandoned("no_security"))?;
+
+    // An initial registration starts without sessions; another one goes on with those that there are.
+    if initial {
+        ue.release_all_sessions(Some(nsmf_pdusession::Cause::RelDueToUnspecifiedReason)).await;
+        ue.release_sessions(inherited, Some(nsmf_pdusession::Cause::RelDueToUnspecifiedReason)).await;
+        ue.set_registered(false);
+    } else {
+        ue.sessions.extend(inherited);
+    }
+
+    // What the UE may do (steps 14 to 16).
+    if !proved || ue.subscription.is_none() {
+        subscription::run(ue, initial).await?;
+    }
+    subscription::check_area(ue)?;
+    let requested = request.requested_nssai.as_ref().map(identifiers::slices);
+    let slices = slice_selection::run(ue, requested).await?;
+    if ue.policy.is_none() {
+        am_policy::create(ue).await;
+    }
+
+    // The UE learns it (steps 21 and 22).
+    registration_accept::run(ue, &request, access, slices).await?;
+    configuration_update::run(ue).await
+}
+
+/// A registration needs room: of contexts, and of procedures at work.
+fn admit(ue: &Ue) -> Result<tokio::sync::OwnedSemaphorePermit, Stop> {
+    let congested = || {
+        let back_off = Some(ue.amf.config.limits.back_off_s);
+        Stop::Reject(Reject { back_off, ..GmmCause::Congestion.into() })
+    };
+    if ue.over_limit {
+        return Err(congested());
+    }
+    ue.amf.procedures.clone().try_acquire_owned().map_err(|_| congested())
+}
+
+/// The request of a message, which is one.
+pub(super) fn read(inbound: &Inbound) -> Result<NasRegistrationRequest, Stop> {
+    match &inbound.message {
+        Nas5gsMessage::Gmm(_, Nas5gmmMessage::RegistrationRequest(request)) => Ok((**request).clone()),
+        _ => Err(Stop::Abandoned("no_request")),
+    }
+}
+
+/// The AMF serves the PLMN and the tracking area where the UE is.
+fn check_area(ue: &Ue) -> Result<(), Stop> {
+    let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
+    let tai = connection.location.tai;
+    if ue.amf.served.plmn(tai.plmn).is_none() {
+        return Err(Stop::reject(GmmCause::PlmnNotAllowed));
+    }
+    match ue.amf.served.tais.contains(&tai) {
+        true => Ok(()),
+        false => Err(Stop::reject(GmmCause::NoSuitableCellsInTrackingArea)),
+    }
+}
+
+/// Whether the security context with which the request was verified is enough.
+fn is_proved(ue: &Ue, request: &NasRegistrationRequest, initial: bool) -> bool {
+    let Some(security) = &ue.security else { return false };
+    let same_key = request.ngksi.key_set_identifier() == KeySetIdentifier::Native(security.ngksi);
+    let wanted = initial && ue.amf.config.security.always_authenticate;
+    ue.supi.is_some() && ue.capability.is_some() && same_key && !wanted
+}
+
+/// The subscriber is served by this task from now on. Gives the sessions of the context that it had before.
+async fn take_over(ue: &mut Ue) -> Vec<(u8, Session)> {
+    let Some(supi) = &ue.supi else { return Vec::new() };
+    let Some(before) = ue.amf.tables.claim_supi(supi, &ue.handle) else { return Vec::new() };
+    let (answer, sessions) = oneshot::channel();
+    let asked = async {
+        before.sender.send(Event::Replaced(answer)).await.ok()?;
+        sessions.await.ok()
+    };
+    tokio::time::timeout(TAKE_OVER, asked).await.ok().flatten().unwrap_or_default()
+}
+
+/// Tells the UE why it is not registered, and ends its connection.
+async fn failed(ue: &mut Ue, stop: Stop) {
+    match stop {
+        Stop::Reject(reject) => {
+            let _ = ue.send_nas(&reject_message(&reject)).await;
+            // Congestion leaves the registration as it is (TS 24.501, 5.5.1.3.5).
+            if ue.registered && reject.cause != GmmCause::Congestion {
+                implicit_deregistration::locally(ue).await;
+            }
+            ue_context_release::run(ue, Cause::nas(CauseNas::unspecified));
+        }
+        Stop::NotAuthentic => {
+            let _ = ue.send_nas(&Nas5gsMessage::new_5gmm(NasAuthenticationReject::new())).await;
+            if ue.registered {
+                implicit_deregistration::locally(ue).await;
+            }
+            ue.security = None;
+            ue_context_release::run(ue, Cause::nas(CauseNas::authentication_failure));
+        }
+        Stop::NoAnswer(_) | Stop::Abandoned(_) => ue_context_release::run(ue, Cause::nas(CauseNas::unspecified)),
+        stop => ue.conclude(stop).await,
+    }
+}
+
+/// REGISTRATION REJECT (TS 24.501, 8.2.9).
+fn reject_message(reject: &Reject) -> Nas5gsMessage {
+    let mut message = NasRegistrationReject::new(NasFGmmCause::from_cause(reject.cause));
+    if let Some(timer) = reject.back_off.and_then(|seconds| NasGprsTimer2::from_seconds(back_off(seconds)).ok()) {
+        message.set_t3346_value(timer);
+    }
+    if let Some(rejected) = slice_selection::rejected_nssai(&reject.slices) {
+        message.set_rejected_nssai(rejected);
+    }
+    Nas5gsMessage::new_5gmm(message)
+}
+
+/// The nearest seconds, from above, that a GPRS timer 2 can say (TS 24.008, 10.5.7.3).
+fn back_off(seconds: u32) -> u64 {
+    let steps = [2_u64, 60, 360];
+    let counts = steps.iter().map(|step| (u64::from(seconds).div_ceil(*step).max(1), step));
+    counts.filter(|(count, _)| *count <= 31).map(|(count, step)| count * step).min().unwrap_or(31 * 360)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_back_off_is_never_shorter_than_meant() {
+        for seconds in [0, 1, 2, 3, 61, 62, 63, 100, 3600, 10_000, 20_000] {
+            let said = back_off(seconds);
+            assert!(NasGprsTimer2::from_seconds(said).is_ok(), "{seconds}: {said}");
+            assert!(said >= u64::from(seconds).min(31 * 360), "{seconds}: {said}");
+        }
+        let octets = reject_message(&Reject { back_off: Some(30), ..GmmCause::Congestion.into() }).encode().unwrap();
+        assert_eq!(hex::encode(octets), "7e0044165f010f");
+    }
+}

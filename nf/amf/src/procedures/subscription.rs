@@ -1,0 +1,116 @@
+//! Registration with the UDM, and what it says of the subscriber (TS 23.502, 4.2.2.2.2, steps 14a to 14c).
+use crate::served::plmn_to_sbi;
+use crate::ue::{Reject, Stop, Subscription, Ue};
+use martlet_nas::GmmCause;
+use martlet_sbi::Problem;
+use martlet_sbi_api::common::{CoreNetworkType, DateTime, RatType, Supi};
+use martlet_sbi_api::nudm_sdm::{DataSetName, DataSetsQuery, SdmSubscription, SubscriptionDataSets};
+use martlet_sbi_api::nudm_uecm::{Amf3GppAccessRegistration, ImsVoPs};
+use martlet_sbi_api::{Json, TextList};
+
+/// Registers the AMF, reads the subscription and subscribes to its changes, all at the same time.
+pub(crate) async fn run(ue: &mut Ue, initial: bool) -> Result<(), Stop> {
+    let Some(supi) = ue.supi.clone() else { return Err(Stop::Abandoned("no_supi")) };
+    let before = ue.subscription.take().and_then(|subscription| subscription.sdm_subscription);
+    let subscribed = async {
+        match before {
+            Some(id) => Some(id),
+            None => subscribe(ue, &supi).await,
+        }
+    };
+    let (registered, data, subscribed) = tokio::join!(register(ue, &supi, initial), read(ue, &supi), subscribed);
+    registered.map_err(|problem| refused(ue, &problem, "the UDM refuses the registration"))?;
+    let data = data.map_err(|problem| refused(ue, &problem, "the UDM gives no subscription data"))?;
+    let Some(access) = data.am_data else { return Err(Stop::reject(GmmCause::FiveGsServicesNotAllowed)) };
+    ue.t3512 = access.subs_reg_timer.unwrap_or(ue.amf.config.timers.t3512_s);
+    let smf_selection = data.smf_sel_data.unwrap_or_default();
+    ue.subscription = Some(Box::new(Subscription { access, smf_selection, sdm_subscription: subscribed }));
+    Ok(())
+}
+
+/// The AMF serves the UE (Nudm_UECM_Registration).
+async fn register(ue: &Ue, supi: &Supi, initial: bool) -> Result<(), Problem> {
+    let root = ue.amf.context.api_root();
+    let mut registration = Amf3GppAccessRegistration::new(
+        ue.amf.instance_id.clone(),
+        format!("{root}/namf-callback/v1/deregistration/{supi}"),
+        ue.guami().sbi.clone(),
+        RatType::Nr,
+    );
+    registration.initial_registration_ind = Some(initial);
+    registration.pei = ue.pei.clone();
+    registration.ims_vo_ps = Some(ImsVoPs::HomogeneousNonSupport);
+    registration.registration_time = Some(DateTime::now());
+    registration.supi = Some(supi.clone());
+    ue.amf.uecm(supi).await?.registration_3gpp(supi, registration).await.map(|_| ())
+}
+
+/// Access and mobility data and what is needed to choose an SMF, in one answer (Nudm_SDM_Get).
+async fn read(ue: &Ue, supi: &Supi) -> Result<SubscriptionDataSets, Problem> {
+    let plmn = plmn_to_sbi(ue.guami().plmn);
+    let query = DataSetsQuery {
+        dataset_names: Some(TextList(vec![DataSetName::Am, DataSetName::SmfSel])),
+        plmn_id: Some(Json(plmn.into())),
+        ..Default::default()
+    };
+    ue.amf.sdm(supi).await?.get_data_sets(supi, query).await
+}
+
+/// The UDM tells of changes (Nudm_SDM_Subscribe). Without it, the UE is served all the same.
+async fn subscribe(ue: &Ue, supi: &Supi) -> Option<String> {
+    let root = ue.amf.context.api_root();
+    let mut subscription = SdmSubscription::new(
+        ue.amf.instance_id.clone(),
+        format!("{root}/namf-callback/v1/sdm-change/{supi}"),
+        vec![format!("nudm-sdm/v2/{supi}/am-data"), format!("nudm-sdm/v2/{supi}/smf-select-data")],
+    );
+    subscription.implicit_unsubscribe = Some(true);
+    subscription.plmn_id = Some(plmn_to_sbi(ue.guami().plmn));
+    let made = async { ue.amf.sdm(supi).await?.subscribe(supi, subscription).await };
+    match made.await {
+        Ok(created) => {
+            let id = created.body.subscription_id;
+            id.or_else(|| created.location.rsplit('/').next().map(str::to_string)).filter(|id| !id.is_empty())
+        }
+        Err(problem) => {
+            tracing::warn!(%supi, gnb = ue.gnb(), %problem, "no subscription to changes of the subscriber's data");
+            None
+        }
+    }
+}
+
+/// What the UE is told (TS 29.524, 5.2.2.3).
+fn refused(ue: &Ue, problem: &Problem, what: &str) -> Stop {
+    tracing::warn!(supi = ue.label(), gnb = ue.gnb(), %problem, "{what}");
+    match (problem.status(), problem.cause()) {
+        (403, "ROAMING_NOT_ALLOWED") => Stop::reject(GmmCause::PlmnNotAllowed),
+        (403, "RAT_NOT_ALLOWED" | "ACCESS_NOT_ALLOWED") => Stop::reject(GmmCause::N1ModeNotAllowed),
+        (404, "USER_NOT_FOUND") => Stop::reject(GmmCause::IllegalUe),
+        (403 | 404, _) => Stop::reject(GmmCause::FiveGsServicesNotAllowed),
+        _ => {
+            let back_off = Some(ue.amf.config.limits.back_off_s);
+            Stop::Reject(Reject { back_off, ..GmmCause::Congestion.into() })
+        }
+    }
+}
+
+/// Whether the subscriber may be where the UE is (TS 23.501, 5.3.4.1.1).
+pub(crate) fn check_area(ue: &Ue) -> Result<(), Stop> {
+    let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
+    let Some(subscription) = &ue.subscription else { return Ok(()) };
+    let access = &subscription.access;
+    let tac = connection.location.tai.tac;
+    let forbidden = access.forbidden_areas.iter().flatten().flat_map(|area| area.tacs.iter().flatten());
+    let barred = |list: &Option<Vec<CoreNetworkType>>| {
+        list.as_ref().is_some_and(|list| list.contains(&CoreNetworkType::FiveGc))
+    };
+    if access.rat_restrictions.as_ref().is_some_and(|list| list.contains(&RatType::Nr))
+        || barred(&access.core_network_type_restrictions)
+    {
+        return Err(Stop::reject(GmmCause::N1ModeNotAllowed));
+    }
+    match forbidden.into_iter().any(|forbidden| forbidden.to_u32() == tac) {
+        true => Err(Stop::reject(GmmCause::TrackingAreaNotAllowed)),
+        false => Ok(()),
+    }
+}

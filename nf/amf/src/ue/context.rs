@@ -1,0 +1,207 @@
+//! What the AMF knows of a UE (TS 23.502, 5.2.2.2.2).
+use super::{Event, Security, Session, Transfer, UeHandle, Work};
+use crate::Amf;
+use crate::n2::Connection;
+use crate::served::{ServedGuami, Tai};
+use crate::tables::Summary;
+use bytes::Bytes;
+use martlet_nas::identifiers::Slice;
+use martlet_nas::{Guti, Nas5gsMessage, NasUeSecurityCapability};
+use martlet_sbi_api::common::{Ambr, Pei, Supi, SupiOrSuci};
+use martlet_sbi_api::nudm_sdm::{AccessAndMobilitySubscriptionData, SmfSelectionSubscriptionData};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::mpsc;
+
+/// What the UDM says of a subscriber.
+pub(crate) struct Subscription {
+    pub access: AccessAndMobilitySubscriptionData,
+    pub smf_selection: SmfSelectionSubscriptionData,
+    /// Identity of the subscription to changes, where there is one.
+    pub sdm_subscription: Option<String>,
+}
+
+/// The access and mobility policy association (TS 29.507).
+pub(crate) struct AmPolicy {
+    /// Root of the PCF, and the association's identity.
+    pub pcf: martlet_sbi::ApiRoot,
+    pub id: String,
+    pub rfsp: Option<u16>,
+    pub ambr: Option<Ambr>,
+}
+
+/// What an idle UE's timer is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Idle {
+    /// Mobile reachable timer: the UE is in reach until then.
+    Reachable(Instant),
+    /// Implicit deregistration timer: the UE is out of reach, and deregistered then.
+    Unreachable(Instant),
+    /// Deregistered; its security context is kept until then.
+    Deregistered(Instant),
+}
+
+impl Idle {
+    /// When the timer expires.
+    pub fn until(self) -> Instant {
+        match self {
+            Idle::Reachable(until) | Idle::Unreachable(until) | Idle::Deregistered(until) => until,
+        }
+    }
+}
+
+/// A UE's context. It belongs to one task.
+pub(crate) struct Ue {
+    pub amf: Arc<Amf>,
+    pub handle: UeHandle,
+    pub(super) inbox: mpsc::Receiver<Event>,
+    /// What waits until the procedure at work has ended.
+    pub(super) waiting: VecDeque<Work>,
+    /// NAS messages that came while the gNB's answer was awaited.
+    pub(super) set_aside: VecDeque<Bytes>,
+    /// There are more UEs than are allowed: it is rejected.
+    pub over_limit: bool,
+    /// What the UE says it is; the SUPI is proved, the SUCI is not.
+    pub suci: Option<SupiOrSuci>,
+    pub supi: Option<Supi>,
+    pub pei: Option<Pei>,
+    pub guti: Option<Guti>,
+    /// The one before, valid until the UE has taken the new one.
+    pub old_guti: Option<Guti>,
+    pub connection: Option<Connection>,
+    pub security: Option<Security>,
+    /// Whether secure exchange of NAS messages is established on the connection (TS 24.501, 4.4.2.5).
+    pub secured: bool,
+    pub registered: bool,
+    /// The registration that is at work, as it came.
+    pub request: Option<Nas5gsMessage>,
+    pub capability: Option<NasUeSecurityCapability>,
+    pub radio_capability: Option<Bytes>,
+    pub subscription: Option<Box<Subscription>>,
+    pub policy: Option<AmPolicy>,
+    pub allowed: Vec<Slice>,
+    pub area: Vec<Tai>,
+    /// T3512, seconds.
+    pub t3512: u32,
+    pub sessions: BTreeMap<u8, Session>,
+    /// What is brought to the UE once it has answered to paging.
+    pub pending: Vec<Transfer>,
+    pub idle: Option<Idle>,
+    /// Whether the first thing has come.
+    pub(super) begun: bool,
+}
+
+impl Ue {
+    /// A UE of which nothing is known.
+    pub fn new(amf: Arc<Amf>, handle: UeHandle, inbox: mpsc::Receiver<Event>, over_limit: bool) -> Self {
+        Ue {
+            t3512: amf.config.timers.t3512_s,
+            amf,
+            handle,
+            inbox,
+            waiting: VecDeque::new(),
+            set_aside: VecDeque::new(),
+            over_limit,
+            suci: None,
+            supi: None,
+            pei: None,
+            guti: None,
+            old_guti: None,
+            connection: None,
+            security: None,
+            secured: false,
+            registered: false,
+            request: None,
+            capability: None,
+            radio_capability: None,
+            subscription: None,
+            policy: None,
+            allowed: Vec::new(),
+            area: Vec::new(),
+            sessions: BTreeMap::new(),
+            pending: Vec::new(),
+            idle: None,
+            begun: false,
+        }
+    }
+
+    /// The UE in logs: its SUPI, else what it says it is, else its connection.
+    pub fn label(&self) -> String {
+        if let Some(supi) = &self.supi {
+            return supi.to_string();
+        }
+        if let Some(suci) = &self.suci {
+            return suci.to_string();
+        }
+        self.connection.as_ref().map_or_else(|| "unknown".into(), |c| format!("ran-ue-ngap-id-{}", c.ran_id))
+    }
+
+    /// The gNB in logs.
+    pub fn gnb(&self) -> String {
+        self.connection.as_ref().map_or_else(|| "-".into(), |connection| connection.gnb.label())
+    }
+
+    /// Whether nothing is known of the UE yet.
+    pub fn is_new(&self) -> bool {
+        self.security.is_none() && self.supi.is_none()
+    }
+
+    /// The GUAMI of the network where the UE is; the AMF's first one while it is nowhere.
+    pub fn guami(&self) -> &ServedGuami {
+        let here = self.connection.as_ref().map(|connection| connection.location.tai.plmn);
+        let plmn = here.or(self.area.first().map(|tai| tai.plmn));
+        let guami = plmn.and_then(|plmn| self.amf.served.guami(plmn));
+        // The configuration has one at least: it was checked at the start.
+        guami.unwrap_or(&self.amf.served.guamis[0])
+    }
+
+    /// UE-AMBR for the gNB, bit/s: downlink, uplink. The PCF's goes before the subscribed one.
+    pub fn ambr(&self) -> Option<(u64, u64)> {
+        let policy = self.policy.as_ref().and_then(|policy| policy.ambr.as_ref());
+        let subscribed = self.subscription.as_ref().and_then(|s| s.access.subscribed_ue_ambr.as_ref());
+        policy.or(subscribed).map(|ambr| (ambr.downlink.bps(), ambr.uplink.bps()))
+    }
+
+    /// RFSP index for the gNB. The PCF's goes before the subscribed one.
+    pub fn rfsp(&self) -> Option<u16> {
+        let policy = self.policy.as_ref().and_then(|policy| policy.rfsp);
+        policy.or(self.subscription.as_ref().and_then(|s| s.access.rfsp_index))
+    }
+
+    /// Tells the tables what the status shows.
+    pub fn publish(&self) {
+        let deregistered = matches!(self.idle, Some(Idle::Deregistered(_)));
+        let summary = Summary {
+            supi: self.supi.clone(),
+            registered: self.registered,
+            gnb: self.connection.as_ref().map(|connection| connection.gnb.label()),
+            sessions: self.sessions.keys().copied().collect(),
+            deregistered_since: deregistered.then(Instant::now),
+        };
+        self.amf.tables.describe(self.handle.number, summary);
+    }
+
+    /// The UE is registered, or no more.
+    pub fn set_registered(&mut self, registered: bool) {
+        if self.registered != registered {
+            crate::metrics::registered(if registered { 1 } else { -1 });
+            self.registered = registered;
+        }
+    }
+
+    /// The UE has taken its new 5G-GUTI: the one before is void.
+    pub fn forget_old_guti(&mut self) {
+        if let Some(old) = self.old_guti.take() {
+            self.amf.tables.forget_tmsi(old.tmsi(), self.handle.number);
+        }
+    }
+}
+
+impl Drop for Ue {
+    fn drop(&mut self) {
+        self.set_registered(false);
+        let tmsis = self.guti.iter().chain(&self.old_guti).map(|guti| guti.tmsi());
+        self.amf.tables.remove(self.handle.number, self.supi.as_ref(), tmsis);
+    }
+}

@@ -1,0 +1,163 @@
+//! NAS messages to and from the UE (TS 24.501, 4.4).
+use super::{Stop, Ue, Work};
+use crate::metrics;
+use bytes::Bytes;
+use martlet_nas::inbound::{self, Inbound};
+use martlet_nas::{GmmCause, Nas5gmmMessage, Nas5gsMessage, NasCount, outbound, reaction};
+use std::time::{Duration, Instant};
+
+/// How a message is protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Protection {
+    /// As the connection allows: ciphered once exchange is secure, plain before.
+    AsSecured,
+    /// With the context that the message takes into use, and not ciphered (SECURITY MODE COMMAND).
+    NewContext,
+}
+
+/// A NAS timer, whose expiry repeats a message.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NasTimer {
+    pub name: &'static str,
+    pub duration: Duration,
+}
+
+impl Ue {
+    /// Protects a message.
+    pub fn protect(&mut self, message: &Nas5gsMessage, protection: Protection) -> Result<Vec<u8>, Stop> {
+        let secured = self.secured;
+        let protected = match (protection, self.security.as_mut()) {
+            (Protection::NewContext, Some(security)) => outbound::security_mode_command(&mut security.nas, message),
+            (_, Some(security)) if secured => outbound::to_ue(&mut security.nas, message),
+            _ => message.encode(),
+        };
+        protected.map_err(|error| {
+            metrics::nas_error("not_encodable");
+            tracing::error!(supi = self.label(), gnb = self.gnb(), %error, "a NAS message cannot be protected");
+            Stop::Abandoned("not_encodable")
+        })
+    }
+
+    /// Sends a message to the UE.
+    pub async fn send_nas(&mut self, message: &Nas5gsMessage) -> Result<(), Stop> {
+        self.transmit(message, Protection::AsSecured).await
+    }
+
+    async fn transmit(&mut self, message: &Nas5gsMessage, protection: Protection) -> Result<(), Stop> {
+        let nas = self.protect(message, protection)?;
+        let Some(connection) = &self.connection else { return Err(Stop::ConnectionLost) };
+        tracing::trace!(supi = self.label(), %message, "NAS to the UE");
+        match connection.send_nas(nas).await {
+            true => Ok(()),
+            false => Err(Stop::ConnectionLost),
+        }
+    }
+
+    /// Sends a request and waits for the message that `answer` takes; repeats it at each expiry of the timer, as often
+    /// as the configuration says.
+    pub async fn exchange<T>(
+        &mut self,
+        request: &Nas5gsMessage,
+        protection: Protection,
+        timer: NasTimer,
+        answer: impl FnMut(&mut Ue, &Inbound) -> Option<T> + Send,
+    ) -> Result<T, Stop> {
+        self.transmit(request, protection).await?;
+        self.await_answer(request, protection, timer, answer).await
+    }
+
+    /// The same for a request that was sent already.
+    pub async fn await_answer<T>(
+        &mut self,
+        request: &Nas5gsMessage,
+        protection: Protection,
+        timer: NasTimer,
+        mut answer: impl FnMut(&mut Ue, &Inbound) -> Option<T> + Send,
+    ) -> Result<T, Stop> {
+        for attempt in 1..=self.amf.config.timers.nas_attempts {
+            if attempt > 1 {
+                tracing::debug!(supi = self.label(), gnb = self.gnb(), timer = timer.name, attempt, "no answer yet");
+                self.transmit(request, protection).await?;
+            }
+            let until = Instant::now() + timer.duration;
+            while let Some(inbound) = self.next_nas(until).await? {
+                if let Some(answer) = answer(self, &inbound) {
+                    return Ok(answer);
+                }
+                self.unexpected(inbound).await?;
+            }
+        }
+        Err(Stop::NoAnswer(timer.name))
+    }
+
+    /// Opens a message of the UE: `None` for one that is not acted on. What is due for it was answered.
+    pub async fn open(&mut self, nas: &Bytes) -> Option<Inbound> {
+        let context = self.security.as_mut().map(|security| &mut security.nas);
+        match inbound::from_ue(context, self.secured, nas) {
+            Ok(inbound) => {
+                self.secured |= inbound.is_verified();
+                tracing::trace!(supi = self.label(), message = %inbound.message, "NAS from the UE");
+                Some(inbound)
+            }
+            Err(refused) => {
+                metrics::nas_error(refused.reason.label());
+                tracing::warn!(supi = self.label(), gnb = self.gnb(), %refused, "a NAS message is not acted on");
+                if let Some(answer) = refused.answer {
+                    let _ = self.send_nas(&answer).await;
+                }
+                None
+            }
+        }
+    }
+
+    /// A message that the procedure at work does not wait for.
+    async fn unexpected(&mut self, inbound: Inbound) -> Result<(), Stop> {
+        use Nas5gmmMessage::*;
+        let Nas5gsMessage::Gmm(_, message) = &inbound.message else { return Ok(()) };
+        match message {
+            // The same again: its answer is on its way (TS 24.501, 5.5.1.2.8 e).
+            RegistrationRequest(_) if self.request.as_ref() == Some(&inbound.message) => Ok(()),
+            RegistrationRequest(_) => Err(Stop::Preempted(Work::Nas(inbound.into()))),
+            DeregistrationRequestUeOriginating(_) if inbound.is_verified() || !self.secured => {
+                Err(Stop::Preempted(Work::Nas(inbound.into())))
+            }
+            UlNasTransport(_) | ServiceRequest(_) if inbound.is_verified() && self.registered => {
+                self.later(Work::Nas(inbound.into()));
+                Ok(())
+            }
+            FiveGmmStatus(status) => {
+                self.status_received(status.fgmm_cause.cause_raw());
+                Ok(())
+            }
+            _ => {
+                metrics::nas_error("state");
+                let message = inbound.message.to_string();
+                tracing::debug!(supi = self.label(), gnb = self.gnb(), message, "a NAS message does not fit here");
+                match inbound.is_verified() {
+                    // The lower layers see to a connection that is gone.
+                    true => self.send_status(GmmCause::MessageTypeNotCompatibleWithTheProtocolState).await,
+                    false => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Sends 5GMM STATUS (TS 24.501, 5.4.6).
+    pub async fn send_status(&mut self, cause: GmmCause) -> Result<(), Stop> {
+        self.send_nas(&reaction::status(cause)).await
+    }
+
+    /// 5GMM STATUS of the UE: logged, with no further action (TS 24.501, 5.4.6.2).
+    pub fn status_received(&self, cause: u8) {
+        metrics::nas_error("status_of_ue");
+        tracing::info!(supi = self.label(), gnb = self.gnb(), cause, "the UE did not understand a message");
+    }
+}
+
+/// The uplink COUNT of a message that passed the integrity check.
+pub(crate) fn count(inbound: &Inbound) -> Option<NasCount> {
+    match inbound.assurance {
+        inbound::Assurance::Verified { count, .. } => Some(count),
+        _ => None,
+    }
+}

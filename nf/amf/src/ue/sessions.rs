@@ -1,0 +1,159 @@
+//! A UE's PDU sessions as the AMF knows them, and their contexts at SMFs (TS 29.502).
+use super::Ue;
+use crate::concurrently::all;
+use martlet_nas::identifiers::Slice;
+use martlet_sbi::{ApiRoot, Multipart, Problem};
+use martlet_sbi_api::common::{Dnn, NgApCause};
+use martlet_sbi_api::nsmf_pdusession::{
+    Cause, SmContextReleaseData, SmContextUpdateData, SmContextUpdatedData, SmfPduSessionClient, UpCnxState,
+};
+
+/// Where a session context is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SmContext {
+    /// Root of the SMF.
+    pub root: ApiRoot,
+    /// `smContextRef`.
+    pub reference: String,
+}
+
+impl SmContext {
+    /// From the location of a context that was made; `smf` where the location has no root of its own.
+    pub fn from_location(location: &str, smf: &ApiRoot) -> Option<Self> {
+        let (mut root, path) = ApiRoot::split(location).unwrap_or_else(|| (smf.clone(), location));
+        let (before, rest) = path.split_once("/nsmf-pdusession/")?;
+        if !before.is_empty() {
+            root.prefix = before.to_string();
+        }
+        let reference = rest.split('/').nth(2).filter(|text| !text.is_empty())?;
+        Some(SmContext { root, reference: reference.to_string() })
+    }
+}
+
+/// A PDU session.
+#[derive(Debug, Clone)]
+pub(crate) struct Session {
+    pub slice: Slice,
+    pub dnn: Dnn,
+    pub context: SmContext,
+    /// Whether its user plane is active, or about to be.
+    pub active: bool,
+}
+
+impl Ue {
+    /// The SMF of a context.
+    pub fn smf(&self, context: &SmContext) -> SmfPduSessionClient {
+        let peer = self.amf.context.peer_at(context.root.clone());
+        SmfPduSessionClient::new(match &self.supi {
+            Some(supi) => peer.about(supi),
+            None => peer,
+        })
+    }
+
+    /// Changes a session's context (Nsmf_PDUSession_UpdateSMContext).
+    pub async fn update_session(
+        &self,
+        psi: u8,
+        change: Multipart<SmContextUpdateData>,
+    ) -> Result<Option<Multipart<SmContextUpdatedData>>, Problem> {
+        let Some(session) = self.sessions.get(&psi) else {
+            return Err(Problem::new(404, "CONTEXT_NOT_FOUND").detail(format!("the UE has no PDU session {psi}")));
+        };
+        self.smf(&session.context).update_sm_context(&session.context.reference, change).await
+    }
+
+    /// Deactivates the user plane of these sessions at their SMFs, at the same time (TS 23.502, 4.2.6, step 5).
+    pub async fn deactivate_sessions(&mut self, sessions: &[u8], cause: Option<NgApCause>) {
+        let location = self.connection.as_ref().map(|connection| connection.location.to_sbi());
+        let updates = sessions.iter().map(|psi| {
+            let change = SmContextUpdateData {
+                up_cnx_state: Some(UpCnxState::Deactivated),
+                ng_ap_cause: cause,
+                ue_location: location.clone(),
+                ..Default::default()
+            };
+            self.update_session(*psi, change.into())
+        });
+        let outcomes = all(updates).await;
+        for (psi, outcome) in sessions.iter().zip(outcomes) {
+            if let Err(problem) = outcome {
+                tracing::warn!(supi = self.label(), psi, %problem, "the SMF did not deactivate the user plane");
+                if problem.status() == 404 {
+                    self.sessions.remove(psi);
+                }
+            }
+            if let Some(session) = self.sessions.get_mut(psi) {
+                session.active = false;
+            }
+        }
+    }
+
+    /// Deactivates the user plane of every session that has one.
+    pub async fn deactivate_all(&mut self, cause: Option<NgApCause>) {
+        let active: Vec<u8> = self.sessions.iter().filter(|(_, session)| session.active).map(|(psi, _)| *psi).collect();
+        if !active.is_empty() {
+            self.deactivate_sessions(&active, cause).await;
+        }
+    }
+
+    /// Releases these sessions' contexts at their SMFs, at the same time, and forgets them.
+    pub async fn release_sessions(&mut self, sessions: Vec<(u8, Session)>, cause: Option<Cause>) {
+        let location = self.connection.as_ref().map(|connection| connection.location.to_sbi());
+        let releases = sessions.iter().map(|(_, session)| {
+            let data = SmContextReleaseData {
+                cause: cause.clone(),
+                ue_location: location.clone(),
+                ..Default::default()
+            };
+            let smf = self.smf(&session.context);
+            let reference = session.context.reference.clone();
+            async move { smf.release_sm_context(&reference, Some(data.into())).await }
+        });
+        let outcomes = all(releases).await;
+        for ((psi, _), outcome) in sessions.iter().zip(outcomes) {
+            match outcome {
+                Err(problem) if problem.status() != 404 => {
+                    tracing::warn!(supi = self.label(), psi, %problem, "the SMF did not release a session");
+                }
+                _ => tracing::debug!(supi = self.label(), psi, "a session was released"),
+            }
+        }
+    }
+
+    /// Releases every session.
+    pub async fn release_all_sessions(&mut self, cause: Option<Cause>) {
+        let sessions: Vec<_> = std::mem::take(&mut self.sessions).into_iter().collect();
+        if !sessions.is_empty() {
+            self.release_sessions(sessions, cause).await;
+        }
+    }
+
+    /// Releases the sessions that the UE says are not active on its side (TS 24.501, 5.5.1.3.4, 5.6.1.4).
+    pub async fn release_mismatched(&mut self, active_in_ue: impl Fn(u8) -> bool) {
+        let gone: Vec<u8> = self.sessions.keys().copied().filter(|psi| !active_in_ue(*psi)).collect();
+        let sessions: Vec<_> =
+            gone.into_iter().filter_map(|psi| Some((psi, self.sessions.remove(&psi)?))).collect();
+        if !sessions.is_empty() {
+            self.release_sessions(sessions, Some(Cause::PduSessionStatusMismatch)).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_context_is_found_by_its_location() {
+        let smf = ApiRoot::http("smf:80");
+        let at = |location: &str| SmContext::from_location(location, &smf);
+        let context = at("http://127.0.0.16:7777/nsmf-pdusession/v1/sm-contexts/42").unwrap();
+        assert_eq!((context.root.to_string(), context.reference), ("http://127.0.0.16:7777".into(), "42".into()));
+        let context = at("https://smf.example/core/nsmf-pdusession/v1/sm-contexts/a").unwrap();
+        assert_eq!(context.root.to_string(), "https://smf.example/core");
+        assert_eq!(at("/nsmf-pdusession/v1/sm-contexts/a").unwrap().root, smf);
+        for wrong in ["", "http://smf", "http://smf/nsmf-pdusession/v1/sm-contexts/", "sm-contexts/a"] {
+            assert!(at(wrong).is_none(), "{wrong}");
+        }
+    }
+}
