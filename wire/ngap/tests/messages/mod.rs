@@ -10,9 +10,12 @@ use martlet_ngap::{Error, build_ngap, error_indication};
 
 const AMF: u64 = 1;
 const RAN: u32 = 7;
-/// REGISTRATION REQUEST and a 5GMM STATUS, plain.
+/// REGISTRATION REQUEST, plain.
 const REGISTRATION: [u8; 23] =
     [0x7e, 0, 0x41, 0x79, 0, 0x0d, 1, 2, 0xf8, 0x39, 0xf0, 0xff, 0, 0, 0, 0, 0, 0, 0x10, 0x2e, 2, 0xe0, 0xe0];
+/// UERadioAccessCapabilityInformation of a UE that lists no radio access technology (TS 38.331, 11.2.2).
+const RADIO_CAPABILITY: [u8; 3] = [0, 8, 0];
+/// 5GMM STATUS, plain.
 const STATUS: [u8; 4] = [0x7e, 0, 0x64, 0x61];
 
 fn network() -> PLMNIdentity {
@@ -305,7 +308,7 @@ fn user_equipment() -> Vec<Result<NGAP_PDU, Error>> {
             UERadioCapabilityInfoIndication,
             AMF_UE_NGAP_ID(AMF),
             RAN_UE_NGAP_ID(RAN),
-            UERadioCapability(vec![0u8])
+            UERadioCapability(RADIO_CAPABILITY.to_vec())
         ),
         build_ngap!(
             InitiatingMessage,
