@@ -1,1 +1,14 @@
-//! martlet-upf
+//! The user plane function: N4 and its rules above a datapath that carries the packets.
+//!
+//! | module | what it is |
+//! | --- | --- |
+//! | [`config`] | the configuration |
+//! | [`rules`] | the rules of a session: PDR, FAR, QER, URR, BAR, and whether they fit together |
+//! | [`datapath`] | what N4 asks of whatever carries the packets |
+//! | `kernel` | the datapath of sockets and a TUN device |
+
+pub mod config;
+pub mod counters;
+pub mod datapath;
+mod kernel;
+pub mod rules;

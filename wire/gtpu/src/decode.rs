@@ -121,8 +121,8 @@ fn optional_fields(present: u8, body: &[u8]) -> Result<Optional<'_>, DecodeError
         let content = &header[1..length - 1];
         match next {
             extension::PDU_SESSION_CONTAINER => container = PduSessionContainer::read(content).or(container),
-            // The two high bits say that an endpoint has to understand the header (TS 29.281, figure 5.2.1-2).
-            unknown if unknown >> 6 == 0b11 => return Err(DecodeError::UnknownExtension(unknown)),
+            // The highest bit says that an endpoint has to understand the header (TS 29.281, figure 5.2.1-2: 10 and 11).
+            unknown if unknown & 0x80 != 0 => return Err(DecodeError::UnknownExtension(unknown)),
             _ => {}
         }
         next = header[length - 1];

@@ -65,6 +65,7 @@ fn what_is_wrong_is_told_apart() {
     assert_eq!(decode(&hex("34ff00080000000100000085 00000000".replace(' ', "").as_str())), Err(DecodeError::Chain));
     // One that has to be understood, and one that has not.
     assert_eq!(decode(&hex("34ff000800000001000000c001000000")), Err(DecodeError::UnknownExtension(0xc0)));
+    assert_eq!(decode(&hex("34ff0008000000010000008401000000")), Err(DecodeError::UnknownExtension(0x84)));
     assert!(
         matches!(decode(&hex("34ff0008000000010000004001000000")), Ok(Message::GPdu(pdu)) if pdu.container.is_none())
     );

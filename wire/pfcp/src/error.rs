@@ -38,9 +38,11 @@ impl DecodeError {
         }
     }
 
-    /// The type of the element at fault.
+    /// The type of the element at fault, if it is known.
     pub fn offending(&self) -> Option<u16> {
         match *self {
+            // Type 0 is reserved; it stands for the message itself.
+            DecodeError::Length(0) => None,
             DecodeError::Missing(ie) | DecodeError::Length(ie) | DecodeError::Incorrect(ie) => Some(ie),
             _ => None,
         }

@@ -13,7 +13,7 @@ mod message;
 pub mod transaction;
 
 pub use error::DecodeError;
-pub use grouped::{Ie, IeValue};
+pub use grouped::{Ie, IeValue, elements};
 pub use header::Header;
 pub use message::*;
 

@@ -1,0 +1,223 @@
+//! The UPF's configuration.
+use crate::rules::RuleLimits;
+use martlet_config::Finding;
+use serde::{Deserialize, Serialize};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+mod check;
+
+/// Everything that the UPF reads: section `upf`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct UpfConfig {
+    /// Towards the SMF.
+    pub n4: N4Config,
+    /// Towards gNBs and other UPFs.
+    pub n3: N3Config,
+    /// Towards the data network.
+    pub n6: N6Config,
+    /// Data networks with the addresses of their UEs, which N6 routes.
+    pub dnns: Vec<DnnConfig>,
+    /// Most rules of one session.
+    pub rules: RuleLimits,
+    /// Bounds of the `kernel` datapath.
+    pub kernel: KernelLimits,
+}
+
+/// N4: PFCP with the SMF.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct N4Config {
+    /// Where PFCP is served, over UDP.
+    pub address: SocketAddr,
+    /// Node ID: an address or a host name. Left out, it is the IP of `address`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_id: Option<String>,
+    /// Port of the SMF to which requests go; 8805 but in a lab.
+    pub peer_port: u16,
+    /// T1: milliseconds after which a request is sent again.
+    pub t1_ms: u64,
+    /// N1: how often a request is sent in all.
+    pub n1: u8,
+    /// Seconds between heartbeats to an SMF; 0 sends none.
+    pub heartbeat_s: u64,
+    /// Seconds for which the sessions of an SMF are kept that does not answer heartbeats.
+    pub retention_s: u64,
+    /// SMFs with an association at a time.
+    pub associations: usize,
+    /// Sessions at a time.
+    pub sessions: usize,
+    /// Requests under way and answers kept for repetition at a time.
+    pub transactions: usize,
+}
+
+impl Default for N4Config {
+    fn default() -> Self {
+        N4Config {
+            address: SocketAddr::from(([127, 0, 0, 8], martlet_pfcp::PORT)),
+            node_id: None,
+            peer_port: martlet_pfcp::PORT,
+            t1_ms: 1000,
+            n1: 3,
+            heartbeat_s: 10,
+            retention_s: 60,
+            associations: 16,
+            sessions: 65_536,
+            transactions: 10_000,
+        }
+    }
+}
+
+/// N3 and N9: GTP-U.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct N3Config {
+    /// Where GTP-U is served, over UDP; the IP is put into F-TEIDs. The port is 2152 but in a lab.
+    pub address: SocketAddr,
+    /// Name of the network namespace of the socket, as `ip netns` has it. Left out, that of the process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub netns: Option<String>,
+}
+
+impl Default for N3Config {
+    fn default() -> Self {
+        N3Config { address: SocketAddr::from(([127, 0, 0, 8], martlet_gtpu::PORT)), netns: None }
+    }
+}
+
+/// How N6 reaches the data network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum N6Mode {
+    /// The machine routes between the interface and its others; the data network has a route back.
+    Routing,
+    /// As routing, and addresses of UEs are translated to those of the machine on their way out.
+    Nat,
+    /// Only the interface is made: UEs reach the machine itself.
+    None,
+}
+
+/// N6: a TUN device.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct N6Config {
+    /// Name of the TUN device; it is made at start and gone at the end.
+    pub interface: String,
+    /// How the data network is reached.
+    pub mode: N6Mode,
+    /// Largest packet in octets. With 1400 a packet fits into its tunnel over a link of 1500.
+    pub mtu: u16,
+    /// Name of the network namespace of the device, as `ip netns` has it. Left out, that of the process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub netns: Option<String>,
+}
+
+impl Default for N6Config {
+    fn default() -> Self {
+        N6Config { interface: "martlet-n6".into(), mode: N6Mode::Nat, mtu: 1400, netns: None }
+    }
+}
+
+/// A data network.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DnnConfig {
+    /// Its name; equal to the network instance of PDRs.
+    pub name: String,
+    /// Addresses of UEs, as `10.45.0.0/16`. The first of them becomes that of the TUN device.
+    pub pools: Vec<String>,
+}
+
+/// Bounds of the `kernel` datapath.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct KernelLimits {
+    /// Sessions at a time.
+    pub sessions: usize,
+    /// Packets that wait for one UE; a BAR may suggest fewer.
+    pub buffer_packets_per_session: usize,
+    /// Packets that wait for all UEs.
+    pub buffer_packets: usize,
+    /// Error Indications and extension header notifications sent in a second.
+    pub complaints_per_second: u32,
+    /// Milliseconds of its maximum bit rate that a flow may send at once.
+    pub mbr_burst_ms: u64,
+    /// Packets between two UEs go from one to the other; else they leave over N6 and come back.
+    pub local_switching: bool,
+    /// Events that wait for N4.
+    pub events: usize,
+    /// Octets of the sockets' buffers.
+    pub socket_buffer: usize,
+}
+
+impl Default for KernelLimits {
+    fn default() -> Self {
+        KernelLimits {
+            sessions: 65_536,
+            buffer_packets_per_session: 256,
+            buffer_packets: 65_536,
+            complaints_per_second: 100,
+            mbr_burst_ms: 100,
+            local_switching: true,
+            events: 4096,
+            socket_buffer: 4 << 20,
+        }
+    }
+}
+
+impl KernelLimits {
+    pub(crate) fn mbr_burst(&self) -> Duration {
+        Duration::from_millis(self.mbr_burst_ms)
+    }
+}
+
+/// A pool of UE addresses, read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pool {
+    /// Its first address, whose host bits are 0.
+    pub network: Ipv4Addr,
+    /// Length of the prefix.
+    pub prefix: u8,
+}
+
+impl Pool {
+    /// Reads `10.45.0.0/16`.
+    pub fn parse(text: &str) -> Result<Pool, String> {
+        let wrong = || format!("{text:?} is no pool of addresses: write one like 10.45.0.0/16");
+        let (address, prefix) = text.split_once('/').ok_or_else(wrong)?;
+        let (address, prefix) = (address.parse::<IpAddr>().map_err(|_| wrong())?, prefix.parse::<u8>().map_err(|_| wrong())?);
+        let IpAddr::V4(network) = address else { return Err("pools are of IPv4 for now: write one like 10.45.0.0/16".into()) };
+        if !(8..=30).contains(&prefix) {
+            return Err(format!("the prefix length {prefix} is not within 8 to 30"));
+        }
+        let mask = u32::MAX << (32 - u32::from(prefix));
+        if network.to_bits() & !mask != 0 {
+            let proper = Ipv4Addr::from_bits(network.to_bits() & mask);
+            return Err(format!("{network} has bits behind its prefix: write {proper}/{prefix}"));
+        }
+        Ok(Pool { network, prefix })
+    }
+
+    /// The first host of the pool, which the TUN device has.
+    pub fn gateway(&self) -> Ipv4Addr {
+        Ipv4Addr::from_bits(self.network.to_bits() | 1)
+    }
+}
+
+impl UpfConfig {
+    /// Pools of all data networks; those of the default data network where none is configured.
+    pub fn pools(&self) -> Vec<Pool> {
+        let configured = self.dnns.iter().flat_map(|dnn| &dnn.pools).filter_map(|text| Pool::parse(text).ok());
+        let pools: Vec<Pool> = configured.collect();
+        match self.dnns.is_empty() {
+            true => vec![Pool { network: Ipv4Addr::new(10, 45, 0, 0), prefix: 16 }],
+            false => pools,
+        }
+    }
+
+    /// What is wrong with it.
+    pub fn check(&self) -> Vec<Finding> {
+        check::check(self)
+    }
+}

@@ -1,0 +1,158 @@
+//! What N4 asks of whatever carries the packets: a kernel socket and TUN device today, XDP and a switch later.
+//!
+//! N4 tells a datapath what a session shall be like, whole and checked ([`Change`]); how it gets there from what it has
+//! is the datapath's affair. [`conformance`](crate::conformance) holds every datapath to what is written here.
+use crate::counters::Counters;
+use crate::rules::{Session, Tunnel};
+use martlet_pfcp::ie::UpFunctionFeatures;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+use tokio::sync::mpsc;
+
+/// Carries packets as rules say.
+pub trait Datapath: Send + 'static {
+    /// Its name in configuration, status and metrics.
+    fn name(&self) -> &'static str;
+
+    /// What it can do of the features that a UP function tells (TS 29.244, 8.2.25); those that N4 does by itself are
+    /// added to them.
+    fn features(&self) -> UpFunctionFeatures;
+
+    /// Makes a session what the change says, or leaves everything as it was and says why. From its return on:
+    /// - packets meet the new rules;
+    /// - packets that were buffered, and that the new rules forward, have gone out in the order in which they came, and
+    ///   before any packet that came later; those that the new rules drop are gone;
+    /// - end markers have gone out behind the last packet on their tunnel.
+    ///
+    /// State of rules that stay (usage counted, tokens of a bit rate) stays.
+    fn apply(&mut self, change: &Change<'_>) -> Result<(), DatapathError>;
+
+    /// Ends a session, drops what it buffered, and gives the usage since it was last taken. A session that does not
+    /// exist has none.
+    fn remove(&mut self, seid: u64) -> Vec<Usage>;
+
+    /// Gives the usage of some rules of a session since it was last taken, and starts it anew. Quotas count on.
+    fn take_usage(&mut self, seid: u64, urrs: &[u32]) -> Vec<Usage>;
+
+    /// When a session last had a packet forwarded; `None` if never.
+    fn last_activity(&self, seid: u64) -> Option<Instant>;
+
+    /// Octets and packets that a session has waiting.
+    fn buffered(&self, seid: u64) -> Buffered;
+
+    /// What it has counted.
+    fn counters(&self) -> Arc<Counters>;
+}
+
+/// A session as it shall be from now on.
+#[derive(Debug, Clone, Copy)]
+pub struct Change<'a> {
+    /// All its rules, resolved.
+    pub session: &'a Session,
+    /// Tunnels on which an end marker goes out.
+    pub end_markers: &'a [Tunnel],
+    /// What is buffered is dropped before anything else (DROBU).
+    pub drop_buffered: bool,
+    /// The next packet that is buffered is notified again, though one was already.
+    pub renotify: bool,
+}
+
+impl<'a> Change<'a> {
+    /// Rules alone.
+    pub fn to(session: &'a Session) -> Self {
+        Change { session, end_markers: &[], drop_buffered: false, renotify: false }
+    }
+}
+
+/// Why a change was not made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DatapathError {
+    /// A table is full.
+    #[error("the datapath has no room: {0}")]
+    NoResources(String),
+    /// A rule that it cannot carry out, or that collides with one of another session.
+    #[error("the datapath cannot take PDR {pdr}: {why}")]
+    Pdr {
+        /// PDR ID.
+        pdr: u16,
+        /// Why.
+        why: String,
+    },
+    /// Its device or driver failed.
+    #[error("the datapath failed: {0}")]
+    Failed(String),
+}
+
+/// Packets that wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Buffered {
+    /// How many.
+    pub packets: usize,
+    /// Their octets.
+    pub octets: usize,
+}
+
+/// What one usage reporting rule has counted: octets of IP packets that were let through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// URR ID.
+    pub urr: u32,
+    /// Octets from the UE.
+    pub uplink_octets: u64,
+    /// Octets to the UE.
+    pub downlink_octets: u64,
+    /// Packets from the UE.
+    pub uplink_packets: u64,
+    /// Packets to the UE.
+    pub downlink_packets: u64,
+    /// When the first of them came.
+    pub first: Option<SystemTime>,
+    /// When the last of them came.
+    pub last: Option<SystemTime>,
+}
+
+/// What a datapath tells by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// A packet came for a session whose FAR says to buffer and notify; one event until it is forwarded again.
+    DownlinkData {
+        /// Session.
+        seid: u64,
+        /// The PDR that it met.
+        pdr: u16,
+        /// QoS flow of the PDR's QERs.
+        qfi: Option<u8>,
+        /// Its differentiated services code point.
+        dscp: u8,
+    },
+    /// A peer does not know a tunnel (TS 29.281, 7.3.1).
+    ErrorIndication {
+        /// The peer.
+        peer: IpAddr,
+        /// The tunnel endpoint identifier that it does not know.
+        teid: u32,
+    },
+    /// A usage reporting rule reached its volume; one event until its usage is taken, or its quota renewed.
+    UsageReached {
+        /// Session.
+        seid: u64,
+        /// URR ID.
+        urr: u32,
+        /// Which volume.
+        limit: Reached,
+    },
+}
+
+/// Which volume was reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reached {
+    /// The threshold: report and go on.
+    Threshold,
+    /// The quota: report, and no packet passes until there is a new one.
+    Quota,
+}
+
+/// Where a datapath puts its events. The channel is bounded: while it is full, an event waits for its next occasion,
+/// except for Error Indications, which their sender repeats.
+pub type EventSender = mpsc::Sender<Event>;

@@ -1,0 +1,246 @@
+//! A session as packets meet it: its rules by precedence, and what they count.
+use super::bucket::Bucket;
+use crate::datapath::Usage;
+use crate::rules::{Action, Direction, Far, Flow, Pdr, Session, Tunnel, UeAddress, Urr};
+use martlet_pfcp::ie::{Interface, ReportingTriggers};
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Mutex;
+use std::time::{Duration, Instant, SystemTime};
+
+/// A session in the tables.
+pub(super) struct Entry {
+    pub seid: u64,
+    /// Held for the time of one packet, or of one change.
+    pub state: Mutex<State>,
+}
+
+pub(super) struct State {
+    /// Set when the session is removed, for those who still hold it.
+    pub removed: bool,
+    /// By precedence.
+    pub rules: Vec<Rule>,
+    pub qers: Vec<QerState>,
+    pub urrs: Vec<UrrState>,
+    pub ue: BTreeSet<UeAddress>,
+    pub teids: BTreeSet<u32>,
+    pub buffer: VecDeque<Vec<u8>>,
+    pub buffered_octets: usize,
+    /// Packets that may wait.
+    pub buffer_limit: usize,
+    pub notified: bool,
+    pub last_activity: Option<Instant>,
+}
+
+/// A PDR with what applies to its packets.
+pub(super) struct Rule {
+    pub pdr: Pdr,
+    pub target: Target,
+    /// Positions in [`State::qers`].
+    pub qers: Vec<usize>,
+    /// Positions in [`State::urrs`].
+    pub urrs: Vec<usize>,
+    /// QoS flow of downlink packets, and whether reflective QoS is indicated.
+    pub mark: Option<(u8, bool)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    Drop,
+    Buffer { notify: bool },
+    Network,
+    Tunnel { tunnel: Tunnel, direction: Direction },
+}
+
+pub(super) struct QerState {
+    pub id: u32,
+    open: [bool; 2],
+    buckets: [Option<Bucket>; 2],
+}
+
+pub(super) struct UrrState {
+    pub urr: Urr,
+    octets: [u64; 2],
+    packets: [u64; 2],
+    first: Option<SystemTime>,
+    last: Option<SystemTime>,
+    quota_used: [u64; 2],
+    pub threshold_told: bool,
+    pub quota_told: bool,
+}
+
+fn index(direction: Direction) -> usize {
+    match direction {
+        Direction::Uplink => 0,
+        Direction::Downlink => 1,
+    }
+}
+
+impl State {
+    pub fn new(session: &Session, buffer_limit: usize, burst: Duration, now: Instant) -> Self {
+        let mut state = State {
+            removed: false,
+            rules: Vec::new(),
+            qers: Vec::new(),
+            urrs: Vec::new(),
+            ue: BTreeSet::new(),
+            teids: BTreeSet::new(),
+            buffer: VecDeque::new(),
+            buffered_octets: 0,
+            buffer_limit,
+            notified: false,
+            last_activity: None,
+        };
+        state.take_rules(session, buffer_limit, burst, now);
+        state
+    }
+
+    /// Takes new rules; what those that stay have counted stays.
+    pub fn take_rules(&mut self, session: &Session, buffer_limit: usize, burst: Duration, now: Instant) {
+        let mut old_qers = std::mem::take(&mut self.qers);
+        for qer in session.qers.values() {
+            let old = old_qers.iter_mut().find(|old| old.id == qer.id);
+            let mut kept = old.map_or([None, None], |old| std::mem::take(&mut old.buckets));
+            for direction in [Direction::Uplink, Direction::Downlink] {
+                let place = &mut kept[index(direction)];
+                let rate = qer.mbr.map(|mbr| mbr.of(direction));
+                if place.as_ref().map(Bucket::rate) != rate {
+                    *place = rate.map(|rate| Bucket::new(rate, burst, now));
+                }
+            }
+            let open = [qer.passes(Direction::Uplink), qer.passes(Direction::Downlink)];
+            self.qers.push(QerState { id: qer.id, open, buckets: kept });
+        }
+        let mut old_urrs = std::mem::take(&mut self.urrs);
+        for urr in session.urrs.values() {
+            let old = old_urrs.iter().position(|old| old.urr.id == urr.id).map(|at| old_urrs.swap_remove(at));
+            self.urrs.push(UrrState::renewed(old, urr));
+        }
+        self.rules = session.pdrs.values().filter_map(|pdr| self.rule(session, pdr)).collect();
+        self.rules.sort_by_key(|rule| (rule.pdr.precedence, rule.pdr.id));
+        self.ue = session.ue_addresses();
+        self.teids = session.teids();
+        let suggested = session.bars.values().filter_map(|bar| bar.suggested_packets).max();
+        let suggested = suggested.map(usize::from).filter(|packets| *packets > 0);
+        self.buffer_limit = suggested.map_or(buffer_limit, |packets| packets.min(buffer_limit));
+    }
+
+    fn rule(&self, session: &Session, pdr: &Pdr) -> Option<Rule> {
+        let qers = pdr.qers.iter().filter_map(|id| self.qers.iter().position(|qer| qer.id == *id)).collect();
+        let urrs = pdr.urrs.iter().filter_map(|id| self.urrs.iter().position(|urr| urr.urr.id == *id)).collect();
+        let flow_rules = pdr.qers.iter().filter_map(|id| session.qers.get(id));
+        let mark = flow_rules.filter_map(|qer| qer.qfi.map(|qfi| (qfi, qer.reflective))).next();
+        Some(Rule { pdr: pdr.clone(), target: target(session.fars.get(&pdr.far)?), qers, urrs, mark })
+    }
+
+    /// The rule for a packet that came in a tunnel of ours.
+    pub fn rule_for_tunnel(&self, teid: u32, flow: &Flow, qfi: Option<u8>) -> Option<usize> {
+        let tunnelled = |rule: &Rule| rule.pdr.local.is_some_and(|local| local.teid == teid);
+        self.rules.iter().position(|rule| tunnelled(rule) && rule.pdr.matches(flow, qfi))
+    }
+
+    /// The rule for a packet that came from the data network.
+    pub fn rule_for_network(&self, flow: &Flow) -> Option<usize> {
+        self.rules.iter().position(|rule| rule.pdr.local.is_none() && rule.pdr.matches(flow, None))
+    }
+
+    /// Moves all that waits out of the buffer.
+    pub fn take_buffer(&mut self) -> VecDeque<Vec<u8>> {
+        self.buffered_octets = 0;
+        std::mem::take(&mut self.buffer)
+    }
+}
+
+fn target(far: &Far) -> Target {
+    match (far.action, far.tunnel) {
+        (Action::Drop, _) => Target::Drop,
+        (Action::Buffer { notify }, _) => Target::Buffer { notify },
+        (Action::Forward, None) => Target::Network,
+        (Action::Forward, Some(tunnel)) => {
+            let to_access = far.destination == Some(Interface::Access);
+            let direction = if to_access { Direction::Downlink } else { Direction::Uplink };
+            Target::Tunnel { tunnel, direction }
+        }
+    }
+}
+
+impl QerState {
+    pub fn is_open(&self, direction: Direction) -> bool {
+        self.open[index(direction)]
+    }
+
+    pub fn has_tokens(&mut self, direction: Direction, octets: usize, now: Instant) -> bool {
+        self.buckets[index(direction)].as_mut().is_none_or(|bucket| bucket.has(octets, now))
+    }
+
+    pub fn take_tokens(&mut self, direction: Direction, octets: usize) {
+        if let Some(bucket) = &mut self.buckets[index(direction)] {
+            bucket.take(octets);
+        }
+    }
+}
+
+impl UrrState {
+    fn renewed(old: Option<UrrState>, urr: &Urr) -> Self {
+        let Some(mut state) = old else {
+            return UrrState {
+                urr: urr.clone(),
+                octets: [0; 2],
+                packets: [0; 2],
+                first: None,
+                last: None,
+                quota_used: [0; 2],
+                threshold_told: false,
+                quota_told: false,
+            };
+        };
+        // A quota that N4 gave anew counts from 0; `quota_given` tells it from one that merely stayed.
+        if state.urr.quota_given != urr.quota_given {
+            state.quota_used = [0; 2];
+            state.quota_told = false;
+        }
+        state.urr = urr.clone();
+        state
+    }
+
+    /// Whether the rule lets packets pass.
+    pub fn passes(&self) -> bool {
+        !self.urr.time_quota_exhausted && !self.quota_reached()
+    }
+
+    pub fn count(&mut self, direction: Direction, octets: usize, wall: SystemTime) {
+        let at = index(direction);
+        let octets = octets as u64;
+        self.octets[at] = self.octets[at].saturating_add(octets);
+        self.packets[at] = self.packets[at].saturating_add(1);
+        self.quota_used[at] = self.quota_used[at].saturating_add(octets);
+        self.first.get_or_insert(wall);
+        self.last = Some(wall);
+    }
+
+    pub fn quota_reached(&self) -> bool {
+        let [uplink, downlink] = self.quota_used;
+        self.urr.volume_quota.is_some_and(|quota| quota.reached(uplink, downlink))
+    }
+
+    pub fn threshold_reached(&self) -> bool {
+        let [uplink, downlink] = self.octets;
+        self.urr.triggers.has(ReportingTriggers::VOLTH)
+            && self.urr.volume_threshold.is_some_and(|threshold| threshold.reached(uplink, downlink))
+    }
+
+    /// What was counted since the last time.
+    pub fn take(&mut self) -> Usage {
+        let usage = Usage {
+            urr: self.urr.id,
+            uplink_octets: self.octets[0],
+            downlink_octets: self.octets[1],
+            uplink_packets: self.packets[0],
+            downlink_packets: self.packets[1],
+            first: self.first,
+            last: self.last,
+        };
+        (self.octets, self.packets, self.first, self.last) = ([0; 2], [0; 2], None, None);
+        self.threshold_told = false;
+        usage
+    }
+}

@@ -1,0 +1,194 @@
+//! Sessions by tunnel and address, and what becomes of their packets. Knows no socket: packets come as octets, and
+//! leave through an [`Outlet`].
+use super::entry::{Entry, State};
+use super::limiter::Limiter;
+use super::outlet::Outlet;
+use crate::config::KernelLimits;
+use crate::counters::{Counters, DropReason};
+use crate::datapath::{Buffered, Change, DatapathError, EventSender, Usage};
+use crate::rules::UeAddress;
+use martlet_gtpu::end_marker;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Instant;
+
+/// All that is known of sessions, used by the threads that carry packets and by the one that changes rules.
+pub(super) struct Forwarder<O> {
+    tables: RwLock<Tables>,
+    pub(super) outlet: O,
+    pub(super) counters: Arc<Counters>,
+    pub(super) events: EventSender,
+    pub(super) limits: KernelLimits,
+    /// Packets that wait, of all sessions.
+    pub(super) buffered: AtomicUsize,
+    /// Answers to packets that nobody asked for.
+    pub(super) complaints: Mutex<Limiter>,
+}
+
+#[derive(Default)]
+struct Tables {
+    sessions: HashMap<u64, Arc<Entry>>,
+    by_teid: HashMap<u32, Arc<Entry>>,
+    by_ue: HashMap<UeAddress, Arc<Entry>>,
+}
+
+/// No code panics while it holds one of these locks; should it, the state is still whole.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<O: Outlet> Forwarder<O> {
+    pub fn new(outlet: O, limits: KernelLimits, events: EventSender) -> Self {
+        let complaints = Mutex::new(Limiter::per_second(limits.complaints_per_second));
+        Forwarder {
+            tables: RwLock::default(),
+            outlet,
+            counters: Arc::default(),
+            events,
+            limits,
+            buffered: AtomicUsize::new(0),
+            complaints,
+        }
+    }
+
+    pub(super) fn by_teid(&self, teid: u32) -> Option<Arc<Entry>> {
+        self.tables.read().unwrap_or_else(PoisonError::into_inner).by_teid.get(&teid).cloned()
+    }
+
+    pub(super) fn by_ue(&self, address: IpAddr) -> Option<Arc<Entry>> {
+        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        tables.by_ue.get(&UeAddress::of(address)).cloned()
+    }
+
+    fn by_seid(&self, seid: u64) -> Option<Arc<Entry>> {
+        self.tables.read().unwrap_or_else(PoisonError::into_inner).sessions.get(&seid).cloned()
+    }
+
+    /// See [`Datapath::apply`](crate::datapath::Datapath::apply).
+    pub fn apply(&self, change: &Change<'_>) -> Result<(), DatapathError> {
+        let session = change.session;
+        let now = Instant::now();
+        let (limit, burst) = (self.limits.buffer_packets_per_session, self.limits.mbr_burst());
+        let known = self.by_seid(session.seid);
+        self.free_for(change, known.as_ref())?;
+        let Some(entry) = known else {
+            let state = State::new(session, limit, burst, now);
+            let entry = Arc::new(Entry { seid: session.seid, state: Mutex::new(state) });
+            self.list(&entry, session.teids(), session.ue_addresses());
+            return Ok(());
+        };
+        let mut state = lock(&entry.state);
+        let (old_teids, old_ue) = (state.teids.clone(), state.ue.clone());
+        if change.drop_buffered {
+            self.drop_buffer(&mut state);
+        }
+        // The last packets on the old tunnels have gone, for they go while the state is locked.
+        for tunnel in change.end_markers {
+            if self.outlet.to_peer(&end_marker(tunnel.teid, None), tunnel.peer).is_ok() {
+                self.counters.end_markers_sent.add(1);
+            }
+        }
+        state.take_rules(session, limit, burst, now);
+        if change.renotify {
+            state.notified = false;
+        }
+        self.release_buffer(&entry, &mut state, now);
+        let (teids, ue) = (state.teids.clone(), state.ue.clone());
+        drop(state);
+        if teids != old_teids || ue != old_ue {
+            let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+            old_teids.difference(&teids).for_each(|teid| drop(tables.by_teid.remove(teid)));
+            old_ue.difference(&ue).for_each(|address| drop(tables.by_ue.remove(address)));
+            drop(tables);
+            self.list(&entry, teids, ue);
+        }
+        Ok(())
+    }
+
+    /// Tunnels and addresses belong to one session each.
+    fn free_for(&self, change: &Change<'_>, own: Option<&Arc<Entry>>) -> Result<(), DatapathError> {
+        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        if own.is_none() && tables.sessions.len() >= self.limits.sessions {
+            return Err(DatapathError::NoResources(format!("{} sessions are the limit", self.limits.sessions)));
+        }
+        let taken = |entry: Option<&Arc<Entry>>| entry.is_some_and(|e| own.is_none_or(|own| !Arc::ptr_eq(e, own)));
+        for pdr in change.session.pdrs.values() {
+            let failure = |why: String| Err(DatapathError::Pdr { pdr: pdr.id, why });
+            if let Some(local) = pdr.local.filter(|local| taken(tables.by_teid.get(&local.teid))) {
+                return failure(format!("TEID {:#010x} belongs to another session", local.teid));
+            }
+            if pdr.local.is_none()
+                && let Some(address) = pdr.ue.iter().find(|address| taken(tables.by_ue.get(address)))
+            {
+                return failure(format!("{address:?} belongs to another session"));
+            }
+        }
+        Ok(())
+    }
+
+    fn list(&self, entry: &Arc<Entry>, teids: impl IntoIterator<Item = u32>, ue: impl IntoIterator<Item = UeAddress>) {
+        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        tables.sessions.insert(entry.seid, entry.clone());
+        tables.by_teid.extend(teids.into_iter().map(|teid| (teid, entry.clone())));
+        tables.by_ue.extend(ue.into_iter().map(|address| (address, entry.clone())));
+    }
+
+    /// See [`Datapath::remove`](crate::datapath::Datapath::remove).
+    pub fn remove(&self, seid: u64) -> Vec<Usage> {
+        let Some(entry) = self.by_seid(seid) else { return Vec::new() };
+        let mut state = lock(&entry.state);
+        state.removed = true;
+        self.drop_buffer(&mut state);
+        let usage = state.urrs.iter_mut().map(|urr| urr.take()).collect();
+        let (teids, ue) = (std::mem::take(&mut state.teids), std::mem::take(&mut state.ue));
+        drop(state);
+        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        tables.sessions.remove(&seid);
+        teids.iter().for_each(|teid| drop(tables.by_teid.remove(teid)));
+        ue.iter().for_each(|address| drop(tables.by_ue.remove(address)));
+        usage
+    }
+
+    /// See [`Datapath::take_usage`](crate::datapath::Datapath::take_usage).
+    pub fn take_usage(&self, seid: u64, urrs: &[u32]) -> Vec<Usage> {
+        let Some(entry) = self.by_seid(seid) else { return Vec::new() };
+        let mut state = lock(&entry.state);
+        state.urrs.iter_mut().filter(|urr| urrs.contains(&urr.urr.id)).map(|urr| urr.take()).collect()
+    }
+
+    pub fn last_activity(&self, seid: u64) -> Option<Instant> {
+        lock(&self.by_seid(seid)?.state).last_activity
+    }
+
+    pub fn buffered_of(&self, seid: u64) -> Buffered {
+        let Some(entry) = self.by_seid(seid) else { return Buffered::default() };
+        let state = lock(&entry.state);
+        Buffered { packets: state.buffer.len(), octets: state.buffered_octets }
+    }
+
+    fn drop_buffer(&self, state: &mut State) {
+        let dropped = state.take_buffer().len();
+        self.buffered.fetch_sub(dropped, Ordering::Relaxed);
+        self.counters.drops(DropReason::BufferDropped).add(dropped as u64);
+        state.notified = false;
+    }
+
+    /// Has the packets that wait meet the rules again, in the order in which they came. Those that are still to be
+    /// buffered wait on, in the same order.
+    fn release_buffer(&self, entry: &Entry, state: &mut State, now: Instant) {
+        let waiting = state.take_buffer();
+        if waiting.is_empty() {
+            state.notified = false;
+            return;
+        }
+        self.buffered.fetch_sub(waiting.len(), Ordering::Relaxed);
+        for mut packet in waiting {
+            self.downlink_again(entry, state, &mut packet, now);
+        }
+        if state.buffer.is_empty() {
+            state.notified = false;
+        }
+    }
+}

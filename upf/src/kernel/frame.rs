@@ -1,0 +1,34 @@
+//! A packet in a buffer that has room before it for a tunnel header.
+use crate::rules::Tunnel;
+use martlet_gtpu::{GPduHeader, PduSessionContainer, g_pdu_header};
+
+/// Octets kept free before a packet.
+pub(super) const HEADROOM: usize = GPduHeader::LONGEST;
+
+/// An IP packet within a buffer, from `start` to the end.
+pub(super) struct Frame<'a> {
+    buffer: &'a mut [u8],
+    start: usize,
+}
+
+impl<'a> Frame<'a> {
+    /// A packet that begins `start` octets into the buffer and fills the rest.
+    pub fn new(buffer: &'a mut [u8], start: usize) -> Self {
+        let start = start.min(buffer.len());
+        Frame { buffer, start }
+    }
+
+    /// The packet.
+    pub fn packet(&self) -> &[u8] {
+        self.buffer.get(self.start..).unwrap_or_default()
+    }
+
+    /// The packet behind the header of a G-PDU; `None` if it does not fit.
+    pub fn encapsulated(&mut self, tunnel: Tunnel, container: Option<PduSessionContainer>) -> Option<&[u8]> {
+        let header = g_pdu_header(tunnel.teid, container, self.buffer.len() - self.start)?;
+        let header = header.as_slice();
+        let at = self.start.checked_sub(header.len())?;
+        self.buffer.get_mut(at..self.start)?.copy_from_slice(header);
+        self.buffer.get(at..)
+    }
+}

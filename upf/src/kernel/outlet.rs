@@ -1,0 +1,11 @@
+//! Where packets leave.
+use std::io;
+use std::net::IpAddr;
+
+/// Takes packets that leave. Called from several threads; neither call may wait for long.
+pub(super) trait Outlet: Send + Sync + 'static {
+    /// To a GTP-U peer, at the GTP-U port.
+    fn to_peer(&self, datagram: &[u8], peer: IpAddr) -> io::Result<()>;
+    /// To the data network.
+    fn to_network(&self, packet: &[u8]) -> io::Result<()>;
+}

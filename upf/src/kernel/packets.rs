@@ -1,0 +1,223 @@
+//! The way of a packet: find its rule, enforce, count, forward or buffer (TS 29.244, 5.2.1).
+use super::entry::{Entry, State, Target};
+use super::forwarder::{Forwarder, lock};
+use super::frame::{Frame, HEADROOM};
+use super::outlet::Outlet;
+use crate::counters::DropReason;
+use crate::datapath::{Event, Reached};
+use crate::rules::{Direction, Flow};
+use martlet_gtpu::PduSessionContainer;
+use std::sync::atomic::Ordering;
+use std::time::{Instant, SystemTime};
+
+/// What remains to be done with a packet once its session is let go.
+enum Next {
+    /// Nothing: it was sent, buffered or dropped.
+    Done,
+    /// It leaves for the data network, or for another UE.
+    Network,
+}
+
+impl<O: Outlet> Forwarder<O> {
+    /// A packet that came in a tunnel of a session; `qfi` is that of its PDU session container.
+    pub(super) fn from_tunnel(&self, entry: &Entry, teid: u32, qfi: Option<u8>, mut frame: Frame<'_>, now: Instant) {
+        let Some(flow) = Flow::of(frame.packet()) else { return self.counters.dropped(DropReason::Malformed) };
+        let mut state = lock(&entry.state);
+        if state.removed {
+            return self.counters.dropped(DropReason::UnknownTunnel);
+        }
+        let Some(rule) = state.rule_for_tunnel(teid, &flow, qfi) else {
+            let foreign = !state.ue.is_empty() && !state.ue.contains(&crate::rules::UeAddress::of(flow.source));
+            let reason = if foreign { DropReason::ForeignSource } else { DropReason::NoRule };
+            return self.counters.dropped(reason);
+        };
+        let next = self.carry_out(entry, &mut state, rule, &flow, qfi, &mut frame, now);
+        drop(state);
+        if let Next::Network = next {
+            self.to_network(frame, &flow, now);
+        }
+    }
+
+    /// A packet from the data network.
+    pub(super) fn from_network(&self, mut frame: Frame<'_>, now: Instant) {
+        let Some(flow) = Flow::of(frame.packet()) else { return self.counters.dropped(DropReason::Malformed) };
+        let Some(entry) = self.by_ue(flow.destination) else {
+            return self.counters.dropped(DropReason::UnknownUe);
+        };
+        self.to_ue(&entry, &mut frame, &flow, now);
+    }
+
+    fn to_ue(&self, entry: &Entry, frame: &mut Frame<'_>, flow: &Flow, now: Instant) {
+        let mut state = lock(&entry.state);
+        if state.removed {
+            return self.counters.dropped(DropReason::UnknownUe);
+        }
+        let Some(rule) = state.rule_for_network(flow) else { return self.counters.dropped(DropReason::NoRule) };
+        let next = self.carry_out(entry, &mut state, rule, flow, None, frame, now);
+        drop(state);
+        if let Next::Network = next {
+            self.leave(frame, now);
+        }
+    }
+
+    /// A packet that waited meets the rules of its session again. It lies behind its headroom.
+    pub(super) fn downlink_again(&self, entry: &Entry, state: &mut State, buffer: &mut [u8], now: Instant) {
+        let mut frame = Frame::new(buffer, HEADROOM);
+        let Some(flow) = Flow::of(frame.packet()) else { return self.counters.dropped(DropReason::Malformed) };
+        let Some(rule) = state.rule_for_network(&flow) else { return self.counters.dropped(DropReason::NoRule) };
+        if let Next::Network = self.carry_out(entry, state, rule, &flow, None, &mut frame, now) {
+            self.leave(&frame, now);
+        }
+    }
+
+    /// Towards the data network, unless its destination is a UE that is served here and may be reached directly.
+    fn to_network(&self, mut frame: Frame<'_>, flow: &Flow, now: Instant) {
+        if self.limits.local_switching
+            && let Some(entry) = self.by_ue(flow.destination)
+        {
+            return self.to_ue(&entry, &mut frame, flow, now);
+        }
+        self.leave(&frame, now);
+    }
+
+    fn leave(&self, frame: &Frame<'_>, _now: Instant) {
+        if self.outlet.to_network(frame.packet()).is_err() {
+            self.counters.dropped(DropReason::N6);
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn carry_out(
+        &self,
+        entry: &Entry,
+        state: &mut State,
+        rule: usize,
+        flow: &Flow,
+        qfi: Option<u8>,
+        frame: &mut Frame<'_>,
+        now: Instant,
+    ) -> Next {
+        let Some(found) = state.rules.get(rule) else { return Next::Done };
+        let (target, mark, direction) = (found.target, found.mark, found.pdr.direction());
+        let drop = |reason| {
+            self.counters.dropped(reason);
+            Next::Done
+        };
+        match target {
+            Target::Drop => return drop(DropReason::Action),
+            Target::Buffer { notify } => {
+                self.buffer(entry, state, rule, flow, notify, frame);
+                return Next::Done;
+            }
+            Target::Network | Target::Tunnel { .. } => {}
+        }
+        if let Err(reason) = enforce(state, rule, direction, flow.length, now) {
+            return drop(reason);
+        }
+        let sent = match target {
+            Target::Tunnel { tunnel, direction: towards } => {
+                let container = match towards {
+                    Direction::Downlink => mark.map(|(qfi, rqi)| PduSessionContainer {
+                        rqi,
+                        ..PduSessionContainer::downlink(qfi)
+                    }),
+                    Direction::Uplink => qfi.or(mark.map(|(qfi, _)| qfi)).map(PduSessionContainer::uplink),
+                };
+                let sent = frame.encapsulated(tunnel, container).map(|octets| self.outlet.to_peer(octets, tunnel.peer));
+                matches!(sent, Some(Ok(())))
+            }
+            // Counted here, sent when the session is let go.
+            _ => true,
+        };
+        if !sent {
+            return drop(DropReason::N3);
+        }
+        state.last_activity = Some(now);
+        self.count(entry, state, rule, direction, flow.length);
+        if target == Target::Network { Next::Network } else { Next::Done }
+    }
+
+    fn count(&self, entry: &Entry, state: &mut State, rule: usize, direction: Direction, octets: usize) {
+        let (packets, bytes) = match direction {
+            Direction::Uplink => (&self.counters.uplink_packets, &self.counters.uplink_octets),
+            Direction::Downlink => (&self.counters.downlink_packets, &self.counters.downlink_octets),
+        };
+        packets.add(1);
+        bytes.add(octets as u64);
+        let State { rules, urrs, .. } = state;
+        let Some(rule) = rules.get(rule).filter(|rule| !rule.urrs.is_empty()) else { return };
+        let wall = SystemTime::now();
+        for at in &rule.urrs {
+            let Some(urr) = urrs.get_mut(*at) else { continue };
+            urr.count(direction, octets, wall);
+            let told = |limit| {
+                let event = Event::UsageReached { seid: entry.seid, urr: urr.urr.id, limit };
+                self.events.try_send(event).is_ok()
+            };
+            if !urr.quota_told && urr.quota_reached() {
+                urr.quota_told = told(Reached::Quota);
+            }
+            if !urr.threshold_told && urr.threshold_reached() {
+                urr.threshold_told = told(Reached::Threshold);
+            }
+        }
+    }
+
+    fn buffer(&self, entry: &Entry, state: &mut State, rule: usize, flow: &Flow, notify: bool, frame: &Frame<'_>) {
+        let full = state.buffer.len() >= state.buffer_limit
+            || self.buffered.load(Ordering::Relaxed) >= self.limits.buffer_packets;
+        if full {
+            self.counters.dropped(DropReason::BufferFull);
+        } else {
+            let packet = frame.packet();
+            let mut kept = vec![0; HEADROOM + packet.len()];
+            if let Some(place) = kept.get_mut(HEADROOM..) {
+                place.copy_from_slice(packet);
+            }
+            state.buffered_octets += packet.len();
+            state.buffer.push_back(kept);
+            self.buffered.fetch_add(1, Ordering::Relaxed);
+            self.counters.buffered_packets.add(1);
+        }
+        if notify
+            && !state.notified
+            && let Some(rule) = state.rules.get(rule)
+        {
+            let qfi = rule.mark.map(|(qfi, _)| qfi);
+            let event = Event::DownlinkData { seid: entry.seid, pdr: rule.pdr.id, qfi, dscp: flow.dscp() };
+            state.notified = self.events.try_send(event).is_ok();
+        }
+    }
+}
+
+/// Gates, quotas and bit rates: all rules of the packet have to let it pass, then all of them count it.
+fn enforce(
+    state: &mut State,
+    rule: usize,
+    direction: Direction,
+    octets: usize,
+    now: Instant,
+) -> Result<(), DropReason> {
+    let State { rules, qers, urrs, .. } = state;
+    let Some(rule) = rules.get(rule) else { return Err(DropReason::NoRule) };
+    for at in &rule.urrs {
+        if urrs.get(*at).is_some_and(|urr| !urr.passes()) {
+            return Err(DropReason::Quota);
+        }
+    }
+    for at in &rule.qers {
+        let Some(qer) = qers.get_mut(*at) else { continue };
+        if !qer.is_open(direction) {
+            return Err(DropReason::Gate);
+        }
+        if !qer.has_tokens(direction, octets, now) {
+            return Err(DropReason::Rate);
+        }
+    }
+    for at in &rule.qers {
+        if let Some(qer) = qers.get_mut(*at) {
+            qer.take_tokens(direction, octets);
+        }
+    }
+    Ok(())
+}

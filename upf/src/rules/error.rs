@@ -1,0 +1,40 @@
+//! Why a rule cannot be taken.
+use martlet_pfcp::IeValue;
+use martlet_pfcp::ie::{Cause, FailedRuleId};
+
+/// Why a rule cannot be taken, with what the answer on N4 says of it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub struct RuleError {
+    /// Cause (TS 29.244, 8.2.1).
+    pub cause: Cause,
+    /// Type of the information element at fault.
+    pub offending: Option<u16>,
+    /// The rule at fault.
+    pub failed: Option<FailedRuleId>,
+    /// For the log.
+    pub why: String,
+}
+
+impl RuleError {
+    /// A rule that cannot be made or changed: Rule creation/modification Failure with the rule's identifier.
+    pub fn failure(rule: FailedRuleId, why: impl Into<String>) -> Self {
+        RuleError { cause: Cause::RULE_CREATION_FAILURE, offending: None, failed: Some(rule), why: why.into() }
+    }
+
+    /// An element that has to be there in this place is not.
+    pub fn conditional<T: IeValue>(why: impl Into<String>) -> Self {
+        let offending = Some(T::TYPE);
+        RuleError { cause: Cause::CONDITIONAL_IE_MISSING, offending, failed: None, why: why.into() }
+    }
+
+    /// More than a configured limit.
+    pub fn no_resources(why: impl Into<String>) -> Self {
+        RuleError { cause: Cause::NO_RESOURCES_AVAILABLE, offending: None, failed: None, why: why.into() }
+    }
+
+    /// Another cause.
+    pub fn other(cause: Cause, why: impl Into<String>) -> Self {
+        RuleError { cause, offending: None, failed: None, why: why.into() }
+    }
+}

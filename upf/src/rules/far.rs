@@ -1,0 +1,146 @@
+//! Forwarding action rules (TS 29.244, 5.2.2).
+use super::RuleError;
+use martlet_pfcp::ie::{
+    ApplyAction, CreateFar, FailedRuleId, ForwardingParameters, Interface, OuterHeaderCreation, UpdateFar,
+};
+use std::net::IpAddr;
+
+/// The far end of a GTP-U tunnel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Tunnel {
+    /// Tunnel endpoint identifier that the peer chose.
+    pub teid: u32,
+    /// The peer.
+    pub peer: IpAddr,
+}
+
+/// What is done with packets; of the flags of Apply Action (8.2.26) one of these is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Dropped.
+    Drop,
+    /// Forwarded.
+    Forward,
+    /// Kept; `notify` tells the CP function of the first one.
+    Buffer {
+        /// NOCP is set.
+        notify: bool,
+    },
+}
+
+/// Where packets go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Far {
+    /// FAR ID.
+    pub id: u32,
+    /// What is done.
+    pub action: Action,
+    /// Destination interface; there wherever the action is to forward.
+    pub destination: Option<Interface>,
+    /// Network instance of the destination.
+    pub network_instance: Option<Vec<u8>>,
+    /// The tunnel into which packets go; none where they leave as they are.
+    pub tunnel: Option<Tunnel>,
+    /// BAR ID.
+    pub bar: Option<u8>,
+}
+
+impl Far {
+    /// From a request to make one.
+    pub fn create(ie: &CreateFar) -> Result<Self, RuleError> {
+        let id = ie.far_id.0;
+        let mut far = Far {
+            id,
+            action: action(id, ie.apply_action)?,
+            destination: None,
+            network_instance: None,
+            tunnel: None,
+            bar: ie.bar_id.map(|bar| bar.0),
+        };
+        if let Some(parameters) = &ie.forwarding_parameters {
+            far.destination = Some(destination(id, parameters.destination_interface.0)?);
+            far.network_instance = parameters.network_instance.as_ref().map(|name| name.0.clone());
+            far.tunnel = parameters.outer_header_creation.map(|header| tunnel(id, &header)).transpose()?;
+        }
+        far.complete()?;
+        Ok(far)
+    }
+
+    /// Takes over what an update says; what it does not say stays. Gives the tunnel on which end markers are asked for:
+    /// the one that packets took until now (TS 29.244, 5.5.2).
+    pub fn update(&mut self, ie: &UpdateFar) -> Result<Option<Tunnel>, RuleError> {
+        let old = self.tunnel;
+        if let Some(apply) = ie.apply_action {
+            self.action = action(self.id, apply)?;
+        }
+        if let Some(bar) = ie.bar_id {
+            self.bar = Some(bar.0);
+        }
+        let mut markers = false;
+        if let Some(parameters) = &ie.update_forwarding_parameters {
+            if let Some(interface) = parameters.destination_interface {
+                self.destination = Some(destination(self.id, interface.0)?);
+            }
+            if let Some(name) = &parameters.network_instance {
+                self.network_instance = Some(name.0.clone());
+            }
+            if let Some(header) = parameters.outer_header_creation {
+                self.tunnel = Some(tunnel(self.id, &header)?);
+            }
+            markers = parameters.flags.is_some_and(|flags| flags.0 & 0x02 != 0);
+        }
+        self.complete()?;
+        Ok(old.filter(|_| markers))
+    }
+
+    /// What is forwarded needs to be told where to (TS 29.244, table 7.5.2.3-1).
+    fn complete(&self) -> Result<(), RuleError> {
+        if self.action == Action::Forward && self.destination.is_none() {
+            let why = format!("FAR {} is to forward and has no Forwarding Parameters", self.id);
+            return Err(RuleError::conditional::<ForwardingParameters>(why));
+        }
+        // Towards the UE there is always a tunnel (TS 23.501, 8.3.1).
+        if self.action == Action::Forward && self.destination == Some(Interface::Access) && self.tunnel.is_none() {
+            let why = format!("FAR {} is to forward to the access and has no Outer Header Creation", self.id);
+            return Err(RuleError::conditional::<OuterHeaderCreation>(why));
+        }
+        Ok(())
+    }
+}
+
+fn action(id: u32, apply: ApplyAction) -> Result<Action, RuleError> {
+    let failure = |why: &str| Err(RuleError::failure(FailedRuleId::Far(id), format!("FAR {id} {why}")));
+    if apply.has(ApplyAction::DUPL) {
+        return failure("is to duplicate packets, which is not done here");
+    }
+    if apply.has(ApplyAction::BUFF) {
+        Ok(Action::Buffer { notify: apply.has(ApplyAction::NOCP) })
+    } else if apply.has(ApplyAction::FORW) {
+        Ok(Action::Forward)
+    } else if apply.has(ApplyAction::DROP) {
+        Ok(Action::Drop)
+    } else {
+        failure("asks for an action that is not done here")
+    }
+}
+
+fn destination(id: u32, interface: Interface) -> Result<Interface, RuleError> {
+    match interface {
+        Interface::Access | Interface::Core | Interface::SgiLan => Ok(interface),
+        Interface::CpFunction | Interface::Other(_) => {
+            let why = format!("FAR {id} forwards to an interface that is not served here");
+            Err(RuleError::failure(FailedRuleId::Far(id), why))
+        }
+    }
+}
+
+fn tunnel(id: u32, header: &OuterHeaderCreation) -> Result<Tunnel, RuleError> {
+    let peer = header.ipv4.map(IpAddr::from).or(header.ipv6.map(IpAddr::from));
+    match (header.teid, peer) {
+        (Some(teid), Some(peer)) => Ok(Tunnel { teid, peer }),
+        _ => {
+            let why = format!("FAR {id} asks for an outer header {:#06x} that is not GTP-U", header.description);
+            Err(RuleError::failure(FailedRuleId::Far(id), why))
+        }
+    }
+}

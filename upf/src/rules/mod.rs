@@ -1,0 +1,29 @@
+//! The rules of a session, in the terms of TS 29.244, 5.2: what N4 was told, checked, and what a datapath carries out.
+mod bar;
+mod error;
+mod far;
+mod flow;
+mod pdr;
+mod qer;
+mod sdf;
+mod session;
+mod urr;
+
+pub use bar::Bar;
+pub use error::RuleError;
+pub use far::{Action, Far, Tunnel};
+pub use flow::Flow;
+pub use pdr::{LocalTunnel, Pdr, UeAddress};
+pub use qer::{BitRate, Qer};
+pub use sdf::{SdfRule, SdfRuleError};
+pub use session::{RuleLimits, Session};
+pub use urr::{Urr, VolumeLimit};
+
+/// Which way a packet goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From the UE.
+    Uplink,
+    /// To the UE.
+    Downlink,
+}

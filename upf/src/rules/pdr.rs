@@ -1,0 +1,199 @@
+//! Packet detection rules (TS 29.244, 5.2.1A).
+use super::{Direction, Flow, RuleError, SdfRule};
+use martlet_pfcp::ie::{
+    CreatePdr, FTeid, FailedRuleId, FarId, Interface, OuterHeaderRemoval, Pdi, SdfFilter, UeIpAddress, UpdatePdr,
+};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Our end of a GTP-U tunnel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct LocalTunnel {
+    /// Tunnel endpoint identifier, unique at this UP function.
+    pub teid: u32,
+    /// IPv4 address.
+    pub ipv4: Option<Ipv4Addr>,
+    /// IPv6 address.
+    pub ipv6: Option<Ipv6Addr>,
+}
+
+impl From<LocalTunnel> for FTeid {
+    fn from(tunnel: LocalTunnel) -> FTeid {
+        FTeid::Given { teid: tunnel.teid, ipv4: tunnel.ipv4, ipv6: tunnel.ipv6 }
+    }
+}
+
+/// An address that a UE has, or a prefix of which it has all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum UeAddress {
+    /// An IPv4 address.
+    V4(Ipv4Addr),
+    /// An IPv6 prefix of 64 bits.
+    V6(u64),
+}
+
+impl UeAddress {
+    /// The address or prefix of which this is part.
+    pub fn of(address: IpAddr) -> UeAddress {
+        match address {
+            IpAddr::V4(address) => UeAddress::V4(address),
+            IpAddr::V6(address) => UeAddress::V6((address.to_bits() >> 64) as u64),
+        }
+    }
+}
+
+/// Which packets, and what applies to them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pdr {
+    /// PDR ID.
+    pub id: u16,
+    /// The lowest of those that match counts.
+    pub precedence: u32,
+    /// Where packets come from.
+    pub source: Interface,
+    /// The tunnel in which they come.
+    pub local: Option<LocalTunnel>,
+    /// Network instance of the source.
+    pub network_instance: Option<Vec<u8>>,
+    /// Addresses of the UE, of which one matches.
+    pub ue: Vec<UeAddress>,
+    /// Service data flows as they were given, of which one matches; empty for all.
+    pub filters: Vec<SdfFilter>,
+    /// The same, ready to match; made by [`Session::resolve`](super::Session::resolve).
+    pub rules: Vec<SdfRule>,
+    /// QoS flows, of which one matches; empty for all.
+    pub qfis: Vec<u8>,
+    /// Whether the outer header is taken off.
+    pub outer_header_removal: bool,
+    /// FAR ID.
+    pub far: u32,
+    /// QER IDs.
+    pub qers: Vec<u32>,
+    /// URR IDs.
+    pub urrs: Vec<u32>,
+}
+
+impl Pdr {
+    /// From a request to make one; `local` is the tunnel that the request gave, or that was chosen for it.
+    pub fn create(ie: &CreatePdr, local: Option<LocalTunnel>) -> Result<Self, RuleError> {
+        let id = ie.pdr_id.0;
+        if ie.activate_predefined_rules.is_some() {
+            return Err(failure(id, "activates predefined rules; there are none here"));
+        }
+        let far = ie.far_id.ok_or_else(|| RuleError::conditional::<FarId>(format!("PDR {id} has no FAR ID")))?;
+        let mut pdr = Pdr {
+            id,
+            precedence: ie.precedence.0,
+            source: Interface::Core,
+            local: None,
+            network_instance: None,
+            ue: Vec::new(),
+            filters: Vec::new(),
+            rules: Vec::new(),
+            qfis: Vec::new(),
+            outer_header_removal: ie.outer_header_removal.map(|removal| gtpu(id, removal)).transpose()?.is_some(),
+            far: far.0,
+            qers: ie.qer_ids.iter().map(|qer| qer.0).collect(),
+            urrs: ie.urr_ids.iter().map(|urr| urr.0).collect(),
+        };
+        pdr.detect(&ie.pdi, local)?;
+        Ok(pdr)
+    }
+
+    /// Takes over what an update says; what it does not say stays. A PDI replaces the one before as a whole.
+    pub fn update(&mut self, ie: &UpdatePdr, local: Option<LocalTunnel>) -> Result<(), RuleError> {
+        if let Some(removal) = ie.outer_header_removal {
+            gtpu(self.id, removal)?;
+            self.outer_header_removal = true;
+        }
+        if let Some(precedence) = ie.precedence {
+            self.precedence = precedence.0;
+        }
+        if let Some(pdi) = &ie.pdi {
+            self.detect(pdi, local)?;
+        }
+        if let Some(far) = ie.far_id {
+            self.far = far.0;
+        }
+        if !ie.qer_ids.is_empty() {
+            self.qers = ie.qer_ids.iter().map(|qer| qer.0).collect();
+        }
+        if !ie.urr_ids.is_empty() {
+            self.urrs = ie.urr_ids.iter().map(|urr| urr.0).collect();
+        }
+        Ok(())
+    }
+
+    fn detect(&mut self, pdi: &Pdi, local: Option<LocalTunnel>) -> Result<(), RuleError> {
+        if pdi.application_id.is_some() {
+            return Err(failure(self.id, "detects an application; none is known here"));
+        }
+        if let Interface::CpFunction | Interface::Other(_) = pdi.source_interface.0 {
+            return Err(failure(self.id, "has a source interface that is not served here"));
+        }
+        self.source = pdi.source_interface.0;
+        self.local = local;
+        self.network_instance = pdi.network_instance.as_ref().map(|name| name.0.clone());
+        self.ue.clear();
+        for address in &pdi.ue_ip_addresses {
+            self.ue.extend(ue_addresses(self.id, address)?);
+        }
+        self.filters = pdi.sdf_filters.clone();
+        self.qfis = pdi.qfis.iter().map(|qfi| qfi.0 & 0x3f).collect();
+        match (self.local, self.source) {
+            (None, Interface::Access) => {
+                let why = format!("PDR {} detects packets of the access and has no local F-TEID", self.id);
+                Err(RuleError::conditional::<FTeid>(why))
+            }
+            (None, _) if self.ue.is_empty() => {
+                let why = format!("PDR {} detects packets of the core without F-TEID and UE IP address", self.id);
+                Err(RuleError::conditional::<UeIpAddress>(why))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether packets from the UE are meant: those that come from the access side.
+    pub fn direction(&self) -> Direction {
+        match self.source {
+            Interface::Access => Direction::Uplink,
+            _ => Direction::Downlink,
+        }
+    }
+
+    /// Whether a packet that came in the PDR's tunnel, or for its UE, is meant. `qfi` is that of its PDU session
+    /// container.
+    pub fn matches(&self, flow: &Flow, qfi: Option<u8>) -> bool {
+        let direction = self.direction();
+        let address = match direction {
+            Direction::Uplink => flow.source,
+            Direction::Downlink => flow.destination,
+        };
+        (self.ue.is_empty() || self.ue.contains(&UeAddress::of(address)))
+            && (self.qfis.is_empty() || qfi.is_some_and(|qfi| self.qfis.contains(&qfi)))
+            && (self.rules.is_empty() || self.rules.iter().any(|rule| rule.matches(flow, direction)))
+    }
+}
+
+fn failure(id: u16, why: &str) -> RuleError {
+    RuleError::failure(FailedRuleId::Pdr(id), format!("PDR {id} {why}"))
+}
+
+/// Only GTP-U headers are taken off here (8.2.64): 0 over IPv4, 1 over IPv6, 6 over either.
+fn gtpu(id: u16, removal: OuterHeaderRemoval) -> Result<(), RuleError> {
+    match removal.description {
+        0 | 1 | 6 => Ok(()),
+        _ => Err(failure(id, "takes off an outer header that is not GTP-U")),
+    }
+}
+
+fn ue_addresses(id: u16, ie: &UeIpAddress) -> Result<Vec<UeAddress>, RuleError> {
+    if ie.choose_ipv4 || ie.choose_ipv6 {
+        return Err(failure(id, "asks for a UE address; the SMF has them to give"));
+    }
+    if ie.ipv6_prefix_length.is_some_and(|length| length != 64) {
+        return Err(failure(id, "has an IPv6 prefix that is not of 64 bits"));
+    }
+    let v4 = ie.ipv4.map(UeAddress::V4);
+    let v6 = ie.ipv6.map(|address| UeAddress::of(address.into()));
+    Ok(v4.into_iter().chain(v6).collect())
+}

@@ -1,0 +1,88 @@
+//! QoS enforcement rules (TS 29.244, 5.4).
+use super::Direction;
+use martlet_pfcp::ie::{CreateQer, GateStatus, Mbr, UpdateQer};
+
+/// A rate each way, in bits per second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BitRate {
+    /// From the UE.
+    pub uplink: u64,
+    /// To the UE.
+    pub downlink: u64,
+}
+
+impl BitRate {
+    /// The rate in one direction.
+    pub fn of(&self, direction: Direction) -> u64 {
+        match direction {
+            Direction::Uplink => self.uplink,
+            Direction::Downlink => self.downlink,
+        }
+    }
+}
+
+impl From<Mbr> for BitRate {
+    fn from(ie: Mbr) -> Self {
+        // 40 bits of kilobits per second fit.
+        BitRate { uplink: ie.uplink * 1000, downlink: ie.downlink * 1000 }
+    }
+}
+
+/// What QoS is enforced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Qer {
+    /// QER ID.
+    pub id: u32,
+    /// Whether packets may pass.
+    pub gate: GateStatus,
+    /// Maximum bit rate; none is no limit.
+    pub mbr: Option<BitRate>,
+    /// Guaranteed bit rate; a software datapath keeps it by admitting, not by scheduling.
+    pub gbr: Option<BitRate>,
+    /// QoS flow with which downlink packets are marked.
+    pub qfi: Option<u8>,
+    /// Downlink packets carry the reflective QoS indication.
+    pub reflective: bool,
+}
+
+impl From<&CreateQer> for Qer {
+    fn from(ie: &CreateQer) -> Self {
+        Qer {
+            id: ie.qer_id.0,
+            gate: ie.gate_status,
+            mbr: ie.mbr.map(BitRate::from),
+            gbr: ie.gbr.map(|gbr| BitRate { uplink: gbr.uplink * 1000, downlink: gbr.downlink * 1000 }),
+            qfi: ie.qfi.map(|qfi| qfi.0 & 0x3f),
+            reflective: ie.rqi.is_some_and(|rqi| rqi.0 & 1 != 0),
+        }
+    }
+}
+
+impl Qer {
+    /// Takes over what an update says; what it does not say stays.
+    pub fn update(&mut self, ie: &UpdateQer) {
+        if let Some(gate) = ie.gate_status {
+            self.gate = gate;
+        }
+        if let Some(mbr) = ie.mbr {
+            self.mbr = Some(mbr.into());
+        }
+        if let Some(gbr) = ie.gbr {
+            self.gbr = Some(BitRate { uplink: gbr.uplink * 1000, downlink: gbr.downlink * 1000 });
+        }
+        if let Some(qfi) = ie.qfi {
+            self.qfi = Some(qfi.0 & 0x3f);
+        }
+        if let Some(rqi) = ie.rqi {
+            self.reflective = rqi.0 & 1 != 0;
+        }
+    }
+
+    /// Whether its gate lets packets of a direction pass.
+    pub fn passes(&self, direction: Direction) -> bool {
+        match direction {
+            Direction::Uplink => !self.gate.uplink_closed,
+            Direction::Downlink => !self.gate.downlink_closed,
+        }
+    }
+}

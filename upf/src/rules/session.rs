@@ -1,0 +1,154 @@
+//! All rules of one session, and whether they fit together.
+use super::{Bar, Far, LocalTunnel, Pdr, Qer, RuleError, SdfRule, Tunnel, UeAddress, Urr};
+use martlet_pfcp::ie::{FSeid, FailedRuleId, NodeId};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// How many rules a session may have. What does not fit is refused with "No resources available".
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RuleLimits {
+    /// Packet detection rules.
+    pub pdrs: usize,
+    /// Forwarding action rules.
+    pub fars: usize,
+    /// QoS enforcement rules.
+    pub qers: usize,
+    /// Usage reporting rules.
+    pub urrs: usize,
+    /// Buffering action rules.
+    pub bars: usize,
+    /// SDF filters of one packet detection rule.
+    pub filters: usize,
+}
+
+impl Default for RuleLimits {
+    fn default() -> Self {
+        RuleLimits { pdrs: 64, fars: 64, qers: 64, urrs: 64, bars: 8, filters: 32 }
+    }
+}
+
+/// The rules of one PFCP session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Session {
+    /// Session endpoint identifier that we chose.
+    pub seid: u64,
+    /// The CP function's end.
+    pub cp: FSeid,
+    /// The CP function.
+    pub node: NodeId,
+    /// Packet detection rules by PDR ID.
+    pub pdrs: BTreeMap<u16, Pdr>,
+    /// Forwarding action rules by FAR ID.
+    pub fars: BTreeMap<u32, Far>,
+    /// QoS enforcement rules by QER ID.
+    pub qers: BTreeMap<u32, Qer>,
+    /// Usage reporting rules by URR ID.
+    pub urrs: BTreeMap<u32, Urr>,
+    /// Buffering action rules by BAR ID.
+    pub bars: BTreeMap<u8, Bar>,
+    /// Idleness after which the CP function is told.
+    pub inactivity: Option<Duration>,
+}
+
+impl Session {
+    /// A session without rules.
+    pub fn new(seid: u64, cp: FSeid, node: NodeId) -> Self {
+        Session {
+            seid,
+            cp,
+            node,
+            pdrs: BTreeMap::new(),
+            fars: BTreeMap::new(),
+            qers: BTreeMap::new(),
+            urrs: BTreeMap::new(),
+            bars: BTreeMap::new(),
+            inactivity: None,
+        }
+    }
+
+    /// Checks that the rules fit together and are within limits, and makes the filters of the PDRs ready to match.
+    pub fn resolve(&mut self, limits: &RuleLimits) -> Result<(), RuleError> {
+        let counts = [
+            ("PDRs", self.pdrs.len(), limits.pdrs),
+            ("FARs", self.fars.len(), limits.fars),
+            ("QERs", self.qers.len(), limits.qers),
+            ("URRs", self.urrs.len(), limits.urrs),
+            ("BARs", self.bars.len(), limits.bars),
+        ];
+        for (what, count, limit) in counts {
+            if count > limit {
+                return Err(RuleError::no_resources(format!("{count} {what} in a session, {limit} are allowed")));
+            }
+        }
+        for pdr in self.pdrs.values() {
+            let failure = |why: String| RuleError::failure(FailedRuleId::Pdr(pdr.id), format!("PDR {} {why}", pdr.id));
+            if !self.fars.contains_key(&pdr.far) {
+                return Err(failure(format!("names FAR {}, which does not exist", pdr.far)));
+            }
+            if let Some(qer) = pdr.qers.iter().find(|id| !self.qers.contains_key(id)) {
+                return Err(failure(format!("names QER {qer}, which does not exist")));
+            }
+            if let Some(urr) = pdr.urrs.iter().find(|id| !self.urrs.contains_key(id)) {
+                return Err(failure(format!("names URR {urr}, which does not exist")));
+            }
+            if pdr.filters.len() > limits.filters {
+                return Err(RuleError::no_resources(format!("{} SDF filters in PDR {}", pdr.filters.len(), pdr.id)));
+            }
+        }
+        for far in self.fars.values() {
+            if let Some(bar) = far.bar.filter(|id| !self.bars.contains_key(id)) {
+                let why = format!("FAR {} names BAR {bar}, which does not exist", far.id);
+                return Err(RuleError::failure(FailedRuleId::Far(far.id), why));
+            }
+        }
+        self.resolve_filters()
+    }
+
+    /// A filter with an SDF Filter ID alone stands for the filter that has the ID and a description (8.2.5).
+    fn resolve_filters(&mut self) -> Result<(), RuleError> {
+        let mut named = BTreeMap::new();
+        for filter in self.pdrs.values().flat_map(|pdr| &pdr.filters) {
+            if let (Some(id), Some(_)) = (filter.filter_id, &filter.flow_description) {
+                named.insert(id, filter.clone());
+            }
+        }
+        for pdr in self.pdrs.values_mut() {
+            let id = pdr.id;
+            let failure = |why: String| RuleError::failure(FailedRuleId::Pdr(id), format!("PDR {id}: {why}"));
+            pdr.rules.clear();
+            for filter in &pdr.filters {
+                let filter = match (filter.filter_id, &filter.flow_description) {
+                    (Some(filter_id), None) => named
+                        .get(&filter_id)
+                        .ok_or_else(|| failure(format!("SDF filter {filter_id} has no description anywhere")))?,
+                    _ => filter,
+                };
+                pdr.rules.push(SdfRule::of(filter).map_err(|error| failure(error.to_string()))?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Our ends of its tunnels.
+    pub fn local_tunnels(&self) -> impl Iterator<Item = LocalTunnel> + '_ {
+        self.pdrs.values().filter_map(|pdr| pdr.local)
+    }
+
+    /// TEIDs of our ends of its tunnels.
+    pub fn teids(&self) -> BTreeSet<u32> {
+        self.local_tunnels().map(|tunnel| tunnel.teid).collect()
+    }
+
+    /// The addresses for which packets come from the data network: those of PDRs without a tunnel.
+    pub fn ue_addresses(&self) -> BTreeSet<UeAddress> {
+        let untunnelled = self.pdrs.values().filter(|pdr| pdr.local.is_none());
+        untunnelled.flat_map(|pdr| pdr.ue.iter().copied()).collect()
+    }
+
+    /// The far ends of its tunnels, with the PDRs that lead there.
+    pub fn remote_tunnels(&self) -> BTreeSet<(std::net::IpAddr, u32)> {
+        self.fars.values().filter_map(|far| far.tunnel).map(|Tunnel { teid, peer }| (peer, teid)).collect()
+    }
+}
