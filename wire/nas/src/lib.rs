@@ -65,6 +65,8 @@ pub use oxirush_nas::nas_5gs::*;
 pub use oxirush_nas::{UnknownIe, UnknownIes, common};
 
 pub mod algorithms;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod identifiers;
 pub mod inbound;
 pub mod options;

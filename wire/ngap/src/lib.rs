@@ -17,5 +17,7 @@ pub use oxirush_ngap::{
 
 pub mod cause;
 pub mod error_indication;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod inbound;
 pub mod transfer;

@@ -37,6 +37,8 @@
 pub use oxirush_security::*;
 
 pub mod aka;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod sidf;
 pub mod sqn;
 pub mod usim;

@@ -1,0 +1,78 @@
+//! What the fuzz targets and `tests/never_panics.rs` do with octets: everything that a receiver may do with them.
+
+use crate::inbound::{self, Fault};
+use crate::transfer;
+
+/// Read octets as a message, decode each of its elements, and answer what is wrong.
+///
+/// # Panics
+/// If a message does not come back from its own octets, or an answer does not encode: the codec is then wrong.
+pub fn message(octets: &[u8]) {
+    let received = match inbound::read(octets) {
+        Ok(received) => received,
+        Err(fault) => return answer(&fault),
+    };
+    let _ = (inbound::message_name(&received.pdu), inbound::UeIds::of(&received.pdu), received.diagnostics());
+    let again = received.pdu.encode().expect("a message that was read encodes");
+    assert_eq!(crate::ngap::NGAPPDU::decode(&again).as_ref(), Ok(&received.pdu), "a message comes back");
+    for deviation in received.pdu.check().unwrap_or_default() {
+        let _ = (deviation.to_string(), deviation.cause());
+    }
+    answer(&Fault::state(&received.pdu, "as if it did not fit"));
+    if let Ok(elements) = received.pdu.protocol_ies() {
+        elements.0.iter().for_each(|element| transfers(&element.value));
+    }
+}
+
+fn answer(fault: &Fault) {
+    let _ = fault.to_string();
+    if let Some(answer) = fault.answer() {
+        answer.encode().expect("an answer encodes");
+    }
+}
+
+/// Read octets as each transfer, and write again what was read.
+///
+/// # Panics
+/// If a transfer that was read and written again is another one.
+pub fn transfers(octets: &[u8]) {
+    macro_rules! each {
+        ($($transfer:ident),*) => {
+            $(match transfer::$transfer::decode(octets) {
+                Ok(value) => {
+                    // A value of a later release than ours may not be written: it is outside the root of its type.
+                    if let Ok(again) = value.encode() {
+                        let again = transfer::$transfer::decode(&again);
+                        assert_eq!(again.as_ref(), Ok(&value), "a transfer comes back");
+                    }
+                }
+                Err(error) => {
+                    let _ = (error.to_string(), error.cause());
+                }
+            })*
+        };
+    }
+    each!(
+        SetupRequest,
+        SetupResponse,
+        SetupUnsuccessful,
+        ReleaseCommand,
+        ReleaseResponse,
+        ModifyRequest,
+        ModifyResponse,
+        ModifyUnsuccessful,
+        ModifyIndication,
+        ModifyConfirm,
+        Notify,
+        NotifyReleased,
+        PathSwitchRequest,
+        PathSwitchAcknowledge,
+        PathSwitchSetupFailed,
+        PathSwitchUnsuccessful,
+        HandoverRequired,
+        HandoverRequestAcknowledge,
+        HandoverCommand,
+        HandoverPreparationUnsuccessful,
+        HandoverResourceAllocationUnsuccessful
+    );
+}

@@ -1,0 +1,29 @@
+//! What the fuzz targets and `tests/never_panics.rs` do with octets.
+
+use crate::aka::SubscriberKey;
+use crate::nas_5gs::Suci;
+use crate::sidf::{self, HomeNetworkKeys};
+
+/// Read octets as the SUCI of a mobile identity and as text, and de-conceal it.
+///
+/// # Panics
+/// If a SUCI does not come back from its own text or octets.
+pub fn suci(octets: &[u8]) {
+    let mut keys = HomeNetworkKeys::new();
+    keys.add_profile_a(27, &[0x42; 32]);
+    keys.add_profile_b(27, &[0x17; 32]).expect("a key of the curve");
+    if let Ok(suci) = Suci::from_nas_octets(octets) {
+        let _ = keys.deconceal(&suci.to_string());
+        if let Ok(again) = suci.to_nas_octets() {
+            assert!(Suci::from_nas_octets(&again).as_ref() == Ok(&suci), "a SUCI comes back from its octets");
+        }
+    }
+    if let Ok(text) = std::str::from_utf8(octets) {
+        let _ = keys.deconceal(text);
+        let _ = SubscriberKey::from_hex(text, text);
+        let _ = crate::sqn::from_text(text);
+        if let Ok(suci) = sidf::parse(text) {
+            let _ = suci.to_string();
+        }
+    }
+}
