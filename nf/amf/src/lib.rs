@@ -1,1 +1,144 @@
-//! martlet-amf
+//! The AMF: gNBs reach it over N2, UEs over N1, other network functions over the SBI (TS 23.501, 6.2.1).
+//!
+//! A UE's context belongs to one task ([`ue`]); the reader of each gNB's association ([`n2`]) and the SBI handlers
+//! ([`services`]) send it messages. What a UE and the network do together is in [`procedures`], one file each.
+#![forbid(unsafe_code)]
+
+mod concurrently;
+mod config;
+mod consumers;
+mod metrics;
+mod n2;
+mod procedures;
+mod served;
+mod services;
+mod tables;
+mod ue;
+
+pub use config::{
+    AmfConfig, CipheringName, GuamiConfig, IntegrityName, LimitsConfig, N2Config, NetworkNameConfig, PlmnConfig,
+    SctpStackConfig, SecurityConfig, TaiConfig, TimersConfig,
+};
+
+use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError};
+use martlet_sbi::Route;
+use martlet_sbi_api::common::NfInstanceId;
+use martlet_sbi_api::namf_callback::NAMF_CALLBACK;
+use martlet_sbi_api::namf_communication::NAMF_COMM;
+use martlet_sbi_api::nnrf_nfmanagement::{AmfInfo, N2InterfaceAmfInfo, NfProfile, NfType};
+use martlet_sctp::Listener;
+use n2::Gnbs;
+use served::{Served, plmn_to_sbi};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
+use tables::Tables;
+use tokio::sync::{Semaphore, mpsc};
+use ue::{Ue, UeHandle};
+
+/// The AMF.
+pub struct Amf {
+    config: AmfConfig,
+    served: Served,
+    context: Arc<NfContext>,
+    instance_id: NfInstanceId,
+    tables: Tables,
+    gnbs: Gnbs,
+    /// Registrations and service requests that may be at work.
+    procedures: Arc<Semaphore>,
+    /// Waits for gNBs; taken when the AMF runs.
+    listener: Mutex<Option<Listener>>,
+}
+
+/// UE contexts beyond `limits.max_ues` that exist as long as it takes to reject them.
+const HEADROOM: usize = 256;
+
+impl Amf {
+    fn new(config: AmfConfig, context: Arc<NfContext>, listener: Option<Listener>) -> Result<Arc<Self>, StartError> {
+        let served = Served::new(&config)?;
+        let instance_id = context.instance_id().parse();
+        let instance_id = instance_id.map_err(|e| StartError(format!("sbi.instance_id: {e}; write a UUID")))?;
+        let procedures = Arc::new(Semaphore::new(config.limits.max_procedures));
+        Ok(Arc::new(Amf {
+            config,
+            served,
+            context,
+            instance_id,
+            tables: Tables::default(),
+            gnbs: Gnbs::default(),
+            procedures,
+            listener: Mutex::new(listener),
+        }))
+    }
+
+    /// The task of a UE that is not known; `None` where there are too many already.
+    fn new_ue(self: &Arc<Self>) -> Option<UeHandle> {
+        let (ues, most) = (self.tables.len(), self.config.limits.max_ues);
+        if ues >= most.saturating_add(HEADROOM) {
+            return None;
+        }
+        // A context that nobody uses makes room.
+        let over_limit = ues >= most && !self.tables.evict();
+        let (sender, inbox) = mpsc::channel(self.config.limits.ue_queue);
+        let handle = UeHandle { number: self.tables.next_number(), sender };
+        self.tables.add(&handle);
+        tokio::spawn(Ue::new(self.clone(), handle.clone(), inbox, over_limit).run());
+        Some(handle)
+    }
+}
+
+impl NetworkFunction for Amf {
+    const TYPE: NfType = NfType::Amf;
+    type Config = AmfConfig;
+
+    async fn create(config: AmfConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
+        // Wrong values are told before a socket is opened.
+        Served::new(&config)?;
+        let listener = n2::listen(&config.n2).await?;
+        Amf::new(config, context, Some(listener))
+    }
+
+    fn routes(self: &Arc<Self>) -> Vec<Route> {
+        let mut routes = NAMF_COMM.routes(self.clone());
+        routes.extend(NAMF_CALLBACK.routes(self.clone()));
+        routes
+    }
+
+    fn profile(&self, profile: &mut NfProfile) {
+        let first = &self.served.guamis[0].sbi.amf_id;
+        let mut n2 = N2InterfaceAmfInfo { amf_name: Some(self.config.name.clone()), ..Default::default() };
+        for address in &self.config.n2.bind {
+            match address {
+                IpAddr::V4(address) => n2.ipv4_endpoint_address.get_or_insert_default().push(*address),
+                IpAddr::V6(address) => n2.ipv6_endpoint_address.get_or_insert_default().push(*address),
+            }
+        }
+        profile.amf_info = Some(AmfInfo {
+            amf_set_id: first.set_id(),
+            amf_region_id: first.region_id(),
+            guami_list: self.served.guamis.iter().map(|guami| guami.sbi.clone()).collect(),
+            tai_list: Some(self.served.tais.iter().map(|tai| tai.to_sbi()).collect()),
+            n2_interface_amf_info: Some(n2),
+            ..Default::default()
+        });
+        profile.plmn_list = Some(self.served.plmns.iter().map(|served| plmn_to_sbi(served.plmn)).collect());
+    }
+
+    async fn run(self: Arc<Self>, shutdown: Shutdown) -> Result<(), StartError> {
+        let listener = self.listener.lock().unwrap_or_else(|e| e.into_inner()).take();
+        if let Some(listener) = listener {
+            n2::accept(self.clone(), listener, shutdown.clone()).await;
+        }
+        shutdown.wait().await;
+        Ok(())
+    }
+
+    fn status(&self) -> serde_json::Value {
+        let (contexts, registered, connected, first) = self.tables.overview(self.config.status_ues);
+        let gnbs: Vec<_> = self.gnbs.all().iter().filter_map(|gnb| gnb.status()).collect();
+        let ues: Vec<_> = first.iter().filter_map(tables::Summary::status).collect();
+        serde_json::json!({
+            "gnbs": gnbs,
+            "ues": {"contexts": contexts, "registered": registered, "connected": connected, "first": ues},
+        })
+    }
+}

@@ -100,7 +100,7 @@ async fn challenge(ue: &Ue, resynchronisation: Option<ResynchronizationInfo>) ->
         let AuthData::FiveGAka(vector) = context.five_g_auth_data else {
             return Err(Problem::new(501, "UNSUPPORTED").detail("the AUSF chose another method than 5G-AKA"));
         };
-        let link = context.links.get(LINK_5G_AKA).and_then(|link| link.href());
+        let link = context.links.get(LINK_5G_AKA).and_then(|link| link.uri());
         let (ausf, id) = link.and_then(|href| resource(ue, href)).ok_or_else(|| {
             Problem::system_failure("the AUSF gave no link for the answer to its challenge")
         })?;

@@ -93,6 +93,11 @@ impl Ue {
         self.connection.as_ref().is_some_and(|connection| connection.amf_id == amf_id)
     }
 
+    /// The connection has ended: what came on it is void.
+    pub fn leave_connection(&mut self) {
+        self.set_aside.clear();
+    }
+
     /// The UE is somewhere else.
     pub fn moved(&mut self, location: Option<crate::n2::Location>) {
         if let (Some(connection), Some(location)) = (&mut self.connection, location) {

@@ -1,0 +1,118 @@
+//! Namf_Communication_N1N2MessageTransfer (TS 29.518, 5.2.2.3.1; TS 23.502, 4.2.3.3 and 4.3.2.2.1, steps 11 to 15): an
+//! SMF has a message for the UE, or N2 information for its gNB.
+use super::{
+    nas_transport, paging, pdu_session_resource_modify, pdu_session_resource_release, pdu_session_resource_setup,
+};
+use crate::n2::downlink::SessionToSetUp;
+use crate::ue::{Stop, Transfer, TransferAnswer, Ue};
+use bytes::Bytes;
+use martlet_sbi::{Problem, StatusReply};
+use martlet_sbi_api::namf_communication::{
+    N1MessageClass, N1N2MessageTransferCause, N1N2MessageTransferRspData, N2InformationClass, NgapIeType,
+};
+
+/// Takes a transfer: a UE that is connected gets it at once, an idle one is paged.
+pub(crate) async fn run(ue: &mut Ue, mut transfer: Transfer) {
+    if let Err(problem) = check(ue, &transfer) {
+        return transfer.answer(Err(problem));
+    }
+    if ue.connection.is_some() {
+        transfer.answer(initiated());
+        if let Err(stop) = deliver(ue, transfer).await {
+            tracing::info!(supi = ue.label(), gnb = ue.gnb(), why = stop.label(), "a message did not reach the UE");
+            ue.conclude(stop).await;
+        }
+        return;
+    }
+    if transfer.request.skip_ind == Some(true) {
+        let cause = N1N2MessageTransferCause::N1MsgNotTransferred;
+        return transfer.answer(Ok(StatusReply::ok(N1N2MessageTransferRspData::new(cause))));
+    }
+    if !paging::is_possible(ue) {
+        let detail = "the UE has not been heard of for long";
+        return transfer.answer(Err(Problem::new(504, "UE_NOT_REACHABLE").detail(detail)));
+    }
+    transfer.answer(Ok(StatusReply {
+        status: 202,
+        location: Some(location(ue, transfer.request.pdu_session_id)),
+        body: Some(N1N2MessageTransferRspData::new(N1N2MessageTransferCause::AttemptingToReachUe)),
+    }));
+    ue.pending.push(transfer);
+    paging::run(ue).await;
+}
+
+fn initiated() -> TransferAnswer {
+    Ok(StatusReply::ok(N1N2MessageTransferRspData::new(N1N2MessageTransferCause::N1N2TransferInitiated)))
+}
+
+/// URI of a transfer that waits for the UE.
+pub(super) fn location(ue: &Ue, psi: Option<u8>) -> String {
+    let root = ue.amf.context.api_root();
+    format!("{root}/namf-comm/v1/ue-contexts/{}/n1-n2-messages/{}", ue.label(), psi.unwrap_or(0))
+}
+
+/// What the AMF can do something with.
+fn check(ue: &Ue, transfer: &Transfer) -> Result<(), Problem> {
+    if !ue.registered {
+        return Err(Problem::new(404, "CONTEXT_NOT_FOUND").detail("the UE is not registered"));
+    }
+    let request = &transfer.request;
+    let sm_n1 = request.n1_message_container.as_ref().is_none_or(|n1| n1.n1_message_class == N1MessageClass::Sm);
+    let sm_n2 =
+        request.n2_info_container.as_ref().is_none_or(|n2| n2.n2_information_class == N2InformationClass::Sm);
+    if !sm_n1 || !sm_n2 {
+        return Err(Problem::new(403, "UNSPECIFIED").detail("the AMF forwards messages of sessions only"));
+    }
+    if request.n1_message_container.is_some() != transfer.n1.is_some()
+        || request.n2_info_container.is_some() != transfer.n2.is_some()
+    {
+        return Err(Problem::invalid_message("a binary part that the request names is missing"));
+    }
+    match request.pdu_session_id.or_else(|| n2(transfer).map(|(psi, _)| psi)) {
+        Some(psi) if ue.sessions.contains_key(&psi) => Ok(()),
+        Some(psi) => Err(Problem::new(404, "CONTEXT_NOT_FOUND").detail(format!("the UE has no PDU session {psi}"))),
+        None => Err(Problem::new(400, "MANDATORY_IE_MISSING").detail("pduSessionId")),
+    }
+}
+
+/// The session and the kind of the N2 information of a transfer.
+fn n2(transfer: &Transfer) -> Option<(u8, &NgapIeType)> {
+    let info = transfer.request.n2_info_container.as_ref()?.sm_info.as_ref()?;
+    Some((info.pdu_session_id, info.n2_info_content.as_ref()?.ngap_ie_type.as_ref()?))
+}
+
+/// The session that a transfer has the gNB set up.
+pub(super) fn session_setup(transfer: &Transfer) -> Option<(u8, Bytes)> {
+    let (psi, kind) = n2(transfer)?;
+    (*kind == NgapIeType::PduResSetupReq).then(|| Some((psi, transfer.n2.clone()?)))?
+}
+
+/// Brings a transfer to the UE and its gNB.
+pub(crate) async fn deliver(ue: &mut Ue, transfer: Transfer) -> Result<(), Stop> {
+    let of_n2 = n2(&transfer).map(|(psi, kind)| (psi, kind.clone()));
+    let psi = transfer.request.pdu_session_id.or(of_n2.as_ref().map(|(psi, _)| *psi)).unwrap_or(0);
+    let (Some((session, kind)), Some(info)) = (of_n2, transfer.n2.clone()) else {
+        return match &transfer.n1 {
+            Some(n1) => nas_transport::downlink(ue, psi, n1).await,
+            None => Ok(()),
+        };
+    };
+    let nas = match &transfer.n1 {
+        Some(n1) => Some(nas_transport::protected_downlink(ue, psi, n1)?),
+        None => None,
+    };
+    match kind {
+        NgapIeType::PduResSetupReq => {
+            let Some(known) = ue.sessions.get_mut(&session) else { return Ok(()) };
+            known.active = true;
+            let setup = SessionToSetUp { psi: session, slice: known.slice, transfer: info, nas };
+            pdu_session_resource_setup::run(ue, setup).await
+        }
+        NgapIeType::PduResRelCmd => pdu_session_resource_release::run(ue, session, info, nas).await,
+        NgapIeType::PduResModReq => pdu_session_resource_modify::run(ue, session, info, nas).await,
+        other => {
+            tracing::warn!(supi = ue.label(), session, kind = %other, "N2 information that the AMF does not know");
+            Ok(())
+        }
+    }
+}

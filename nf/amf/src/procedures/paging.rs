@@ -1,0 +1,81 @@
+//! Paging (TS 23.502, 4.2.3.3, steps 3 to 6; TS 24.501, 5.6.2): an idle UE is asked to come.
+use crate::metrics::Procedure;
+use crate::n2::downlink;
+use crate::ue::{Event, Idle, Stop, Transfer, Ue, Work};
+use martlet_sbi::Problem;
+use martlet_sbi_api::namf_communication::{N1N2MessageTransferCause, N1N2MsgTxfrFailureNotification};
+use martlet_sbi_api::nsmf_callback::SmfCallbackClient;
+use std::time::Instant;
+
+/// Pages the UE in its registration area until it answers, as often as the configuration says. What waits for it is
+/// brought to it by the service request with which it answers; where it does not answer, the senders are told.
+pub(crate) async fn run(ue: &mut Ue) {
+    let procedure = Procedure::start("paging");
+    for attempt in 1..=ue.amf.config.timers.paging_attempts {
+        let gnbs = page(ue).await;
+        tracing::debug!(supi = ue.label(), attempt, gnbs, "the UE is paged");
+        let until = Instant::now() + ue.amf.config.timers.t3513();
+        match ue.next_ngap::<()>(until, Err).await {
+            // T3513 has expired.
+            Ok(_) => {}
+            // The UE, or something that makes the paging needless.
+            Err(Stop::Preempted(Work::Event(event))) => {
+                let answered = matches!(event, Event::Initial(_));
+                ue.conclude(Stop::Preempted(Work::Event(event))).await;
+                match answered {
+                    true => procedure.succeeded(),
+                    false => procedure.failed("preempted"),
+                }
+                return;
+            }
+            Err(stop) => {
+                procedure.failed(&stop.label());
+                return ue.conclude(stop).await;
+            }
+        }
+    }
+    procedure.failed("no_answer");
+    tracing::info!(supi = ue.label(), "the UE does not answer to paging");
+    for transfer in std::mem::take(&mut ue.pending) {
+        tell_failure(ue, transfer, N1N2MessageTransferCause::UeNotResponding);
+    }
+}
+
+/// One paging, to every gNB of the registration area; gives their number.
+async fn page(ue: &Ue) -> usize {
+    let Some(guti) = &ue.guti else { return 0 };
+    let paging = match downlink::paging(guti, &ue.area) {
+        Ok(paging) => paging,
+        Err(error) => {
+            tracing::error!(supi = ue.label(), %error, "PAGING cannot be built");
+            return 0;
+        }
+    };
+    let mut sent = 0;
+    for gnb in ue.amf.gnbs.all() {
+        if gnb.covers(&ue.area) && gnb.send(0, &paging).await {
+            sent += 1;
+        }
+    }
+    sent
+}
+
+/// Whether the UE can be paged at all.
+pub(crate) fn is_possible(ue: &Ue) -> bool {
+    ue.registered && ue.guti.is_some() && !matches!(ue.idle, Some(Idle::Unreachable(_)))
+}
+
+/// Tells the sender of a transfer that it has failed in the end (TS 29.518, 5.2.2.3.2), without waiting for it.
+pub(crate) fn tell_failure(ue: &Ue, mut transfer: Transfer, cause: N1N2MessageTransferCause) {
+    transfer.answer(Err(Problem::new(504, "UE_NOT_REACHABLE")));
+    let Some(uri) = transfer.request.n1n2_failure_txf_notif_uri else { return };
+    let location = super::n1_n2_message_transfer::location(ue, transfer.request.pdu_session_id);
+    let body = N1N2MsgTxfrFailureNotification::new(cause, location);
+    let (peer, supi) = (ue.amf.context.callback_peer().about(&ue.label()), ue.label());
+    tokio::spawn(async move {
+        if let Err(problem) = SmfCallbackClient::new(peer).n1_n2_transfer_failure_notify(&uri, body).await {
+            tracing::info!(supi, %problem, "the sender of a message was not told that the UE did not get it");
+        }
+    });
+}
+

@@ -1,0 +1,38 @@
+//! PDU session resource modify (TS 38.413, 8.2.3; TS 23.502, 4.3.3).
+use super::user_plane_activation::tell;
+use crate::metrics::Procedure;
+use crate::n2::downlink;
+use crate::n2::uplink::Uplink;
+use crate::ue::{Stop, Ue};
+use bytes::Bytes;
+use martlet_sbi_api::nsmf_pdusession::N2SmInfoType;
+use std::time::Instant;
+
+/// Has the gNB change the session's resources, and tells the SMF how it fared.
+pub(crate) async fn run(ue: &mut Ue, psi: u8, transfer: Bytes, nas: Option<Vec<u8>>) -> Result<(), Stop> {
+    let procedure = Procedure::start("pdu_session_resource_modify");
+    let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
+    if !connection.send(downlink::session_modify(connection, psi, &transfer, nas)).await {
+        procedure.failed("connection_lost");
+        return Err(Stop::ConnectionLost);
+    }
+    let until = Instant::now() + ue.amf.config.timers.ngap();
+    let answer = ue.next_ngap(until, |message| match message {
+        Uplink::SessionsModified(outcome) => Ok(outcome),
+        other => Err(other),
+    });
+    let Some(outcome) = answer.await? else {
+        tracing::warn!(supi = ue.label(), gnb = ue.gnb(), psi, "the gNB does not answer to a session's change");
+        procedure.failed("no_answer");
+        return Ok(());
+    };
+    if outcome.failed.is_empty() { procedure.succeeded() } else { procedure.failed("refused") }
+    let done = outcome.done.into_iter().map(|info| (info, N2SmInfoType::PduResModRsp));
+    let failed = outcome.failed.into_iter().map(|info| (info, N2SmInfoType::PduResModFail));
+    for ((psi, info), kind) in done.chain(failed) {
+        if let Err(problem) = tell(ue, psi, info, kind).await {
+            tracing::warn!(supi = ue.label(), psi, %problem, "the SMF did not take the gNB's answer");
+        }
+    }
+    Ok(())
+}

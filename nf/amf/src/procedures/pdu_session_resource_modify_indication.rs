@@ -1,0 +1,30 @@
+//! PDU session resource modify indication (TS 38.413, 8.2.5): the gNB changes where downlink goes.
+use super::user_plane_activation::tell;
+use crate::n2::downlink;
+use crate::n2::uplink::SessionInfo;
+use crate::ue::Ue;
+use martlet_sbi_api::nsmf_pdusession::N2SmInfoType;
+
+/// Brings each to its SMF, and the SMFs' confirmation to the gNB.
+pub(crate) async fn run(ue: &mut Ue, sessions: Vec<SessionInfo>) {
+    let (mut done, mut failed) = (Vec::new(), Vec::new());
+    for (psi, info) in sessions {
+        let answer = match tell(ue, psi, info, N2SmInfoType::PduResModInd).await {
+            Ok(answer) => answer,
+            Err(problem) => {
+                tracing::warn!(supi = ue.label(), psi, %problem, "the SMF does not confirm a change of the gNB");
+                continue;
+            }
+        };
+        let Some(answer) = answer else { continue };
+        let info = answer.json.n2_sm_info.as_ref().and_then(|part| answer.find(&part.content_id)).cloned();
+        match (answer.json.n2_sm_info_type, info) {
+            (Some(N2SmInfoType::PduResModCfm), Some(info)) => done.push((psi, info)),
+            (Some(N2SmInfoType::PduResModIndFail), Some(info)) => failed.push((psi, info)),
+            _ => {}
+        }
+    }
+    if let Some(connection) = &ue.connection {
+        connection.send(downlink::session_modify_confirm(connection, done, failed)).await;
+    }
+}

@@ -1,0 +1,140 @@
+//! Service request (TS 23.502, 4.2.3.2; TS 24.501, 5.6.1): an idle UE has something to send, or was paged.
+use super::{implicit_deregistration, initial_context_setup, n1_n2_message_transfer, ue_context_release};
+use super::user_plane_activation::{self, Activation};
+use crate::metrics::{self, Procedure};
+use crate::n2::downlink::SessionToSetUp;
+use crate::ue::{Reject, Stop, Transfer, Ue, count};
+use martlet_nas::inbound::Inbound;
+use martlet_nas::{
+    GmmCause, Nas5gmmMessage, Nas5gsMessage, NasCount, NasFGmmCause, NasGprsTimer2, NasPduSessionReactivationResult,
+    NasPduSessionReactivationResultErrorCause, NasPduSessionStatus, NasServiceAccept, NasServiceReject,
+    NasServiceRequest,
+};
+use martlet_ngap::ngap::{Cause, CauseNas};
+
+/// Serves the UE, or tells it why not.
+pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
+    let Nas5gsMessage::Gmm(_, Nas5gmmMessage::ServiceRequest(request)) = &inbound.message else { return };
+    let procedure = Procedure::start("service_request");
+    let outcome = match count(&inbound) {
+        Some(access) => service_request(ue, request, access).await,
+        None => {
+            // The AMF has no context for it, or not the one that the UE uses (5.6.1.5).
+            metrics::nas_error("unprotected");
+            Err(Stop::reject(GmmCause::UeIdentityCannotBeDerivedByTheNetwork))
+        }
+    };
+    match outcome {
+        Ok(()) => {
+            procedure.succeeded();
+            tracing::debug!(supi = ue.label(), gnb = ue.gnb(), "service accepted");
+        }
+        Err(stop) => {
+            let why = stop.label();
+            procedure.failed(&why);
+            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), why, "the service request has failed");
+            failed(ue, stop).await;
+        }
+    }
+}
+
+async fn service_request(ue: &mut Ue, request: &NasServiceRequest, access: NasCount) -> Result<(), Stop> {
+    if !ue.registered {
+        return Err(Stop::reject(GmmCause::ImplicitlyDeregistered));
+    }
+    let _permit = ue.amf.procedures.clone().try_acquire_owned().map_err(|_| {
+        let back_off = Some(ue.amf.config.limits.back_off_s);
+        Stop::Reject(Reject { back_off, ..GmmCause::Congestion.into() })
+    })?;
+    if let Some(status) = &request.pdu_session_status {
+        ue.release_mismatched(|psi| status.is_active(psi)).await;
+    }
+    // What waits for the UE: N2 information goes along, so those sessions need no further word of their SMF (TS 23.502,
+    // 4.2.3.3, step 3a).
+    let (paged, rest) = paged_for(ue);
+    let wanted = request.uplink_data_status.as_ref().map(|status| status.sessions_with_data());
+    let of_ue: Vec<u8> = wanted.iter().flatten().copied().collect();
+    let without_paged: Vec<u8> =
+        of_ue.iter().copied().filter(|psi| paged.iter().all(|session| session.psi != *psi)).collect();
+    let mut activation = match without_paged.is_empty() {
+        true => Activation::default(),
+        false => user_plane_activation::request(ue, &without_paged).await,
+    };
+    activation.sessions.extend(paged);
+    let accept = accept(ue, request, wanted.is_some(), &activation.failed).map_err(|error| {
+        tracing::error!(supi = ue.label(), %error, "SERVICE ACCEPT cannot be built");
+        Stop::Abandoned("not_encodable")
+    })?;
+    initial_context_setup::run(ue, access, activation.sessions, &Nas5gsMessage::new_5gmm(accept)).await?;
+    for transfer in rest {
+        n1_n2_message_transfer::deliver(ue, transfer).await?;
+    }
+    Ok(())
+}
+
+/// The transfers that wait: sessions that the gNB is to set up along with the UE's context, and all others.
+fn paged_for(ue: &mut Ue) -> (Vec<SessionToSetUp>, Vec<Transfer>) {
+    let (mut sessions, mut rest) = (Vec::new(), Vec::new());
+    for mut transfer in std::mem::take(&mut ue.pending) {
+        let setup = n1_n2_message_transfer::session_setup(&transfer).and_then(|(psi, info)| {
+            let session = ue.sessions.get_mut(&psi)?;
+            session.active = true;
+            Some(SessionToSetUp { psi, slice: session.slice, transfer: info, nas: None })
+        });
+        let Some(setup) = setup else {
+            rest.push(transfer);
+            continue;
+        };
+        sessions.retain(|earlier: &SessionToSetUp| earlier.psi != setup.psi);
+        sessions.push(setup);
+        transfer.n2 = None;
+        if transfer.n1.is_some() {
+            rest.push(transfer);
+        }
+    }
+    (sessions, rest)
+}
+
+/// SERVICE ACCEPT (TS 24.501, 8.2.17).
+fn accept(
+    ue: &Ue,
+    request: &NasServiceRequest,
+    reactivation: bool,
+    failed: &[(u8, GmmCause)],
+) -> Result<NasServiceAccept, martlet_nas::ValueError> {
+    let mut accept = NasServiceAccept::new();
+    if request.pdu_session_status.is_some() {
+        let sessions: Vec<u8> = ue.sessions.keys().copied().collect();
+        accept.set_pdu_session_status(NasPduSessionStatus::from_sessions(&sessions)?);
+    }
+    if reactivation {
+        let sessions: Vec<u8> = failed.iter().map(|(psi, _)| *psi).collect();
+        accept.set_pdu_session_reactivation_result(NasPduSessionReactivationResult::from_failed_sessions(&sessions)?);
+        if !failed.is_empty() {
+            let causes = NasPduSessionReactivationResultErrorCause::from_entries(failed)?;
+            accept.set_pdu_session_reactivation_result_error_cause(causes);
+        }
+    }
+    Ok(accept)
+}
+
+async fn failed(ue: &mut Ue, stop: Stop) {
+    match stop {
+        Stop::Reject(reject) => {
+            let mut message = NasServiceReject::new(NasFGmmCause::from_cause(reject.cause));
+            if let Some(timer) = reject.back_off.and_then(|s| NasGprsTimer2::from_seconds(s.clamp(2, 62).into()).ok()) {
+                message.set_t3346_value(timer);
+            }
+            let _ = ue.send_nas(&Nas5gsMessage::new_5gmm(message)).await;
+            if ue.registered && reject.cause != GmmCause::Congestion {
+                implicit_deregistration::locally(ue).await;
+            }
+            ue_context_release::run(ue, Cause::nas(CauseNas::unspecified));
+        }
+        Stop::NoAnswer(_) | Stop::Abandoned(_) | Stop::NotAuthentic => {
+            ue.deactivate_all(None).await;
+            ue_context_release::run(ue, Cause::nas(CauseNas::unspecified));
+        }
+        stop => ue.conclude(stop).await,
+    }
+}

@@ -1,0 +1,171 @@
+//! Which slices a UE gets (TS 23.501, 5.15.5.2.1; TS 23.502, 4.2.2.2.2 and 4.2.2.2.3), with the NSSF.
+use crate::served::{slice_from_sbi, slice_to_sbi};
+use crate::ue::{Reject, Stop, Ue};
+use martlet_nas::identifiers::Slice;
+use martlet_nas::{GmmCause, NasRejectedNssai, RejectedNssaiCause};
+use martlet_sbi::Problem;
+use martlet_sbi_api::Json;
+use martlet_sbi_api::common::Snssai;
+use martlet_sbi_api::nnrf_nfmanagement::NfType;
+use martlet_sbi_api::nnssf_ns_selection::{
+    AuthorizedNetworkSliceInfo, NsSelectionQuery, SliceInfoForRegistration, SubscribedSnssai,
+};
+
+/// The slices of a registration.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Selected {
+    /// At most 8 (TS 24.501, 9.11.3.37).
+    pub allowed: Vec<Slice>,
+    /// Asked for, and not allowed.
+    pub rejected: Vec<Slice>,
+    /// What the UE is to be configured with, where it asked for what it has not, or for nothing.
+    pub configured: Vec<Slice>,
+}
+
+/// The slices that are subscribed: the default ones first.
+struct Subscribed {
+    default: Vec<Slice>,
+    all: Vec<Slice>,
+}
+
+/// Chooses the slices. A UE that may use none is refused.
+pub(crate) async fn run(ue: &mut Ue, requested: Option<Vec<Slice>>) -> Result<Selected, Stop> {
+    let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
+    let tai = connection.location.tai;
+    let subscribed = subscribed(ue);
+    // What the AMF and the gNB have where the UE is.
+    let of_amf = ue.amf.served.plmn(tai.plmn).map(|served| served.slices.as_slice()).unwrap_or_default();
+    let of_gnb = connection.gnb.setup();
+    let of_gnb = of_gnb.iter().flat_map(|setup| &setup.areas).filter(|area| area.tai == tai);
+    let of_gnb: Vec<Slice> = of_gnb.flat_map(|area| area.slices.iter().copied()).collect();
+    let available = |slice: &Slice| of_amf.contains(slice) && of_gnb.contains(slice);
+
+    let chosen = match ask(ue, &subscribed, requested.as_deref()).await {
+        Ok(info) => from_nssf(&info),
+        Err(problem) if problem.status() == 403 => {
+            tracing::info!(supi = ue.label(), gnb = ue.gnb(), %problem, "the NSSF allows none of the slices");
+            Vec::new()
+        }
+        Err(problem) => {
+            // The AMF may choose itself (TS 23.501, 5.15.5.2.1).
+            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), %problem, "slices are chosen without the NSSF");
+            own_choice(&subscribed, requested.as_deref())
+        }
+    };
+    let selected = select(chosen, &subscribed, requested.as_deref(), available);
+    if selected.allowed.is_empty() {
+        let slices = selected.rejected;
+        return Err(Stop::Reject(Reject { slices, ..GmmCause::NoNetworkSlicesAvailable.into() }));
+    }
+    ue.allowed = selected.allowed.clone();
+    Ok(selected)
+}
+
+fn subscribed(ue: &Ue) -> Subscribed {
+    let nssai = ue.subscription.as_ref().and_then(|subscription| subscription.access.nssai.as_ref());
+    let list = |list: &[Snssai]| list.iter().map(slice_from_sbi).collect::<Vec<_>>();
+    let default = nssai.map(|nssai| list(&nssai.default_single_nssais)).unwrap_or_default();
+    let others = nssai.and_then(|nssai| nssai.single_nssais.as_deref()).map(list).unwrap_or_default();
+    let mut all = default.clone();
+    all.extend(others.into_iter().filter(|slice| !default.contains(slice)));
+    Subscribed { default, all }
+}
+
+/// Nnssf_NSSelection_Get for a registration.
+async fn ask(
+    ue: &Ue,
+    subscribed: &Subscribed,
+    requested: Option<&[Slice]>,
+) -> Result<AuthorizedNetworkSliceInfo, Problem> {
+    let of_subscription = subscribed.all.iter().map(|slice| {
+        let mut entry = SubscribedSnssai::new(slice_to_sbi(*slice));
+        entry.default_indication = Some(subscribed.default.contains(slice));
+        entry
+    });
+    let info = SliceInfoForRegistration {
+        subscribed_nssai: Some(of_subscription.collect()),
+        requested_nssai: requested.map(|list| list.iter().map(|slice| slice_to_sbi(*slice)).collect()),
+        ..Default::default()
+    };
+    let query = NsSelectionQuery {
+        nf_type: Some(NfType::Amf),
+        nf_id: Some(ue.amf.instance_id.clone()),
+        slice_info_request_for_registration: Some(Json(info)),
+        tai: ue.connection.as_ref().map(|connection| Json(connection.location.tai.to_sbi())),
+        ..Default::default()
+    };
+    ue.amf.nssf(&ue.label()).await?.ns_selection_get(query).await
+}
+
+fn from_nssf(info: &AuthorizedNetworkSliceInfo) -> Vec<Slice> {
+    let allowed = info.allowed_nssai_list.iter().flatten().flat_map(|list| &list.allowed_snssai_list);
+    allowed.map(|allowed| slice_from_sbi(&allowed.allowed_snssai)).collect()
+}
+
+fn own_choice(subscribed: &Subscribed, requested: Option<&[Slice]>) -> Vec<Slice> {
+    let asked = requested.unwrap_or_default();
+    let chosen: Vec<_> = asked.iter().copied().filter(|slice| subscribed.all.contains(slice)).collect();
+    if chosen.is_empty() { subscribed.default.clone() } else { chosen }
+}
+
+/// Of what was chosen, what there is where the UE is; and what follows from that.
+fn select(
+    chosen: Vec<Slice>,
+    subscribed: &Subscribed,
+    requested: Option<&[Slice]>,
+    available: impl Fn(&Slice) -> bool,
+) -> Selected {
+    let allowed: Vec<_> = chosen.into_iter().filter(&available).take(8).collect();
+    let asked = requested.unwrap_or_default();
+    let rejected: Vec<_> = asked.iter().copied().filter(|slice| !allowed.contains(slice)).take(8).collect();
+    // 16 in a configured NSSAI (TS 24.501, 9.11.3.37).
+    let configured = match requested.is_none() || !rejected.is_empty() {
+        true => subscribed.all.iter().copied().filter(available).take(16).collect(),
+        false => Vec::new(),
+    };
+    Selected { allowed, rejected, configured }
+}
+
+/// The rejected NSSAI of these slices: none of them in the current PLMN (TS 24.501, 9.11.3.46).
+pub(crate) fn rejected_nssai(slices: &[Slice]) -> Option<NasRejectedNssai> {
+    let elements: Vec<_> = slices.iter().take(8).map(Slice::to_nas).collect();
+    let entries: Vec<_> =
+        elements.iter().map(|slice| (RejectedNssaiCause::NotAvailableInPlmnOrSnpn, slice)).collect();
+    if entries.is_empty() { None } else { NasRejectedNssai::from_entries(&entries).ok() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slices(of: &[u8]) -> Vec<Slice> {
+        of.iter().map(|sst| Slice::of_type(*sst)).collect()
+    }
+
+    #[test]
+    fn what_is_not_there_is_rejected() {
+        let subscribed = Subscribed { default: slices(&[1]), all: slices(&[1, 2, 3]) };
+        let there = |slice: &Slice| slice.sst != 3;
+        let selected = select(slices(&[2, 3]), &subscribed, Some(&slices(&[2, 3, 9])), there);
+        assert_eq!(selected.allowed, slices(&[2]));
+        assert_eq!(selected.rejected, slices(&[3, 9]));
+        assert_eq!(selected.configured, slices(&[1, 2]));
+        let selected = select(slices(&[1]), &subscribed, Some(&slices(&[1])), there);
+        assert_eq!(selected, Selected { allowed: slices(&[1]), ..Default::default() });
+    }
+
+    #[test]
+    fn without_the_nssf_the_subscription_decides() {
+        let subscribed = Subscribed { default: slices(&[1]), all: slices(&[1, 2]) };
+        assert_eq!(own_choice(&subscribed, Some(&slices(&[2, 9]))), slices(&[2]));
+        assert_eq!(own_choice(&subscribed, Some(&slices(&[9]))), slices(&[1]));
+        assert_eq!(own_choice(&subscribed, None), slices(&[1]));
+    }
+
+    #[test]
+    fn a_rejected_nssai_has_its_octets() {
+        let rejected = rejected_nssai(&slices(&[9])).unwrap();
+        assert_eq!(hex::encode(&rejected.value), "1009");
+        assert!(rejected_nssai(&[]).is_none());
+    }
+}

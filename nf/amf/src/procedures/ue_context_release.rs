@@ -1,0 +1,41 @@
+//! UE context release by the AMF (TS 38.413, 8.3.3).
+use crate::n2::uplink::Uplink;
+use crate::n2::{Connection, downlink};
+use crate::ue::{Event, Ue, UeHandle};
+use martlet_ngap::ngap::Cause;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// Ends the UE's connection. The UE is idle at once; the gNB's answer is awaited beside it.
+pub(crate) fn run(ue: &mut Ue, cause: Cause) {
+    let Some(connection) = ue.connection.take() else { return };
+    ue.secured = false;
+    ue.leave_connection();
+    let limit = ue.amf.config.timers.ngap();
+    tokio::spawn(release(connection, cause, limit, ue.amf.clone()));
+}
+
+async fn release(connection: Connection, cause: Cause, limit: Duration, amf: std::sync::Arc<crate::Amf>) {
+    let (sender, mut inbox) = mpsc::channel(8);
+    // What still comes on the connection is for nobody, but for the answer.
+    amf.tables.redirect(connection.amf_id, &UeHandle { number: 0, sender });
+    if !connection.send(downlink::ue_context_release(&connection, cause)).await {
+        return;
+    }
+    let lost = connection.lost();
+    let completed = async {
+        while let Some(event) = inbox.recv().await {
+            if matches!(event, Event::Uplink { message: Uplink::Released, .. }) {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        () = completed => {}
+        () = lost.notified() => {}
+        () = tokio::time::sleep(limit) => {
+            let (gnb, ran_id) = (connection.gnb.label(), connection.ran_id);
+            tracing::warn!(gnb, ran_id, "the gNB did not confirm that it has released a UE's context");
+        }
+    }
+}

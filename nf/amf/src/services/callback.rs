@@ -1,0 +1,44 @@
+//! What other NFs call back: each is brought to the UE's task.
+use crate::Amf;
+use crate::ue::Event;
+use martlet_sbi::Problem;
+use martlet_sbi_api::namf_callback::AmfCallback;
+use martlet_sbi_api::npcf_am_policy_control::{AmRequestedValueRep, PolicyUpdate, TerminationNotification};
+use martlet_sbi_api::nsmf_pdusession::SmContextStatusNotification;
+use martlet_sbi_api::nudm_sdm::ModificationNotification;
+use martlet_sbi_api::nudm_uecm::DeregistrationData;
+
+impl AmfCallback for Amf {
+    async fn sm_context_status_notify(
+        &self,
+        supi: &str,
+        pdu_session_id: &str,
+        body: SmContextStatusNotification,
+    ) -> Result<(), Problem> {
+        let psi = pdu_session_id.parse().map_err(|_| {
+            Problem::new(404, "CONTEXT_NOT_FOUND").detail(format!("{pdu_session_id:?} is no PDU session identity"))
+        })?;
+        self.tell(&self.find(supi)?, Event::SessionStatus { psi, notification: body.into() })
+    }
+
+    async fn am_policy_update_notify(
+        &self,
+        supi: &str,
+        body: PolicyUpdate,
+    ) -> Result<Option<AmRequestedValueRep>, Problem> {
+        self.tell(&self.find(supi)?, Event::PolicyUpdate(body.into()))?;
+        Ok(None)
+    }
+
+    async fn am_policy_terminate_notify(&self, supi: &str, _: TerminationNotification) -> Result<(), Problem> {
+        self.tell(&self.find(supi)?, Event::PolicyTerminated)
+    }
+
+    async fn deregistration_notify(&self, supi: &str, body: DeregistrationData) -> Result<(), Problem> {
+        self.tell(&self.find(supi)?, Event::Deregister(body.dereg_reason))
+    }
+
+    async fn sdm_change_notify(&self, supi: &str, _: ModificationNotification) -> Result<(), Problem> {
+        self.tell(&self.find(supi)?, Event::SubscriptionChanged)
+    }
+}

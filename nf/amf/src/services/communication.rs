@@ -1,0 +1,138 @@
+//! Namf_Communication (TS 29.518, 5.2). Handlers find the UE's task and wait for its answer; the task does the work, also
+//! where the consumer has given up by then.
+use crate::Amf;
+use crate::ue::{Event, Transfer, UeHandle};
+use martlet_nas::Guti;
+use martlet_sbi::{Created, Multipart, Problem, StatusReply};
+use martlet_sbi_api::namf_communication::*;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::oneshot;
+
+fn unknown(ue_context_id: &str) -> Problem {
+    Problem::new(404, "CONTEXT_NOT_FOUND").detail(format!("the AMF has no context of {ue_context_id}"))
+}
+
+/// An operation that belongs to a procedure which the AMF does not have yet.
+fn unsupported(what: &str) -> Problem {
+    Problem::new(501, "UNSUPPORTED_RESOURCE_URI").detail(format!("the AMF does not have {what}"))
+}
+
+impl Amf {
+    /// The UE of an identity of a UE context (TS 29.518, 6.1.3.2.2): SUPI or 5G-GUTI.
+    pub(crate) fn find(&self, ue_context_id: &str) -> Result<UeHandle, Problem> {
+        let by_guti = || {
+            let guti: Guti = ue_context_id.parse().ok()?;
+            self.served.gave(&guti).then(|| self.tables.by_tmsi(guti.tmsi()))?
+        };
+        let found = match ue_context_id.starts_with("5g-guti-") {
+            true => by_guti(),
+            false => self.tables.by_supi(ue_context_id),
+        };
+        found.ok_or_else(|| unknown(ue_context_id))
+    }
+
+    /// Brings something to a UE's task.
+    pub(crate) fn tell(&self, ue: &UeHandle, event: Event) -> Result<(), Problem> {
+        ue.sender.try_send(event).map_err(|error| match error {
+            TrySendError::Full(_) => {
+                crate::metrics::dropped("ue_event");
+                let mut problem = Problem::new(503, "NF_CONGESTION").detail("too much waits for the UE");
+                problem.retry_after = Some(1);
+                problem
+            }
+            TrySendError::Closed(_) => Problem::new(404, "CONTEXT_NOT_FOUND").detail("the UE's context has just ended"),
+        })
+    }
+}
+
+impl AmfCommunication for Amf {
+    async fn n1_n2_message_transfer(
+        &self,
+        ue_context_id: &str,
+        body: Multipart<N1N2MessageTransferReqData>,
+    ) -> Result<StatusReply<N1N2MessageTransferRspData>, Problem> {
+        let ue = self.find(ue_context_id)?;
+        let n1 = body.json.n1_message_container.as_ref().map(|n1| &n1.n1_message_content.content_id);
+        let n2 = body.json.n2_info_container.as_ref().and_then(|n2| n2.sm_info.as_ref());
+        let n2 = n2.and_then(|info| info.n2_info_content.as_ref()).map(|content| &content.ngap_data.content_id);
+        let (n1, n2) = (n1.and_then(|id| body.find(id)).cloned(), n2.and_then(|id| body.find(id)).cloned());
+        let (answer, answered) = oneshot::channel();
+        let transfer = Transfer { request: body.json, n1, n2, answer: Some(answer) };
+        self.tell(&ue, Event::Transfer(transfer.into()))?;
+        answered.await.unwrap_or_else(|_| Err(unknown(ue_context_id)))
+    }
+
+    async fn n1_n2_message_subscribe(
+        &self,
+        ue_context_id: &str,
+        _: UeN1N2InfoSubscriptionCreateData,
+    ) -> Result<Created<UeN1N2InfoSubscriptionCreatedData>, Problem> {
+        self.find(ue_context_id)?;
+        Err(unsupported("subscriptions to N1 and N2 messages"))
+    }
+
+    async fn n1_n2_message_unsubscribe(&self, ue_context_id: &str, _: &str) -> Result<(), Problem> {
+        self.find(ue_context_id)?;
+        Err(Problem::new(404, "SUBSCRIPTION_NOT_FOUND"))
+    }
+
+    async fn ebi_assignment(&self, ue_context_id: &str, _: AssignEbiData) -> Result<AssignedEbiData, Problem> {
+        self.find(ue_context_id)?;
+        Err(Problem::new(403, "EBI_REJECTED_NO_N26").detail("there is no interworking with EPS"))
+    }
+
+    async fn create_ue_context(
+        &self,
+        _: &str,
+        _: Multipart<UeContextCreateData>,
+    ) -> Result<Created<Multipart<UeContextCreatedData>>, Problem> {
+        Err(Problem::new(403, "HANDOVER_FAILURE").detail("the AMF does not have handover between AMFs"))
+    }
+
+    async fn release_ue_context(&self, ue_context_id: &str, _: UeContextRelease) -> Result<(), Problem> {
+        Err(unknown(ue_context_id))
+    }
+
+    async fn ue_context_transfer(
+        &self,
+        ue_context_id: &str,
+        _: Multipart<UeContextTransferReqData>,
+    ) -> Result<Multipart<UeContextTransferRspData>, Problem> {
+        self.find(ue_context_id)?;
+        Err(unsupported("the transfer of UE contexts"))
+    }
+
+    async fn registration_status_update(
+        &self,
+        ue_context_id: &str,
+        _: UeRegStatusUpdateReqData,
+    ) -> Result<UeRegStatusUpdateRspData, Problem> {
+        Err(unknown(ue_context_id))
+    }
+
+    async fn non_ue_n2_message_transfer(
+        &self,
+        _: Multipart<N2InformationTransferReqData>,
+    ) -> Result<N2InformationTransferRspData, Problem> {
+        Err(unsupported("messages to gNBs that are about no UE"))
+    }
+
+    async fn non_ue_n2_info_subscribe(
+        &self,
+        _: NonUeN2InfoSubscriptionCreateData,
+    ) -> Result<Created<NonUeN2InfoSubscriptionCreatedData>, Problem> {
+        Err(unsupported("subscriptions to messages of gNBs"))
+    }
+
+    async fn non_ue_n2_info_unsubscribe(&self, _: &str) -> Result<(), Problem> {
+        Err(Problem::new(404, "SUBSCRIPTION_NOT_FOUND"))
+    }
+
+    async fn amf_status_change_subscribe(&self, _: SubscriptionData) -> Result<Created<SubscriptionData>, Problem> {
+        Err(unsupported("subscriptions to its own state"))
+    }
+
+    async fn amf_status_change_unsubscribe(&self, _: &str) -> Result<(), Problem> {
+        Err(Problem::new(404, "SUBSCRIPTION_NOT_FOUND"))
+    }
+}

@@ -1,0 +1,3 @@
+//! The services that the AMF produces, and what other NFs call back.
+mod callback;
+mod communication;
