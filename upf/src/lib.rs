@@ -3,6 +3,7 @@
 //! | module | what it is |
 //! | --- | --- |
 //! | [`config`] | the configuration |
+//! | [`n4`] | PFCP with the SMF, one file for each procedure |
 //! | [`rules`] | the rules of a session: PDR, FAR, QER, URR, BAR, and whether they fit together |
 //! | [`datapath`] | what N4 asks of whatever carries the packets |
 //! | `kernel` | the datapath of sockets and a TUN device |
@@ -11,4 +12,6 @@ pub mod config;
 pub mod counters;
 pub mod datapath;
 mod kernel;
+mod metrics;
+pub mod n4;
 pub mod rules;

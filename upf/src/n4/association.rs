@@ -1,0 +1,109 @@
+//! PFCP association setup, update and release (TS 29.244, 6.2.6 to 6.2.8).
+use super::alarms::Alarm;
+use super::{Moment, N4};
+use crate::metrics;
+use martlet_pfcp::ie::{Cause, NodeId, RecoveryTimeStamp, UpFunctionFeatures};
+use martlet_pfcp::{
+    AssociationReleaseRequestMessage, AssociationReleaseResponse, AssociationSetupRequest, AssociationSetupResponse,
+    AssociationUpdateRequest, AssociationUpdateResponse, Message,
+};
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::time::SystemTime;
+
+/// An SMF that may have sessions here.
+pub(super) struct Association {
+    pub node: NodeId,
+    /// Where requests to it go.
+    pub peer: SocketAddr,
+    /// When it started, by its own word.
+    pub recovery: RecoveryTimeStamp,
+    pub since: SystemTime,
+    /// It answers heartbeats.
+    pub reachable: bool,
+    pub sessions: BTreeSet<u64>,
+}
+
+impl N4 {
+    pub(super) fn set_up_association(
+        &mut self,
+        from: SocketAddr,
+        request: AssociationSetupRequest,
+        now: Moment,
+    ) -> Message {
+        // One of the same node is replaced with all its sessions, whatever the recovery time stamps say (6.2.6.2.2).
+        if let Some(old) = self.association_of(&request.node_id) {
+            tracing::info!(smf = %from.ip(), "the association is set up anew");
+            self.end_association(old);
+        }
+        if self.associations.len() >= self.settings.associations {
+            tracing::warn!(smf = %from.ip(), "association refused: there are as many as n4.associations allows");
+            return self.setup_response(Cause::NO_RESOURCES_AVAILABLE).into();
+        }
+        self.last_association += 1;
+        let id = self.last_association;
+        let association = Association {
+            node: request.node_id,
+            peer: SocketAddr::new(from.ip(), self.settings.peer_port),
+            recovery: request.recovery,
+            since: now.wall,
+            reachable: true,
+            sessions: BTreeSet::new(),
+        };
+        self.associations.insert(id, association);
+        metrics::ASSOCIATIONS.set(self.associations.len() as i64);
+        if let Some(interval) = self.settings.heartbeat {
+            self.alarms.set(Alarm::Heartbeat { association: id }, now.instant + interval);
+        }
+        tracing::info!(smf = %from.ip(), "association set up");
+        self.setup_response(Cause::ACCEPTED).into()
+    }
+
+    /// The answer to an association setup, whatever becomes of it.
+    pub(super) fn setup_response(&self, cause: Cause) -> AssociationSetupResponse {
+        let features = UpFunctionFeatures::FTUP | self.datapath.features();
+        AssociationSetupResponse {
+            node_id: self.settings.node_id.clone(),
+            cause,
+            recovery: self.recovery,
+            up_features: Some(features),
+            cp_features: None,
+        }
+    }
+
+    pub(super) fn update_association(&mut self, request: AssociationUpdateRequest) -> Message {
+        let known = self.association_of(&request.node_id).is_some();
+        let cause = if known { Cause::ACCEPTED } else { Cause::NO_ESTABLISHED_ASSOCIATION };
+        AssociationUpdateResponse { node_id: self.settings.node_id.clone(), cause }.into()
+    }
+
+    pub(super) fn release_association(&mut self, request: AssociationReleaseRequestMessage) -> Message {
+        let cause = match self.association_of(&request.node_id) {
+            Some(id) => {
+                tracing::info!(node = ?request.node_id, "association released");
+                self.end_association(id);
+                Cause::ACCEPTED
+            }
+            None => Cause::NO_ESTABLISHED_ASSOCIATION,
+        };
+        AssociationReleaseResponse { node_id: self.settings.node_id.clone(), cause }.into()
+    }
+
+    pub(super) fn association_of(&self, node: &NodeId) -> Option<u64> {
+        self.associations.iter().find(|(_, association)| association.node == *node).map(|(id, _)| *id)
+    }
+
+    /// Ends an association with all its sessions, without a word on N4.
+    pub(super) fn end_association(&mut self, id: u64) {
+        let Some(association) = self.associations.remove(&id) else { return };
+        for seid in &association.sessions {
+            self.forget_session(*seid);
+        }
+        self.alarms.cancel(Alarm::Heartbeat { association: id });
+        self.alarms.cancel(Alarm::Retention { association: id });
+        metrics::ASSOCIATIONS.set(self.associations.len() as i64);
+        if !association.sessions.is_empty() {
+            tracing::info!(smf = %association.peer.ip(), sessions = association.sessions.len(), "sessions removed");
+        }
+    }
+}

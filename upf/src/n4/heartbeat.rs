@@ -1,0 +1,68 @@
+//! Heartbeats both ways, restart of an SMF, and one that is out of reach (TS 29.244, 6.2.2; TS 23.527, 4.2 and 4.3).
+use super::alarms::Alarm;
+use super::report::Pending;
+use super::{Moment, N4};
+use martlet_pfcp::ie::RecoveryTimeStamp;
+use martlet_pfcp::{HeartbeatRequest, HeartbeatResponse, Message};
+use std::net::SocketAddr;
+
+impl N4 {
+    /// Anyone may ask, with or without an association.
+    pub(super) fn heartbeat(&mut self, from: SocketAddr, request: HeartbeatRequest, now: Moment) -> Message {
+        let known: Vec<u64> =
+            self.associations.iter().filter(|(_, a)| a.peer.ip() == from.ip()).map(|(id, _)| *id).collect();
+        for association in known {
+            self.heard_of(association, request.recovery, now);
+        }
+        HeartbeatResponse { recovery: self.recovery }.into()
+    }
+
+    /// An SMF told when it started: another time than before means that it has lost its sessions.
+    pub(super) fn heard_of(&mut self, id: u64, recovery: RecoveryTimeStamp, now: Moment) {
+        let Some(association) = self.associations.get_mut(&id) else { return };
+        if association.recovery != recovery {
+            tracing::warn!(smf = %association.peer.ip(), "the SMF has restarted: its association and sessions end");
+            return self.end_association(id);
+        }
+        if !association.reachable {
+            association.reachable = true;
+            tracing::info!(smf = %association.peer.ip(), "the SMF answers again");
+        }
+        self.alarms.cancel(Alarm::Retention { association: id });
+        if let Some(interval) = self.settings.heartbeat {
+            self.alarms.set(Alarm::Heartbeat { association: id }, now.instant + interval);
+        }
+    }
+
+    pub(super) fn send_heartbeat(&mut self, association: u64, now: Moment) {
+        let Some(peer) = self.associations.get(&association).map(|association| association.peer) else { return };
+        let request = HeartbeatRequest { recovery: self.recovery };
+        if !self.send(peer, None, request.into(), Pending::Heartbeat { association }, now)
+            && let Some(interval) = self.settings.heartbeat
+        {
+            self.alarms.set(Alarm::Heartbeat { association }, now.instant + interval);
+        }
+    }
+
+    /// A heartbeat was not answered however often it was sent. Sessions carry traffic on until the retention is over.
+    pub(super) fn heartbeat_failed(&mut self, id: u64, now: Moment) {
+        let Some(association) = self.associations.get_mut(&id) else { return };
+        if association.reachable {
+            association.reachable = false;
+            let retention = self.settings.retention;
+            tracing::warn!(smf = %association.peer.ip(), ?retention, "the SMF does not answer heartbeats");
+            self.alarms.set(Alarm::Retention { association: id }, now.instant + retention);
+        }
+        if let Some(interval) = self.settings.heartbeat {
+            self.alarms.set(Alarm::Heartbeat { association: id }, now.instant + interval);
+        }
+    }
+
+    /// The retention is over.
+    pub(super) fn give_up(&mut self, id: u64) {
+        if let Some(association) = self.associations.get(&id) {
+            tracing::warn!(smf = %association.peer.ip(), "the SMF stayed away: its association and sessions end");
+        }
+        self.end_association(id);
+    }
+}

@@ -1,0 +1,29 @@
+//! The N4 server: PFCP (TS 29.244) with SMFs, above a datapath.
+//!
+//! [`N4`] knows no socket and no clock: datagrams, events of the datapath and the time come in, datagrams go out.
+//! [`run`] puts it on a UDP socket. One file for each procedure.
+mod alarms;
+mod association;
+mod clock;
+mod context;
+mod deletion;
+mod establishment;
+mod heartbeat;
+mod modification;
+mod refusal;
+mod report;
+mod rules;
+mod server;
+mod settings;
+mod status;
+mod task;
+mod teid;
+mod usage;
+
+pub use clock::Moment;
+pub use server::{N4, Outgoing};
+pub use settings::Settings;
+pub use task::run;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,65 @@
+//! What N4 has to know of its surroundings.
+use crate::config::UpfConfig;
+use crate::rules::RuleLimits;
+use martlet_pfcp::ie::NodeId;
+use martlet_pfcp::transaction::Limits;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+/// What N4 has to know of its surroundings.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Our Node ID.
+    pub node_id: NodeId,
+    /// Our IP address on N4, for F-SEIDs.
+    pub address: IpAddr,
+    /// Our IPv4 address on N3, for F-TEIDs.
+    pub n3_ipv4: Option<Ipv4Addr>,
+    /// Our IPv6 address on N3, for F-TEIDs.
+    pub n3_ipv6: Option<Ipv6Addr>,
+    /// Port of SMFs to which requests go.
+    pub peer_port: u16,
+    /// Retransmission.
+    pub transactions: Limits,
+    /// Interval of heartbeats to SMFs.
+    pub heartbeat: Option<Duration>,
+    /// How long sessions are kept of an SMF that does not answer.
+    pub retention: Duration,
+    /// SMFs at a time.
+    pub associations: usize,
+    /// Sessions at a time.
+    pub sessions: usize,
+    /// Most rules of a session.
+    pub rules: RuleLimits,
+}
+
+impl From<&UpfConfig> for Settings {
+    fn from(config: &UpfConfig) -> Self {
+        let address = config.n4.address.ip();
+        let node_id = match &config.n4.node_id {
+            None => NodeId::Ip(address),
+            Some(id) => id.parse().map_or_else(|_| NodeId::Fqdn(id.clone()), NodeId::Ip),
+        };
+        let (n3_ipv4, n3_ipv6) = match config.n3.address.ip() {
+            IpAddr::V4(ip) => (Some(ip), None),
+            IpAddr::V6(ip) => (None, Some(ip)),
+        };
+        Settings {
+            node_id,
+            address,
+            n3_ipv4,
+            n3_ipv6,
+            peer_port: config.n4.peer_port,
+            transactions: Limits {
+                t1: Duration::from_millis(config.n4.t1_ms),
+                n1: config.n4.n1,
+                most: config.n4.transactions,
+            },
+            heartbeat: (config.n4.heartbeat_s > 0).then(|| Duration::from_secs(config.n4.heartbeat_s)),
+            retention: Duration::from_secs(config.n4.retention_s),
+            associations: config.n4.associations,
+            sessions: config.n4.sessions,
+            rules: config.rules.clone(),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! N4 on its socket.
+use super::{Moment, N4};
+use crate::datapath::Event;
+use std::future::Future;
+use std::io;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::net::UdpSocket;
+use tokio::sync::mpsc::Receiver;
+use tokio::time::{Instant, sleep_until};
+
+/// A PFCP message fits into one datagram.
+const LARGEST: usize = 65_535;
+/// Events taken at a time, so that messages do not wait behind them.
+const EVENTS_AT_A_TIME: usize = 64;
+
+/// Serves N4 until `shutdown`. The lock on `n4` is held for one message at a time, never over an await.
+pub async fn run(
+    n4: Arc<Mutex<N4>>,
+    socket: UdpSocket,
+    mut events: Receiver<Event>,
+    shutdown: impl Future<Output = ()>,
+) -> io::Result<()> {
+    let mut shutdown = pin!(shutdown);
+    let mut buffer = vec![0; LARGEST];
+    let mut batch = Vec::with_capacity(EVENTS_AT_A_TIME);
+    let with = |act: &mut dyn FnMut(&mut N4)| {
+        let mut n4 = n4.lock().unwrap_or_else(PoisonError::into_inner);
+        act(&mut n4);
+        (n4.take_outgoing(), n4.next_timeout())
+    };
+    let mut timeout = with(&mut |_| {}).1;
+    loop {
+        let far = || std::time::Instant::now() + std::time::Duration::from_secs(3600);
+        let due = sleep_until(Instant::from_std(timeout.unwrap_or_else(far)));
+        let (outgoing, next) = tokio::select! {
+            () = &mut shutdown => return Ok(()),
+            received = socket.recv_from(&mut buffer) => match received {
+                Ok((length, from)) => {
+                    let datagram = buffer.get(..length).unwrap_or_default();
+                    with(&mut |n4| n4.receive(from, datagram, Moment::now()))
+                }
+                // A port that does not answer shows at the next receive; that is no reason to end.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
+                Err(error) => return Err(error),
+            },
+            count = events.recv_many(&mut batch, EVENTS_AT_A_TIME) => {
+                if count == 0 {
+                    return Err(io::Error::other("the datapath has ended"));
+                }
+                with(&mut |n4| batch.drain(..).for_each(|event| n4.event(event, Moment::now())))
+            }
+            () = due => with(&mut |n4| n4.poll(Moment::now())),
+        };
+        timeout = next;
+        for datagram in outgoing {
+            if let Err(error) = socket.send_to(&datagram.octets, datagram.to).await {
+                tracing::warn!(peer = %datagram.to, %error, "PFCP message not sent");
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Tunnel endpoint identifiers that this UP function gives out (TS 29.244, 5.5.3).
+use super::settings::Settings;
+use crate::rules::{LocalTunnel, RuleError};
+use martlet_pfcp::IeValue;
+use martlet_pfcp::ie::{Cause, FTeid, FailedRuleId};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// Those that are in use. They are drawn at random, so that one cannot be guessed from another.
+#[derive(Default)]
+pub(super) struct Teids {
+    used: HashSet<u32>,
+}
+
+impl Teids {
+    fn draw(&mut self) -> Option<u32> {
+        // With any sensible number of sessions the first one is free.
+        for _ in 0..64 {
+            let teid = rand::random::<u32>();
+            if teid != 0 && self.used.insert(teid) {
+                return Some(teid);
+            }
+        }
+        None
+    }
+
+    pub fn release(&mut self, teids: impl IntoIterator<Item = u32>) {
+        for teid in teids {
+            self.used.remove(&teid);
+        }
+    }
+}
+
+/// The tunnels of one request, until it is carried out or refused.
+pub(super) struct Choice<'a> {
+    teids: &'a mut Teids,
+    settings: &'a Settings,
+    /// Those that the session has already.
+    own: BTreeSet<u32>,
+    /// One for each CHOOSE ID.
+    chosen: HashMap<u8, LocalTunnel>,
+    /// Those that were taken for this request.
+    taken: Vec<u32>,
+}
+
+/// A tunnel for a PDR.
+pub(super) struct Local {
+    pub tunnel: LocalTunnel,
+    /// We chose it, and tell so.
+    pub chosen: bool,
+}
+
+impl<'a> Choice<'a> {
+    pub fn new(teids: &'a mut Teids, settings: &'a Settings, own: BTreeSet<u32>) -> Self {
+        Choice { teids, settings, own, chosen: HashMap::new(), taken: Vec::new() }
+    }
+
+    /// The tunnel that a PDR's local F-TEID stands for.
+    pub fn tunnel(&mut self, pdr: u16, fteid: Option<FTeid>) -> Result<Option<Local>, RuleError> {
+        match fteid {
+            None => Ok(None),
+            Some(FTeid::Choose { ipv4, ipv6, choose_id }) => {
+                let tunnel = self.choose(ipv4, ipv6, choose_id)?;
+                Ok(Some(Local { tunnel, chosen: true }))
+            }
+            Some(FTeid::Given { teid, ipv4, ipv6 }) => {
+                let tunnel = LocalTunnel { teid, ipv4, ipv6 };
+                self.claim(pdr, tunnel)?;
+                Ok(Some(Local { tunnel, chosen: false }))
+            }
+        }
+    }
+
+    fn choose(&mut self, ipv4: bool, ipv6: bool, choose_id: Option<u8>) -> Result<LocalTunnel, RuleError> {
+        if let Some(tunnel) = choose_id.and_then(|id| self.chosen.get(&id)) {
+            return Ok(*tunnel);
+        }
+        let ipv4 = self.settings.n3_ipv4.filter(|_| ipv4);
+        let ipv6 = self.settings.n3_ipv6.filter(|_| ipv6);
+        if ipv4.is_none() && ipv6.is_none() {
+            return Err(RuleError {
+                offending: Some(FTeid::TYPE),
+                ..RuleError::other(Cause::INVALID_FTEID_ALLOCATION_OPTION, "an F-TEID of an IP version that N3 has not")
+            });
+        }
+        let teid = self.teids.draw().ok_or_else(|| RuleError::no_resources("no TEID is free"))?;
+        self.taken.push(teid);
+        let tunnel = LocalTunnel { teid, ipv4, ipv6 };
+        if let Some(id) = choose_id {
+            self.chosen.insert(id, tunnel);
+        }
+        Ok(tunnel)
+    }
+
+    /// An F-TEID that the CP function gives has to be one of ours, and free or the session's own.
+    fn claim(&mut self, pdr: u16, tunnel: LocalTunnel) -> Result<(), RuleError> {
+        let ours = tunnel.ipv4.is_none_or(|ip| self.settings.n3_ipv4 == Some(ip))
+            && tunnel.ipv6.is_none_or(|ip| self.settings.n3_ipv6 == Some(ip));
+        if !ours {
+            return Err(RuleError {
+                offending: Some(FTeid::TYPE),
+                ..RuleError::other(Cause::INVALID_FTEID_ALLOCATION_OPTION, "an F-TEID at an address that is not ours")
+            });
+        }
+        if self.own.contains(&tunnel.teid) || self.taken.contains(&tunnel.teid) {
+            return Ok(());
+        }
+        if !self.teids.used.insert(tunnel.teid) {
+            let why = format!("PDR {pdr} has TEID {:#010x}, which is in use", tunnel.teid);
+            return Err(RuleError::failure(FailedRuleId::Pdr(pdr), why));
+        }
+        self.taken.push(tunnel.teid);
+        Ok(())
+    }
+
+    /// The request is refused.
+    pub fn give_back(self) {
+        let Choice { teids, taken, .. } = self;
+        teids.release(taken);
+    }
+
+    /// The request is carried out; what the session no longer uses is free again.
+    pub fn keep(self, now: &BTreeSet<u32>) {
+        let Choice { teids, taken, own, .. } = self;
+        teids.release(own.into_iter().chain(taken).filter(|teid| !now.contains(teid)));
+    }
+}
