@@ -6,7 +6,7 @@
 //! | [`n4`] | PFCP with the SMF, one file for each procedure |
 //! | [`rules`] | the rules of a session: PDR, FAR, QER, URR, BAR, and whether they fit together |
 //! | [`datapath`] | what N4 asks of whatever carries the packets |
-//! | `kernel` | the datapath of sockets and a TUN device |
+//! | [`KernelDatapath`] | the datapath of sockets and a TUN device |
 
 pub mod config;
 pub mod counters;
@@ -15,3 +15,8 @@ mod kernel;
 mod metrics;
 pub mod n4;
 pub mod rules;
+mod start;
+
+pub use config::UpfConfig;
+pub use kernel::{KernelDatapath, Signals};
+pub use start::{StatusSource, UpfError, UpfHandle, start};

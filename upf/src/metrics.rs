@@ -29,9 +29,8 @@ pub(crate) static N4_REPEATED: LazyLock<IntCounter> = LazyLock::new(|| {
 });
 pub(crate) static SESSIONS: LazyLock<IntGauge> =
     LazyLock::new(|| register_int_gauge!("martlet_upf_sessions", "PFCP sessions").expect("registered once"));
-pub(crate) static ASSOCIATIONS: LazyLock<IntGauge> = LazyLock::new(|| {
-    register_int_gauge!("martlet_upf_associations", "PFCP associations").expect("registered once")
-});
+pub(crate) static ASSOCIATIONS: LazyLock<IntGauge> =
+    LazyLock::new(|| register_int_gauge!("martlet_upf_associations", "PFCP associations").expect("registered once"));
 
 /// The counters of all datapaths of this process, added up when someone asks, so that a packet is counted once only.
 static DATAPATHS: Mutex<Vec<Weak<Counters>>> = Mutex::new(Vec::new());

@@ -1,9 +1,107 @@
 //! The `kernel` datapath: GTP-U over a UDP socket, N6 over a TUN device, threads of its own between them.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `forwarder`, `entry` | sessions by tunnel and address |
+//! | `n3`, `packets` | what becomes of a datagram, and of a packet |
+//! | `bucket`, `limiter` | bit rates, and how often complaints are sent |
+//! | `sockets`, `batch`, `threads` | the socket and the device, and who reads from them |
+//! | `netns`, `tun`, `netlink`, `n6`, `nat` | how they are made |
+mod batch;
 mod bucket;
 mod entry;
 mod forwarder;
 mod frame;
 mod limiter;
 mod n3;
+mod n6;
+mod nat;
+mod netlink;
+mod netns;
 mod outlet;
 mod packets;
+mod sockets;
+mod threads;
+mod tun;
+
+#[cfg(test)]
+mod tests;
+
+use crate::config::UpfConfig;
+use crate::counters::Counters;
+use crate::datapath::{Buffered, Change, Datapath, DatapathError, Event, EventSender, Usage};
+use forwarder::Forwarder;
+use martlet_pfcp::ie::UpFunctionFeatures;
+use nat::Nat;
+use sockets::Sockets;
+use std::sync::Arc;
+use std::time::Instant;
+use threads::Threads;
+use tokio::sync::mpsc;
+
+/// The datapath of sockets and a TUN device.
+pub struct KernelDatapath {
+    forwarder: Arc<Forwarder<Sockets>>,
+    // In the order in which they end: no packet is read any more when the translation goes.
+    _threads: Threads,
+    _nat: Option<Nat>,
+}
+
+/// What comes from a datapath by itself.
+pub struct Signals {
+    /// Events for N4.
+    pub events: mpsc::Receiver<Event>,
+    /// Why the datapath can go on no longer.
+    pub failures: mpsc::Receiver<String>,
+}
+
+impl KernelDatapath {
+    /// Makes the socket and the device and starts to carry packets. Blocks for as long as that takes. The error says
+    /// what a person can do.
+    pub fn open(config: &UpfConfig) -> Result<(KernelDatapath, Signals), String> {
+        let (events, receive_events): (EventSender, _) = mpsc::channel(config.kernel.events);
+        let (failure, failures) = mpsc::channel(4);
+        let device = n6::open(config)?;
+        let nat = nat::open(config)?;
+        let sockets = Sockets::open(config, device)?;
+        let forwarder = Arc::new(Forwarder::new(sockets, config.kernel.clone(), events));
+        crate::metrics::show(&forwarder.counters);
+        let threads = Threads::start(&forwarder, config.n3.address.ip(), failure)?;
+        let datapath = KernelDatapath { forwarder, _threads: threads, _nat: nat };
+        Ok((datapath, Signals { events: receive_events, failures }))
+    }
+}
+
+impl Datapath for KernelDatapath {
+    fn name(&self) -> &'static str {
+        "kernel"
+    }
+
+    fn features(&self) -> UpFunctionFeatures {
+        UpFunctionFeatures::EMPU
+    }
+
+    fn apply(&mut self, change: &Change<'_>) -> Result<(), DatapathError> {
+        self.forwarder.apply(change)
+    }
+
+    fn remove(&mut self, seid: u64) -> Vec<Usage> {
+        self.forwarder.remove(seid)
+    }
+
+    fn take_usage(&mut self, seid: u64, urrs: &[u32]) -> Vec<Usage> {
+        self.forwarder.take_usage(seid, urrs)
+    }
+
+    fn last_activity(&self, seid: u64) -> Option<Instant> {
+        self.forwarder.last_activity(seid)
+    }
+
+    fn buffered(&self, seid: u64) -> Buffered {
+        self.forwarder.buffered_of(seid)
+    }
+
+    fn counters(&self) -> Arc<Counters> {
+        self.forwarder.counters.clone()
+    }
+}

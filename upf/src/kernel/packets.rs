@@ -117,10 +117,9 @@ impl<O: Outlet> Forwarder<O> {
         let sent = match target {
             Target::Tunnel { tunnel, direction: towards } => {
                 let container = match towards {
-                    Direction::Downlink => mark.map(|(qfi, rqi)| PduSessionContainer {
-                        rqi,
-                        ..PduSessionContainer::downlink(qfi)
-                    }),
+                    Direction::Downlink => {
+                        mark.map(|(qfi, rqi)| PduSessionContainer { rqi, ..PduSessionContainer::downlink(qfi) })
+                    }
                     Direction::Uplink => qfi.or(mark.map(|(qfi, _)| qfi)).map(PduSessionContainer::uplink),
                 };
                 let sent = frame.encapsulated(tunnel, container).map(|octets| self.outlet.to_peer(octets, tunnel.peer));

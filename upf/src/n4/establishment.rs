@@ -50,9 +50,7 @@ impl N4 {
         let outcome = rules::create(&mut session, &(&request).into(), &mut choice)
             .and_then(|created| session.resolve(&self.settings.rules).map(|()| created))
             .map_err(Refusal::from)
-            .and_then(|created| {
-                self.datapath.apply(&Change::to(&session)).map_err(Refusal::from).map(|()| created)
-            });
+            .and_then(|created| self.datapath.apply(&Change::to(&session)).map_err(Refusal::from).map(|()| created));
         let created = match outcome {
             Ok(created) => {
                 choice.keep(&session.teids());

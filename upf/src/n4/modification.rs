@@ -104,7 +104,8 @@ impl N4 {
         }
         let all = flags & QAURR != 0;
         let asked = |id: &u32| all || request.query_urrs.iter().any(|query| query.urr_id.0 == *id);
-        let kept: Vec<Urr> = old.urrs.values().filter(|urr| asked(&urr.id) && !gone_ids.contains(&urr.id)).cloned().collect();
+        let kept: Vec<Urr> =
+            old.urrs.values().filter(|urr| asked(&urr.id) && !gone_ids.contains(&urr.id)).cloned().collect();
         if !kept.is_empty() {
             let ids: Vec<u32> = kept.iter().map(|urr| urr.id).collect();
             let usage = self.datapath.take_usage(seid, &ids);

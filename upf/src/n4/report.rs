@@ -45,7 +45,13 @@ pub(super) fn report(report_type: ReportType) -> SessionReportRequest {
 
 impl N4 {
     /// Sends a report to the CP function's end of a session.
-    pub(super) fn send_report(&mut self, seid: u64, request: SessionReportRequest, pending: Pending, now: Moment) -> bool {
+    pub(super) fn send_report(
+        &mut self,
+        seid: u64,
+        request: SessionReportRequest,
+        pending: Pending,
+        now: Moment,
+    ) -> bool {
         let Some(context) = self.sessions.get(&seid) else { return false };
         let cp = context.session.cp;
         let Some(ip) = cp.ipv4.map(IpAddr::from).or(cp.ipv6.map(IpAddr::from)) else { return false };
@@ -77,8 +83,7 @@ impl N4 {
             return;
         }
         // The DSCP is for paging policy differentiation (TS 23.501, 5.4.3.2).
-        let service_information =
-            Some(DownlinkDataServiceInformation { paging_policy: Some(dscp), qfi: qfi.map(Qfi) });
+        let service_information = Some(DownlinkDataServiceInformation { paging_policy: Some(dscp), qfi: qfi.map(Qfi) });
         let downlink_data = Some(DownlinkDataReport { pdr_ids: vec![PdrId(pdr)], service_information });
         let request = SessionReportRequest { downlink_data, ..report(ReportType::DLDR) };
         tracing::debug!(seid, pdr, "downlink data notification");

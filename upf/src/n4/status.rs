@@ -27,7 +27,8 @@ impl N4 {
             .collect();
         let sessions: Vec<Value> = self.sessions.values().take(MOST_SESSIONS).map(|c| self.session_status(c)).collect();
         let counters = self.datapath.counters();
-        let numbers: Map<String, Value> = counters.named().into_iter().map(|(n, v)| (n.to_string(), v.into())).collect();
+        let numbers: Map<String, Value> =
+            counters.named().into_iter().map(|(n, v)| (n.to_string(), v.into())).collect();
         let drops: Map<String, Value> = DropReason::ALL
             .into_iter()
             .map(|reason| (reason.name(), counters.drops(reason).get()))

@@ -79,8 +79,7 @@ impl Flow {
                 44 => 8,
                 _ => break,
             };
-            let later_fragment =
-                protocol == 44 && u16::from_be_bytes([*octets.get(2)?, *octets.get(3)?]) & 0xfff8 != 0;
+            let later_fragment = protocol == 44 && u16::from_be_bytes([*octets.get(2)?, *octets.get(3)?]) & 0xfff8 != 0;
             protocol = *octets.first()?;
             payload = octets.get(skip..).filter(|_| !later_fragment);
         }
@@ -124,9 +123,8 @@ mod tests {
 
     #[test]
     fn ports_of_a_udp_packet() {
-        let packet = [
-            0x45, 0xb8, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 45, 0, 2, 0x1f, 0x90, 0, 53, 0, 8, 0, 0,
-        ];
+        let packet =
+            [0x45, 0xb8, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 45, 0, 2, 0x1f, 0x90, 0, 53, 0, 8, 0, 0];
         let flow = Flow::of(&packet).unwrap();
         assert_eq!(flow.source, IpAddr::from([10, 0, 0, 1]));
         assert_eq!(flow.destination, IpAddr::from([10, 45, 0, 2]));

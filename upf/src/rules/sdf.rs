@@ -122,7 +122,9 @@ fn parse(text: &str) -> Result<SdfRule, SdfRuleError> {
     let (from, to) = (rest.get(..to).unwrap_or_default(), rest.get(to + 1..).unwrap_or_default());
     let side = |words: &[&str]| match words {
         [address] => Ok(Side { network: network(address).map_err(wrong)?, ports: Vec::new() }),
-        [address, ports] => Ok(Side { network: network(address).map_err(wrong)?, ports: port_list(ports).map_err(wrong)? }),
+        [address, ports] => {
+            Ok(Side { network: network(address).map_err(wrong)?, ports: port_list(ports).map_err(wrong)? })
+        }
         [] => Err(wrong("lacks an address")),
         _ => Err(wrong("has options, which TS 29.212 does not allow")),
     };

@@ -1,0 +1,44 @@
+//! N6: the device, its addresses and routes.
+use super::netlink::Netlink;
+use super::{netns, tun};
+use crate::config::{N6Mode, UpfConfig};
+use nix::net::if_::if_nametoindex;
+use std::fs::File;
+
+const FORWARDING: &str = "/proc/sys/net/ipv4/ip_forward";
+
+/// Makes the TUN device with the first address of each pool, which routes the pool to it.
+pub(super) fn open(config: &UpfConfig) -> Result<File, String> {
+    netns::within(config.n6.netns.as_deref(), || {
+        let name = config.n6.interface.as_str();
+        let device = tun::create(name)?;
+        let failed =
+            |what: &str, error: std::io::Error| format!("{what} of the interface {name} cannot be set: {error}");
+        let index = if_nametoindex(name).map_err(|error| failed("the index", error.into()))?;
+        let netlink = Netlink::open().map_err(|error| failed("the settings", error))?;
+        netlink.up(index, u32::from(config.n6.mtu)).map_err(|error| failed("the MTU and state", error))?;
+        for pool in config.pools() {
+            let set = netlink.address(index, pool.gateway(), pool.prefix);
+            set.map_err(|error| failed(&format!("the address {}/{}", pool.gateway(), pool.prefix), error))?;
+        }
+        if config.n6.mode != N6Mode::None {
+            forward()?;
+        }
+        tracing::info!(interface = name, netns = config.n6.netns, mode = ?config.n6.mode, "N6 is up");
+        Ok(device)
+    })
+}
+
+/// Has the machine, or the namespace, pass packets on from one interface to another.
+fn forward() -> Result<(), String> {
+    let on = std::fs::read_to_string(FORWARDING).is_ok_and(|value| value.trim() == "1");
+    if on {
+        return Ok(());
+    }
+    std::fs::write(FORWARDING, "1").map_err(|error| {
+        format!(
+            "packets are not passed on between interfaces, and {FORWARDING} cannot be set to 1 ({error}): \
+             set it as root, or set upf.n6.mode to none"
+        )
+    })
+}

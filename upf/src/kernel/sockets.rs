@@ -1,0 +1,47 @@
+//! The GTP-U socket and the TUN device.
+use super::netns;
+use super::outlet::Outlet;
+use crate::config::UpfConfig;
+use socket2::{Domain, Protocol, Socket, Type};
+use std::fs::File;
+use std::io::{self, Write};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+
+pub(super) struct Sockets {
+    pub gtpu: UdpSocket,
+    pub device: File,
+    /// Port to which G-PDUs go, whatever port they came from (TS 29.281, 4.4.2.3).
+    peer_port: u16,
+}
+
+impl Sockets {
+    pub fn open(config: &UpfConfig, device: File) -> Result<Self, String> {
+        let address = config.n3.address;
+        let buffer = config.kernel.socket_buffer;
+        let gtpu = netns::within(config.n3.netns.as_deref(), || {
+            bind(address, buffer).map_err(|error| {
+                format!("GTP-U cannot be served at {address} ({error}): change upf.n3.address to one of this machine")
+            })
+        })?;
+        Ok(Sockets { gtpu, device, peer_port: martlet_gtpu::PORT })
+    }
+}
+
+fn bind(address: SocketAddr, buffer: usize) -> io::Result<UdpSocket> {
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    // The system may grant less; what it grants has to do.
+    let _ = socket.set_recv_buffer_size(buffer);
+    let _ = socket.set_send_buffer_size(buffer);
+    socket.bind(&address.into())?;
+    Ok(socket.into())
+}
+
+impl Outlet for Sockets {
+    fn to_peer(&self, datagram: &[u8], peer: IpAddr) -> io::Result<()> {
+        self.gtpu.send_to(datagram, (peer, self.peer_port)).map(drop)
+    }
+
+    fn to_network(&self, packet: &[u8]) -> io::Result<()> {
+        (&self.device).write(packet).map(drop)
+    }
+}

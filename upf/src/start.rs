@@ -1,0 +1,112 @@
+//! The UPF put together: datapath, N4, status.
+use crate::config::UpfConfig;
+use crate::kernel::KernelDatapath;
+use crate::n4::{self, Moment, N4, Settings};
+use serde_json::Value;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::net::UdpSocket;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// Why a UPF does not start, or ends.
+#[derive(Debug, thiserror::Error)]
+pub enum UpfError {
+    /// The configuration is wrong; `martlet check` tells the line.
+    #[error("the configuration of the UPF is wrong: {0}")]
+    Config(String),
+    /// N4 cannot be served.
+    #[error("PFCP cannot be served at {address} ({error}): change upf.n4.address to one of this machine")]
+    N4 {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The datapath cannot be made, or failed.
+    #[error("{0}")]
+    Datapath(String),
+    /// N4 failed.
+    #[error("N4 failed: {0}")]
+    Failed(String),
+}
+
+/// Gives what the UPF says of itself, whenever it is asked.
+pub type StatusSource = Arc<dyn Fn() -> Value + Send + Sync>;
+
+/// A UPF at work.
+pub struct UpfHandle {
+    n4: Arc<Mutex<N4>>,
+    address: SocketAddr,
+    task: JoinHandle<Result<(), UpfError>>,
+    /// Dropped with the handle, which ends the UPF.
+    _alive: oneshot::Sender<()>,
+}
+
+/// Starts a UPF. It ends with `shutdown`, or with its handle. What it made (device, translation) is then gone.
+pub async fn start(
+    config: UpfConfig,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> Result<UpfHandle, UpfError> {
+    if let Some(finding) = config.check().into_iter().next() {
+        return Err(UpfError::Config(format!("upf.{}: {}", finding.path, finding.message)));
+    }
+    let settings = Settings::from(&config);
+    let address = config.n4.address;
+    let socket = UdpSocket::bind(address).await.map_err(|error| UpfError::N4 { address, error })?;
+    let opened = tokio::task::spawn_blocking(move || KernelDatapath::open(&config)).await;
+    let opened = opened.map_err(|error| UpfError::Datapath(error.to_string()))?;
+    let (datapath, mut signals) = opened.map_err(UpfError::Datapath)?;
+    let n4 = Arc::new(Mutex::new(N4::new(settings, Box::new(datapath), Moment::now())));
+    let (alive, dropped) = oneshot::channel::<()>();
+    let served = n4.clone();
+    let task = tokio::spawn(async move {
+        let ended = async move {
+            tokio::select! {
+                () = shutdown => {}
+                _ = dropped => {}
+            }
+        };
+        let outcome = tokio::select! {
+            outcome = n4::run(served, socket, signals.events, ended) => {
+                outcome.map_err(|error| UpfError::Failed(error.to_string()))
+            }
+            Some(failure) = signals.failures.recv() => Err(UpfError::Datapath(failure)),
+        };
+        tracing::info!("the UPF ends");
+        outcome
+    });
+    tracing::info!(n4 = %address, "the UPF is ready");
+    Ok(UpfHandle { n4, address, task, _alive: alive })
+}
+
+impl UpfHandle {
+    /// Where N4 is served.
+    pub fn n4_address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Gives what the UPF says of itself; nothing any more once it has ended.
+    pub fn status_source(&self) -> StatusSource {
+        let n4 = Arc::downgrade(&self.n4);
+        Arc::new(move || match n4.upgrade() {
+            Some(n4) => n4.lock().unwrap_or_else(PoisonError::into_inner).status(),
+            None => Value::Null,
+        })
+    }
+
+    /// What the UPF says of itself.
+    pub fn status(&self) -> Value {
+        self.n4.lock().unwrap_or_else(PoisonError::into_inner).status()
+    }
+
+    /// Waits for the end, which comes by the shutdown or by an error.
+    pub async fn finished(self) -> Result<(), UpfError> {
+        let UpfHandle { n4, task, _alive, .. } = self;
+        let outcome = task.await.unwrap_or_else(|error| Err(UpfError::Failed(error.to_string())));
+        // The datapath waits for its threads and undoes what it made: not on the runtime's thread.
+        let _ = tokio::task::spawn_blocking(move || drop(n4)).await;
+        outcome
+    }
+}
