@@ -15,6 +15,9 @@ mod services;
 mod tables;
 mod ue;
 
+#[cfg(test)]
+mod tests;
+
 pub use config::{
     AmfConfig, CipheringName, GuamiConfig, IntegrityName, LimitsConfig, N2Config, NetworkNameConfig, PlmnConfig,
     SctpStackConfig, SecurityConfig, TaiConfig, TimersConfig,

@@ -1,0 +1,8 @@
+//! The AMF with the real network functions around it, an SMF made by hand, and gNBs and UEs of the simulator, all in one
+//! process without sockets.
+mod core;
+mod faults;
+mod idle;
+mod life;
+mod n2;
+mod smf;
