@@ -6,11 +6,14 @@
 //! | [`n4`] | PFCP with the SMF, one file for each procedure |
 //! | [`rules`] | the rules of a session: PDR, FAR, QER, URR, BAR, and whether they fit together |
 //! | [`datapath`] | what N4 asks of whatever carries the packets |
-//! | [`KernelDatapath`] | the datapath of sockets and a TUN device |
+//! | `kernel` | the datapath of a socket and a TUN device |
+//!
+//! [`start`] puts it all to work.
 
 pub mod config;
 pub mod counters;
 pub mod datapath;
+mod error;
 mod kernel;
 mod metrics;
 pub mod n4;
@@ -18,5 +21,5 @@ pub mod rules;
 mod start;
 
 pub use config::UpfConfig;
-pub use kernel::{KernelDatapath, Signals};
-pub use start::{StatusSource, UpfError, UpfHandle, start};
+pub use error::UpfError;
+pub use start::{UpfHandle, start};

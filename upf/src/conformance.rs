@@ -1,0 +1,449 @@
+//! What every datapath has to pass, whatever carries its packets: [`checks`] played on a [`Rig`].
+//!
+//! A rig puts a datapath between a gNB and a host in the data network and lets a check be both. A check panics where
+//! the datapath does not do what [`Datapath`] promises.
+use crate::datapath::{Change, Datapath, DatapathError, Event, Reached};
+use crate::rules::*;
+use martlet_gtpu::{Direction as GtpuDirection, Message, PduSessionContainer, decode};
+use martlet_pfcp::ie::{GateStatus, ReportingTriggers, SdfFilter};
+use std::net::Ipv4Addr;
+
+mod packets;
+mod rig;
+
+pub use packets::{g_pdu, payload_of, udp_packet};
+pub use rig::{Rig, session};
+
+/// All checks, by name. Each wants a rig of its own.
+pub fn checks<R: Rig>() -> Vec<(&'static str, fn(&mut R))> {
+    vec![
+        ("uplink packets lose their tunnel", uplink_packets_lose_their_tunnel),
+        ("downlink packets get their tunnel and QoS flow", downlink_packets_get_their_tunnel_and_qos_flow),
+        ("echo is answered", echo_is_answered),
+        ("an unknown tunnel is indicated", an_unknown_tunnel_is_indicated),
+        ("an extension header that must be understood is told", an_extension_header_is_told),
+        ("a foreign source does not pass", a_foreign_source_does_not_pass),
+        ("octets that are nothing do no harm", octets_that_are_nothing_do_no_harm),
+        ("a closed gate stops its direction", a_closed_gate_stops_its_direction),
+        ("a bit rate of zero stops its direction", a_bit_rate_of_zero_stops_its_direction),
+        ("the first rule by precedence counts", the_first_rule_by_precedence_counts),
+        ("the QoS flow of a packet selects its rule", the_qos_flow_selects_the_rule),
+        ("packets wait and leave in order", packets_wait_and_leave_in_order),
+        ("a notification is repeated when asked", a_notification_is_repeated_when_asked),
+        ("the buffer is bounded", the_buffer_is_bounded),
+        ("what waits is dropped when asked", what_waits_is_dropped_when_asked),
+        ("end markers follow the last packet", end_markers_follow_the_last_packet),
+        ("usage is counted and told", usage_is_counted_and_told),
+        ("a quota stops packets", a_quota_stops_packets),
+        ("an Error Indication is told", an_error_indication_is_told),
+        ("a removed session is gone", a_removed_session_is_gone),
+        ("tunnels and addresses belong to one session", tunnels_and_addresses_belong_to_one_session),
+        ("UEs reach each other", ues_reach_each_other),
+    ]
+}
+
+const TEID: u32 = 0x0101_0101;
+/// The gNB's end of the tunnel of a session.
+const REMOTE: u32 = 0xa0a0_a0a0;
+
+fn apply(rig: &mut impl Rig, session: &Session) {
+    rig.datapath().apply(&Change::to(session)).expect("the datapath takes the session");
+}
+
+/// A session as an SMF makes it, in the datapath.
+fn established(rig: &mut impl Rig) -> Session {
+    let session = session(rig, 1, TEID, rig.ue());
+    apply(rig, &session);
+    session
+}
+
+fn send_uplink(rig: &mut impl Rig, qfi: u8, port: u16, payload: &[u8]) {
+    let packet = udp_packet((rig.ue(), 9000), (rig.remote(), port), payload);
+    rig.send_n3(&g_pdu(TEID, Some(qfi), &packet));
+}
+
+/// What came through the tunnel of the session: payload and QoS flow.
+fn downlink(rig: &mut impl Rig) -> Option<(Vec<u8>, u8)> {
+    let octets = rig.receive_n3()?;
+    let Ok(Message::GPdu(pdu)) = decode(&octets) else { panic!("no G-PDU: {octets:02x?}") };
+    let container = pdu.container.expect("a PDU session container");
+    assert_eq!(container.direction, GtpuDirection::Downlink);
+    Some((payload_of(pdu.payload).expect("a UDP packet").to_vec(), container.qfi))
+}
+
+fn payload(rig: &mut impl Rig) -> Option<String> {
+    downlink(rig).map(|(payload, _)| String::from_utf8_lossy(&payload).into_owned())
+}
+
+fn uplink_packets_lose_their_tunnel<R: Rig>(rig: &mut R) {
+    established(rig);
+    send_uplink(rig, 1, 7000, b"up");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"up"[..]));
+    // Without a PDU session container, and with octets behind the message.
+    let packet = udp_packet((rig.ue(), 9000), (rig.remote(), 7000), b"plain");
+    let mut octets = g_pdu(TEID, None, &packet);
+    octets.extend([0xff; 3]);
+    rig.send_n3(&octets);
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"plain"[..]));
+    assert_eq!(rig.datapath().counters().uplink_packets.get(), 2);
+}
+
+fn downlink_packets_get_their_tunnel_and_qos_flow<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    rig.send_n6(7000, b"down");
+    let octets = rig.receive_n3().expect("a G-PDU");
+    let Ok(Message::GPdu(pdu)) = decode(&octets) else { panic!("no G-PDU") };
+    assert_eq!((pdu.teid, pdu.container), (REMOTE, Some(PduSessionContainer::downlink(9))));
+    assert_eq!(payload_of(pdu.payload), Some(&b"down"[..]));
+    session.qers.get_mut(&1).expect("QER 1").reflective = true;
+    apply(rig, &session);
+    rig.send_n6(7000, b"down");
+    let octets = rig.receive_n3().expect("a G-PDU");
+    let Ok(Message::GPdu(pdu)) = decode(&octets) else { panic!("no G-PDU") };
+    assert!(pdu.container.is_some_and(|container| container.rqi));
+}
+
+fn echo_is_answered<R: Rig>(rig: &mut R) {
+    rig.send_n3(&martlet_gtpu::echo_request(0x1234));
+    assert_eq!(rig.receive_n3(), Some(martlet_gtpu::echo_response(0x1234)));
+}
+
+fn an_unknown_tunnel_is_indicated<R: Rig>(rig: &mut R) {
+    established(rig);
+    let packet = udp_packet((rig.ue(), 9000), (rig.remote(), 7000), b"lost");
+    rig.send_n3(&g_pdu(0xdead, Some(1), &packet));
+    let octets = rig.receive_n3().expect("an Error Indication");
+    assert_eq!(decode(&octets), Ok(Message::ErrorIndication { teid: 0xdead, peer: rig.n3() }));
+}
+
+fn an_extension_header_is_told<R: Rig>(rig: &mut R) {
+    established(rig);
+    // A PDCP PDU number, which only gNBs exchange.
+    rig.send_n3(&[0x34, 255, 0, 8, 1, 1, 1, 1, 0, 0, 0, 0xc0, 1, 0, 0, 0]);
+    let octets = rig.receive_n3().expect("a Supported Extension Headers Notification");
+    assert_eq!(decode(&octets), Ok(Message::SupportedExtensionHeaders(&[0x85])));
+}
+
+fn a_foreign_source_does_not_pass<R: Rig>(rig: &mut R) {
+    established(rig);
+    let packet = udp_packet((Ipv4Addr::new(10, 45, 77, 77), 9000), (rig.remote(), 7000), b"foreign");
+    rig.send_n3(&g_pdu(TEID, Some(1), &packet));
+    send_uplink(rig, 1, 7000, b"own");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"own"[..]));
+}
+
+fn octets_that_are_nothing_do_no_harm<R: Rig>(rig: &mut R) {
+    established(rig);
+    for octets in [&[][..], &[0x30], &[0x50, 1, 0, 0], &[0x34, 255, 0, 4, 1, 1, 1, 1, 0, 0, 0, 0x85], &[0xff; 40]] {
+        rig.send_n3(octets);
+    }
+    // A tunnel with what is no IP packet, or one that is cut off.
+    for inner in [&[][..], &[0x45], &[0x60; 39], &[0x45, 0, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]] {
+        rig.send_n3(&g_pdu(TEID, Some(1), inner));
+    }
+    send_uplink(rig, 1, 7000, b"after");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"after"[..]));
+}
+
+fn a_closed_gate_stops_its_direction<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    session.qers.get_mut(&1).expect("QER 1").gate = GateStatus { uplink_closed: true, downlink_closed: false };
+    apply(rig, &session);
+    send_uplink(rig, 1, 7000, b"stopped");
+    rig.send_n6(7000, b"passes");
+    assert_eq!(payload(rig).as_deref(), Some("passes"));
+    session.qers.get_mut(&1).expect("QER 1").gate = GateStatus { uplink_closed: false, downlink_closed: true };
+    apply(rig, &session);
+    send_uplink(rig, 1, 7000, b"passes");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"passes"[..]));
+}
+
+fn a_bit_rate_of_zero_stops_its_direction<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    session.qers.get_mut(&1).expect("QER 1").mbr = Some(BitRate { uplink: 0, downlink: 1_000_000_000 });
+    apply(rig, &session);
+    send_uplink(rig, 1, 7000, b"stopped");
+    rig.send_n6(7000, b"passes");
+    assert_eq!(payload(rig).as_deref(), Some("passes"));
+    session.qers.get_mut(&1).expect("QER 1").mbr = None;
+    apply(rig, &session);
+    send_uplink(rig, 1, 7000, b"passes");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"passes"[..]));
+}
+
+fn the_first_rule_by_precedence_counts<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    // What goes to or comes from port 7001 is dropped, by rules that come before the others.
+    let drop = Far { id: 9, action: Action::Drop, destination: None, network_instance: None, tunnel: None, bar: None };
+    session.fars.insert(9, drop);
+    let description = Some("permit out 17 from any 7001 to assigned".to_string());
+    for (id, of) in [(11, 1), (12, 2)] {
+        let filters = vec![SdfFilter { flow_description: description.clone(), ..Default::default() }];
+        let pdr = Pdr { id, precedence: 10, far: 9, filters, ..session.pdrs[&of].clone() };
+        session.pdrs.insert(id, pdr);
+    }
+    session.resolve(&RuleLimits::default()).expect("rules that fit together");
+    apply(rig, &session);
+    send_uplink(rig, 1, 7001, b"dropped");
+    send_uplink(rig, 1, 7000, b"kept");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"kept"[..]));
+    rig.send_n6(7001, b"dropped");
+    rig.send_n6(7000, b"kept");
+    assert_eq!(payload(rig).as_deref(), Some("kept"));
+}
+
+fn the_qos_flow_selects_the_rule<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    session.pdrs.get_mut(&1).expect("PDR 1").qfis = vec![5];
+    apply(rig, &session);
+    send_uplink(rig, 1, 7000, b"of another flow");
+    send_uplink(rig, 5, 7000, b"of its flow");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"of its flow"[..]));
+}
+
+/// Has downlink packets wait.
+fn idle(rig: &mut impl Rig, session: &mut Session) {
+    session.fars.get_mut(&2).expect("FAR 2").action = Action::Buffer { notify: true };
+    apply(rig, session);
+}
+
+fn wake(rig: &mut impl Rig, session: &mut Session) {
+    session.fars.get_mut(&2).expect("FAR 2").action = Action::Forward;
+    apply(rig, session);
+}
+
+/// Waits until that many packets wait.
+fn await_buffered(rig: &mut impl Rig, seid: u64, packets: usize) {
+    for _ in 0..200 {
+        if rig.datapath().buffered(seid).packets == packets {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("{packets} packets should wait, there are {:?}", rig.datapath().buffered(seid));
+}
+
+fn packets_wait_and_leave_in_order<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    idle(rig, &mut session);
+    for n in 0..20 {
+        rig.send_n6(7000, format!("waiting {n}").as_bytes());
+    }
+    await_buffered(rig, 1, 20);
+    let event = rig.event();
+    assert!(matches!(event, Some(Event::DownlinkData { seid: 1, pdr: 2, qfi: Some(9), .. })), "{event:?}");
+    assert_eq!(rig.datapath().counters().downlink_packets.get(), 0);
+    wake(rig, &mut session);
+    rig.send_n6(7000, b"later");
+    for n in 0..20 {
+        assert_eq!(payload(rig), Some(format!("waiting {n}")));
+    }
+    assert_eq!(payload(rig).as_deref(), Some("later"));
+    assert_eq!(rig.datapath().buffered(1).packets, 0);
+    // One event for all of them.
+    idle(rig, &mut session);
+    rig.send_n6(7000, b"again");
+    await_buffered(rig, 1, 1);
+    assert!(matches!(rig.event(), Some(Event::DownlinkData { .. })), "a new time of idleness is notified anew");
+    assert_eq!(rig.event(), None);
+}
+
+fn a_notification_is_repeated_when_asked<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    idle(rig, &mut session);
+    rig.send_n6(7000, b"1");
+    await_buffered(rig, 1, 1);
+    assert!(rig.event().is_some());
+    rig.datapath().apply(&Change { renotify: true, ..Change::to(&session) }).expect("the same rules");
+    rig.send_n6(7000, b"2");
+    await_buffered(rig, 1, 2);
+    assert!(rig.event().is_some());
+    wake(rig, &mut session);
+    assert_eq!(payload(rig).as_deref(), Some("1"));
+    assert_eq!(payload(rig).as_deref(), Some("2"));
+}
+
+fn the_buffer_is_bounded<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    let bar = Bar { id: 1, notification_delay: Default::default(), suggested_packets: Some(3) };
+    session.bars.insert(1, bar);
+    session.fars.get_mut(&2).expect("FAR 2").bar = Some(1);
+    idle(rig, &mut session);
+    for n in 0..5 {
+        rig.send_n6(7000, n.to_string().as_bytes());
+    }
+    let full = crate::counters::DropReason::BufferFull;
+    for _ in 0..200 {
+        if rig.datapath().counters().drops(full).get() == 2 {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert_eq!(rig.datapath().counters().drops(full).get(), 2);
+    wake(rig, &mut session);
+    for n in 0..3 {
+        assert_eq!(payload(rig), Some(n.to_string()));
+    }
+}
+
+fn what_waits_is_dropped_when_asked<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    idle(rig, &mut session);
+    rig.send_n6(7000, b"dropped");
+    await_buffered(rig, 1, 1);
+    session.fars.get_mut(&2).expect("FAR 2").action = Action::Forward;
+    rig.datapath().apply(&Change { drop_buffered: true, ..Change::to(&session) }).expect("the same rules");
+    rig.send_n6(7000, b"kept");
+    assert_eq!(payload(rig).as_deref(), Some("kept"));
+}
+
+fn end_markers_follow_the_last_packet<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    rig.send_n6(7000, b"last");
+    // It is on its way before the path is switched, which is when the marker has to follow it.
+    for _ in 0..200 {
+        if rig.datapath().counters().downlink_packets.get() == 1 {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let old = Tunnel { teid: REMOTE, peer: rig.gnb() };
+    session.fars.get_mut(&2).expect("FAR 2").tunnel = Some(Tunnel { teid: 0xbbbb, ..old });
+    rig.datapath().apply(&Change { end_markers: &[old], ..Change::to(&session) }).expect("another tunnel");
+    rig.send_n6(7000, b"first");
+    assert_eq!(payload(rig).as_deref(), Some("last"));
+    let marker = rig.receive_n3().expect("an End Marker");
+    assert_eq!(decode(&marker), Ok(Message::EndMarker { teid: REMOTE }));
+    let octets = rig.receive_n3().expect("a G-PDU");
+    assert!(matches!(decode(&octets), Ok(Message::GPdu(pdu)) if pdu.teid == 0xbbbb));
+}
+
+/// Adds a usage reporting rule to both directions.
+fn measure(session: &mut Session, threshold: Option<u64>, quota: Option<u64>) {
+    let limit = |total: Option<u64>| total.map(|total| VolumeLimit { total: Some(total), ..Default::default() });
+    let urr = Urr {
+        id: 1,
+        duration: false,
+        volume: true,
+        triggers: ReportingTriggers::VOLTH | ReportingTriggers::VOLQU,
+        period: None,
+        volume_threshold: limit(threshold),
+        volume_quota: limit(quota),
+        time_threshold: None,
+        time_quota: None,
+        time_quota_exhausted: false,
+        quota_given: 0,
+    };
+    session.urrs.insert(1, urr);
+    session.pdrs.values_mut().for_each(|pdr| pdr.urrs = vec![1]);
+}
+
+fn usage_is_counted_and_told<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    measure(&mut session, Some(200), None);
+    apply(rig, &session);
+    // 100 octets of IP each.
+    send_uplink(rig, 1, 7000, &[b'u'; 72]);
+    assert!(rig.receive_n6().is_some());
+    assert_eq!(rig.event(), None);
+    for _ in 0..2 {
+        rig.send_n6(7000, &[b'd'; 72]);
+        assert!(downlink(rig).is_some());
+    }
+    let told = Event::UsageReached { seid: 1, urr: 1, limit: Reached::Threshold };
+    assert_eq!(rig.event(), Some(told));
+    let usage = rig.datapath().take_usage(1, &[1]);
+    let [usage] = usage[..] else { panic!("one rule, not {}", usage.len()) };
+    assert_eq!((usage.uplink_octets, usage.downlink_octets), (100, 200));
+    assert_eq!((usage.uplink_packets, usage.downlink_packets), (1, 2));
+    assert!(usage.first <= usage.last && usage.first.is_some());
+    assert_eq!(rig.event(), None);
+    // The threshold counts anew; other rules of the session changing does not disturb it.
+    rig.send_n6(7000, &[b'd'; 72]);
+    assert!(downlink(rig).is_some());
+    session.qers.get_mut(&1).expect("QER 1").qfi = Some(3);
+    apply(rig, &session);
+    rig.send_n6(7000, &[b'd'; 72]);
+    assert_eq!(downlink(rig).map(|(_, qfi)| qfi), Some(3));
+    assert_eq!(rig.event(), Some(told));
+    let rest = rig.datapath().remove(1);
+    assert_eq!(rest.first().map(|usage| (usage.uplink_octets, usage.downlink_octets)), Some((0, 200)));
+}
+
+fn a_quota_stops_packets<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    measure(&mut session, None, Some(100));
+    apply(rig, &session);
+    send_uplink(rig, 1, 7000, &[b'u'; 72]);
+    assert!(rig.receive_n6().is_some());
+    assert_eq!(rig.event(), Some(Event::UsageReached { seid: 1, urr: 1, limit: Reached::Quota }));
+    send_uplink(rig, 1, 7000, b"beyond");
+    let urr = session.urrs.get_mut(&1).expect("URR 1");
+    urr.quota_given += 1;
+    // What came before the new quota was refused.
+    for _ in 0..200 {
+        if rig.datapath().counters().drops(crate::counters::DropReason::Quota).get() == 1 {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    apply(rig, &session);
+    send_uplink(rig, 1, 7000, b"within");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"within"[..]));
+}
+
+fn an_error_indication_is_told<R: Rig>(rig: &mut R) {
+    established(rig);
+    rig.send_n3(&martlet_gtpu::error_indication(REMOTE, rig.gnb()));
+    let mut event = None;
+    for _ in 0..200 {
+        event = rig.event();
+        if event.is_some() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert_eq!(event, Some(Event::ErrorIndication { peer: rig.gnb(), teid: REMOTE }));
+}
+
+fn a_removed_session_is_gone<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    idle(rig, &mut session);
+    rig.send_n6(7000, b"dropped");
+    await_buffered(rig, 1, 1);
+    assert_eq!(rig.datapath().remove(1), []);
+    assert_eq!(rig.datapath().buffered(1).packets, 0);
+    send_uplink(rig, 1, 7000, b"lost");
+    let octets = rig.receive_n3().expect("an Error Indication");
+    assert_eq!(decode(&octets), Ok(Message::ErrorIndication { teid: TEID, peer: rig.n3() }));
+    assert_eq!(rig.datapath().remove(1), []);
+    // Its tunnel and address are free.
+    let again = super::conformance::session(rig, 2, TEID, rig.ue());
+    apply(rig, &again);
+    send_uplink(rig, 1, 7000, b"anew");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"anew"[..]));
+}
+
+fn tunnels_and_addresses_belong_to_one_session<R: Rig>(rig: &mut R) {
+    established(rig);
+    for other in [session(rig, 2, TEID, Ipv4Addr::new(10, 45, 0, 3)), session(rig, 2, 0x0202_0202, rig.ue())] {
+        let refused = rig.datapath().apply(&Change::to(&other));
+        assert!(matches!(refused, Err(DatapathError::Pdr { .. })), "{refused:?}");
+    }
+    send_uplink(rig, 1, 7000, b"as before");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"as before"[..]));
+}
+
+fn ues_reach_each_other<R: Rig>(rig: &mut R) {
+    established(rig);
+    let other = Ipv4Addr::new(10, 45, 0, 3);
+    let mut second = session(rig, 2, 0x0202_0202, other);
+    second.fars.get_mut(&2).expect("FAR 2").tunnel = Some(Tunnel { teid: 0xcccc, peer: rig.gnb() });
+    apply(rig, &second);
+    let packet = udp_packet((rig.ue(), 9000), (other, 9000), b"hello");
+    rig.send_n3(&g_pdu(TEID, Some(1), &packet));
+    let octets = rig.receive_n3().expect("a G-PDU to the other UE");
+    let Ok(Message::GPdu(pdu)) = decode(&octets) else { panic!("no G-PDU") };
+    assert_eq!((pdu.teid, payload_of(pdu.payload)), (0xcccc, Some(&b"hello"[..])));
+    assert_eq!(pdu.container, Some(PduSessionContainer::downlink(9)));
+}
