@@ -199,6 +199,12 @@ impl Tables {
         (amf_id, lost)
     }
 
+    /// AMF UE NGAP IDs in use.
+    #[cfg(test)]
+    pub fn connections(&self) -> Vec<u64> {
+        self.state().connections.keys().copied().collect()
+    }
+
     /// Ends a connection.
     pub fn disconnect(&self, amf_id: u64) {
         self.state().disconnect(amf_id);

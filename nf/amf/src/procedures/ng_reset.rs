@@ -18,7 +18,8 @@ pub(crate) fn run(amf: &Arc<Amf>, gnb: &Arc<Gnb>, pdu: &NGAPPDU<'_>) -> Result<V
                 let (amf_id, ran_id) = (item.amf_ue_ngap_id.as_ref(), item.ran_ue_ngap_id.as_ref());
                 amf.tables.lose(gnb.number, amf_id.map(|id| id.0), ran_id.map(|id| id.0))
             });
-            tracing::info!(gnb = gnb.label(), connections = lost.count(), cause = why, "the gNB resets connections");
+            let connections = lost.count();
+            tracing::info!(gnb = gnb.label(), connections, cause = why, "the gNB resets connections");
             // The list goes back as it came (8.7.4.2.2).
             build_ngap!(
                 SuccessfulOutcome,

@@ -1,1 +1,237 @@
-//! (to come)
+//! UEs that are not as they should be, and networks that are not.
+use super::core::{Core, ue};
+use super::smf::Manner;
+use martlet_nas::Nas5gsMessage;
+use martlet_ran::{OperatorKey, PduSessionRequest, Ue, UeError};
+
+/// How a registration fails.
+async fn refused(phone: &Ue) -> UeError {
+    phone.register().await.expect_err("no registration")
+}
+
+#[tokio::test]
+async fn a_wrong_key_and_an_unknown_subscriber_are_rejected() {
+    let core = Core::start().await;
+    let gnb = core.gnb().await;
+    let mut config = ue(1);
+    config.operator_key = OperatorKey::Opc([1; 16]);
+    let stranger = gnb.new_ue(config).unwrap();
+    println!("{}", refused(&stranger).await);
+    let unknown = gnb.new_ue(ue(5000)).unwrap();
+    println!("{}", refused(&unknown).await);
+    core.wait_for((0, 0, 0)).await;
+    // Others are not concerned.
+    gnb.new_ue(ue(2)).unwrap().register().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_usim_that_is_ahead_is_resynchronised() {
+    let core = Core::start().await;
+    let gnb = core.gnb().await;
+    let mut config = ue(1);
+    config.sqn = 1 << 30;
+    gnb.new_ue(config).unwrap().register().await.unwrap();
+    core.wait_for((1, 1, 1)).await;
+}
+
+#[tokio::test]
+async fn every_pair_of_algorithms_works() {
+    use crate::config::{CipheringName::*, IntegrityName::*};
+    for (ciphering, integrity, nea, nia) in [
+        (NEA0, NIA1, 0, 1),
+        (NEA1, NIA1, 1, 1),
+        (NEA2, NIA2, 2, 2),
+        (NEA3, NIA3, 3, 3),
+        (NEA0, NIA0, 0, 0),
+    ] {
+        let core = Core::start_with(|config| {
+            config.security.ciphering = vec![ciphering];
+            config.security.integrity = vec![integrity];
+        })
+        .await;
+        let gnb = core.gnb().await;
+        let phone = gnb.new_ue(ue(1)).unwrap();
+        let registered = phone.register().await;
+        if integrity == NIA0 {
+            // A UE takes NIA0 for emergency alone (TS 24.501, 5.4.2.3), and says so.
+            registered.unwrap_err();
+            core.wait_for((0, 0, 0)).await;
+            continue;
+        }
+        registered.unwrap();
+        let status = phone.status().await.unwrap();
+        assert_eq!(status.algorithms, Some((nea, nia)));
+        phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_ue_without_a_common_algorithm_is_rejected() {
+    let core = Core::start_with(|config| config.security.integrity = vec![crate::IntegrityName::NIA3]).await;
+    let gnb = core.gnb().await;
+    let mut config = ue(1);
+    config.nia = 0x20;
+    let refused = refused(&gnb.new_ue(config).unwrap()).await;
+    assert!(refused.to_string().contains("23"), "{refused}");
+    core.wait_for((0, 0, 0)).await;
+}
+
+#[tokio::test]
+async fn a_full_amf_tells_ues_to_wait() {
+    let core = Core::start_with(|config| config.limits.max_ues = 1).await;
+    let gnb = core.gnb().await;
+    let first = gnb.new_ue(ue(1)).unwrap();
+    first.register().await.unwrap();
+    let second = gnb.new_ue(ue(2)).unwrap();
+    let refused = refused(&second).await;
+    assert!(refused.to_string().contains("22"), "{refused}");
+    core.wait_for((1, 1, 1)).await;
+    // A context that nobody uses makes room.
+    first.deregister().await.unwrap();
+    core.wait_for((1, 0, 0)).await;
+    let third = gnb.new_ue(ue(3)).unwrap();
+    third.register().await.unwrap();
+    core.wait_for((1, 1, 1)).await;
+}
+
+#[tokio::test]
+async fn a_ue_where_the_amf_serves_nobody_is_rejected() {
+    let core = Core::start().await;
+    let gnb = core.gnb_with(|config| config.tac = 77).await;
+    let refused = refused(&gnb.new_ue(ue(1)).unwrap()).await;
+    assert!(refused.to_string().contains("15"), "{refused}");
+    core.wait_for((0, 0, 0)).await;
+}
+
+#[tokio::test]
+async fn slices_that_are_not_there_are_rejected() {
+    use martlet_ran::Slice;
+    let core = Core::start().await;
+    let gnb = core.gnb().await;
+    let mut config = ue(1);
+    config.requested_nssai = vec![Slice { sst: 9, sd: None }, Slice { sst: 1, sd: None }];
+    let registered = gnb.new_ue(config).unwrap().register().await.unwrap();
+    assert_eq!(registered.allowed_nssai, [Slice { sst: 1, sd: None }]);
+    assert!(registered.rejected_nssai);
+}
+
+#[tokio::test]
+async fn a_ue_that_registers_twice_replaces_its_old_context() {
+    let core = Core::start().await;
+    let (gnb, other) = (core.gnb().await, core.gnb().await);
+    let first = gnb.new_ue(ue(1)).unwrap();
+    first.register().await.unwrap();
+    first.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+    core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
+    // The same USIM in another phone, with its SUCI.
+    let mut config = ue(1);
+    config.sqn = 1 << 20;
+    let second = other.new_ue(config).unwrap();
+    second.register().await.unwrap();
+    core.wait_for((1, 1, 1)).await;
+    assert_eq!(core.smf.sessions(), 0);
+    first.wait_idle().await.unwrap();
+    second.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+}
+
+#[tokio::test]
+async fn nobody_can_disturb_a_ue_with_its_5g_guti() {
+    let core = Core::start().await;
+    let gnb = core.gnb().await;
+    let phone = gnb.new_ue(ue(1)).unwrap();
+    phone.register().await.unwrap();
+    phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+    core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
+    let guti = phone.status().await.unwrap().guti.unwrap();
+
+    // Registration, service and deregistration requests in its name, unprotected or with a wrong MAC.
+    use martlet_nas::*;
+    let ngksi = || NasKeySetIdentifier::from_key_set_identifier(KeySetIdentifier::Native(0)).unwrap();
+    let identity = || NasFGsMobileIdentity::from_guti(guti);
+    let deregistration = NasDeregistrationRequestUeOriginating::new(
+        NasDeRegistrationType::default().with_access_type(AccessTypeValue::ThreeGppAccess),
+        ngksi(),
+        identity(),
+    );
+    let registration = NasRegistrationRequest::new(
+        NasFGsRegistrationType::from_registration_type(RegistrationType::InitialRegistration),
+        ngksi(),
+        identity(),
+    )
+    .with_ue_security_capability(NasUeSecurityCapability::from_capabilities(0xe0, 0xe0));
+    let service = NasServiceRequest::new(
+        ngksi(),
+        NasServiceType::from_service_type(ServiceType::Data),
+        NasFGsMobileIdentity::from_s_tmsi(guti.s_tmsi()),
+    );
+    let messages =
+        [Nas5gsMessage::new_5gmm(deregistration), Nas5gsMessage::new_5gmm(registration), Nas5gsMessage::new_5gmm(service)];
+    for (n, message) in messages.into_iter().enumerate() {
+        let attacker = gnb.new_ue(ue(50 + n as u32)).unwrap();
+        attacker.send_raw_nas(message.encode().unwrap()).await.unwrap();
+        let mut wrong = vec![0x7e, 0x01, 1, 2, 3, 4, 0];
+        wrong.extend(message.encode().unwrap());
+        let attacker = gnb.new_ue(ue(60 + n as u32)).unwrap();
+        attacker.send_raw_nas(wrong).await.unwrap();
+    }
+    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    let handle = core.amf.find("imsi-001010000000001").unwrap();
+    assert!(!handle.sender.is_closed());
+    assert_eq!((core.smf.sessions(), core.counts().1), (1, 1));
+    phone.release_pdu_session(1).await.unwrap();
+    phone.deregister().await.unwrap();
+}
+
+#[tokio::test]
+async fn replayed_and_unprotected_messages_are_dropped() {
+    let core = Core::start().await;
+    let gnb = core.gnb().await;
+    let phone = gnb.new_ue(ue(1)).unwrap();
+    phone.register().await.unwrap();
+    phone.replay_last_nas().await.unwrap();
+    let status = martlet_nas::reaction::status(martlet_nas::GmmCause::Congestion);
+    phone.send_with_wrong_mac(status.clone()).await.unwrap();
+    phone.send_raw_nas(status.encode().unwrap()).await.unwrap();
+    phone.send_raw_nas(vec![0x7e]).await.unwrap();
+    phone.send_raw_nas(vec![0x7e, 0x02, 1, 2, 3, 4, 5, 6]).await.unwrap();
+    phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+    assert_eq!(core.counts(), (1, 1, 1));
+}
+
+#[tokio::test]
+async fn sessions_that_are_not_to_be_had_are_refused() {
+    let core = Core::start().await;
+    let gnb = core.gnb().await;
+    let phone = gnb.new_ue(ue(1)).unwrap();
+    phone.register().await.unwrap();
+    let not_subscribed = PduSessionRequest { dnn: Some("elsewhere".into()), ..Default::default() };
+    let refused = phone.establish_pdu_session(not_subscribed).await.unwrap_err();
+    assert!(refused.to_string().contains("91"), "{refused}");
+    core.smf.set_manner(Manner::Reject);
+    let refused = phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap_err();
+    assert!(refused.to_string().contains("27"), "{refused}");
+    core.smf.set_manner(Manner::Fail);
+    let refused = phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap_err();
+    assert!(refused.to_string().contains("67"), "{refused}");
+    core.smf.set_manner(Manner::Accept);
+    phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+}
+
+#[tokio::test]
+async fn many_ues_at_once() {
+    let core = Core::start().await;
+    let gnb = core.gnb().await;
+    let phones: Vec<_> = (1..=64).map(|n| gnb.new_ue(ue(n)).unwrap()).collect();
+    let mut work = tokio::task::JoinSet::new();
+    for phone in phones {
+        work.spawn(async move {
+            phone.register().await.unwrap();
+            phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+            phone
+        });
+    }
+    let phones = work.join_all().await;
+    core.wait_for((64, 64, 64)).await;
+    assert_eq!(core.smf.sessions(), 64);
+    drop(phones);
+}

@@ -1,1 +1,176 @@
-//! (to come)
+//! Idle UEs: AN release, service request, paging, and what an idle UE's timers do.
+use super::core::{Core, ue};
+use martlet_ran::ue::{IdleBehaviour, ServicePurpose};
+use martlet_ran::{Gnb, PduSessionRequest, Ue, UeConfig};
+use martlet_sbi_api::namf_communication::{N1N2MessageTransferCause, NgapIeType};
+use std::time::Duration;
+
+const SUPI: &str = "imsi-001010000000001";
+
+/// A UE that does what it is told alone.
+fn manual(n: u32) -> UeConfig {
+    let mut config = ue(n);
+    config.idle = IdleBehaviour::Manual;
+    config
+}
+
+/// A registered UE with a session.
+async fn with_session(core: &Core, gnb: &Gnb, config: UeConfig) -> Ue {
+    let phone = gnb.new_ue(config).unwrap();
+    phone.register().await.unwrap();
+    phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+    core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
+    phone
+}
+
+async fn idle_with_session(core: &Core, gnb: &Gnb, config: UeConfig) -> Ue {
+    let phone = with_session(core, gnb, config).await;
+    phone.release_to_idle().await.unwrap();
+    assert_eq!(core.smf.wait_for("update 1 DEACTIVATED").await, ["update 1 DEACTIVATED"]);
+    phone
+}
+
+#[tokio::test]
+async fn a_ue_with_data_gets_its_user_plane_back() {
+    let core = Core::start().await;
+    let gnb = core.gnb().await;
+    let phone = idle_with_session(&core, &gnb, manual(1)).await;
+    core.wait_for((1, 1, 0)).await;
+    phone.service_request_for(ServicePurpose::Data, &[1]).await.unwrap();
+    let told = core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
+    assert_eq!(told, ["update 1 ACTIVATING", "update 1 PDU_RES_SETUP_RSP"]);
+    assert_eq!(phone.status().await.unwrap().active_user_planes, [1]);
+
+    // Signalling alone leaves the user plane as it is.
+    phone.release_to_idle().await.unwrap();
+    core.smf.wait_for("update 1 DEACTIVATED").await;
+    phone.service_request_for(ServicePurpose::Signalling, &[]).await.unwrap();
+    assert!(phone.status().await.unwrap().active_user_planes.is_empty());
+    // While it is connected, it asks for the user plane.
+    phone.service_request_for(ServicePurpose::Data, &[1]).await.unwrap();
+    core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
+    assert_eq!(phone.status().await.unwrap().active_user_planes, [1]);
+}
+
+#[tokio::test]
+async fn downlink_data_pages_an_idle_ue_at_every_gnb_of_its_area() {
+    let core = Core::start().await;
+    let (gnb, other) = (core.gnb().await, core.gnb().await);
+    let elsewhere = core.gnb_with(|config| config.tac = 9).await;
+    let (mut heard, mut not_heard) = (other.subscribe(), elsewhere.subscribe());
+    let phone = idle_with_session(&core, &gnb, manual(1)).await;
+
+    let answer = core.smf.downlink_data(SUPI, 1).await.unwrap();
+    assert_eq!((answer.status, answer.body.unwrap().cause), (202, N1N2MessageTransferCause::AttemptingToReachUe));
+    assert!(answer.location.unwrap().contains(SUPI));
+    phone.wait_for_paging().await.unwrap();
+    heard.recv().await.unwrap();
+    assert!(not_heard.try_recv().is_err());
+    phone.service_request_for(ServicePurpose::PagingResponse, &[]).await.unwrap();
+    // The SMF gave the gNB's part with the paging: it is not asked for it again.
+    assert_eq!(core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await, ["update 1 PDU_RES_SETUP_RSP"]);
+    assert_eq!(phone.status().await.unwrap().active_user_planes, [1]);
+    // Connected now: at once.
+    let answer = core.smf.downlink_data(SUPI, 1).await.unwrap();
+    assert_eq!((answer.status, answer.body.unwrap().cause), (200, N1N2MessageTransferCause::N1N2TransferInitiated));
+}
+
+#[tokio::test]
+async fn a_ue_that_does_not_answer_is_paged_again_and_its_smf_told() {
+    let core = Core::start_with(|config| {
+        config.timers.t3513_ms = 50;
+        config.timers.paging_attempts = 3;
+    })
+    .await;
+    let gnb = core.gnb().await;
+    let phone = idle_with_session(&core, &gnb, manual(1)).await;
+    let mut heard = gnb.subscribe();
+    core.smf.downlink_data(SUPI, 1).await.unwrap();
+    // While the UE is paged, more comes.
+    core.smf.downlink_data(SUPI, 1).await.unwrap();
+    let told = core.smf.wait_for("failure 1 UE_NOT_RESPONDING").await;
+    assert!(told.iter().all(|note| note == "failure 1 UE_NOT_RESPONDING"), "{told:?}");
+    for _ in 0..3 {
+        tokio::time::timeout(Duration::from_secs(1), heard.recv()).await.unwrap().unwrap();
+    }
+    // It can come all the same.
+    phone.service_request_for(ServicePurpose::Data, &[1]).await.unwrap();
+    core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_transferred_is_refused() {
+    let core = Core::start().await;
+    let gnb = core.gnb().await;
+    let nobody = core.smf.downlink_data("imsi-001010000000099", 1).await.unwrap_err();
+    assert_eq!((nobody.status(), nobody.cause()), (404, "CONTEXT_NOT_FOUND"));
+    let phone = with_session(&core, &gnb, manual(1)).await;
+    let no_session = core.smf.downlink_data(SUPI, 2).await.unwrap_err();
+    assert_eq!((no_session.status(), no_session.cause()), (404, "CONTEXT_NOT_FOUND"));
+    let no_part = core.smf.transfer(SUPI, 1, None, None).await.unwrap();
+    assert_eq!(no_part.status, 200);
+    phone.deregister().await.unwrap();
+    core.wait_for((1, 0, 0)).await;
+    let left = core.smf.transfer(SUPI, 1, None, Some((NgapIeType::PduResSetupReq, vec![0]))).await.unwrap_err();
+    assert_eq!((left.status(), left.cause()), (404, "CONTEXT_NOT_FOUND"));
+}
+
+#[tokio::test]
+async fn a_ue_that_is_not_heard_of_is_deregistered_and_then_forgotten() {
+    let core = Core::start_with(|config| {
+        config.timers.t3512_s = 1;
+        config.timers.mobile_reachable_s = 0;
+        config.timers.implicit_deregistration_s = 1;
+        config.timers.deregistered_s = 1;
+    })
+    .await;
+    let gnb = core.gnb().await;
+    let phone = idle_with_session(&core, &gnb, manual(1)).await;
+    // It is silent from now on.
+    phone.forget_registration().await.unwrap();
+    core.wait_for((1, 1, 0)).await;
+    tokio::time::sleep(Duration::from_millis(1300)).await;
+    let unreachable = core.smf.downlink_data(SUPI, 1).await.unwrap_err();
+    assert_eq!((unreachable.status(), unreachable.cause()), (504, "UE_NOT_REACHABLE"));
+    core.smf.wait_for("release 1").await;
+    core.wait_for((1, 0, 0)).await;
+    core.wait_for((0, 0, 0)).await;
+    // It comes back: its 5G-GUTI leads nowhere, and it is asked who it is.
+    let phone = gnb.new_ue(manual(1)).unwrap();
+    phone.register().await.unwrap();
+    core.wait_for((1, 1, 1)).await;
+}
+
+#[tokio::test]
+async fn a_service_request_that_leads_nowhere_is_rejected() {
+    let core = Core::start().await;
+    let gnb = core.gnb().await;
+    let phone = idle_with_session(&core, &gnb, manual(1)).await;
+    // The AMF deregisters it without its knowledge.
+    let handle = core.amf.find(SUPI).unwrap();
+    let reason = martlet_sbi_api::nudm_uecm::DeregistrationReason::UeInitialRegistration;
+    core.amf.tell(&handle, crate::ue::Event::Deregister(reason)).unwrap();
+    core.wait_for((0, 0, 0)).await;
+    let refused = phone.service_request_for(ServicePurpose::Data, &[1]).await.unwrap_err();
+    assert!(refused.to_string().contains('9'), "{refused}");
+    core.wait_for((0, 0, 0)).await;
+}
+
+#[tokio::test]
+async fn a_gnb_that_vanishes_leaves_its_ues_idle() {
+    let core = Core::start().await;
+    let (gnb, other) = (core.gnb().await, core.gnb().await);
+    let phone = with_session(&core, &gnb, manual(1)).await;
+    let second = other.new_ue(manual(2)).unwrap();
+    second.register().await.unwrap();
+    core.wait_for((2, 2, 2)).await;
+    gnb.vanish();
+    core.smf.wait_for("update 1 DEACTIVATED").await;
+    core.wait_for((2, 2, 1)).await;
+    assert_eq!(core.amf.gnbs.all().len(), 1);
+    // It comes back elsewhere.
+    phone.move_to(&other).await.unwrap();
+    phone.service_request_for(ServicePurpose::Data, &[1]).await.unwrap();
+    core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
+    core.wait_for((2, 2, 2)).await;
+}

@@ -1,1 +1,205 @@
-//! (to come)
+//! NGAP that is not as it should be, and gNBs that come and go.
+use super::core::{Core, ue};
+use bytes::Bytes;
+use martlet_ngap::ngap::*;
+use martlet_ngap::{NgapPduKind as Kind, build_ngap, extract_ngap_ies, helpers, ie};
+use martlet_ran::PduSessionRequest;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+fn setup(mcc: &str, sst: u8) -> Bytes {
+    let plmn = helpers::plmn(mcc, "01").unwrap();
+    let id = GlobalRANNodeID::globalGNB_ID(helpers::global_gnb_id(plmn, 0x777, 24).unwrap());
+    let slices = SliceSupportList(vec![SliceSupportItem::new(helpers::s_nssai(sst, None), None)]);
+    let plmns = BroadcastPLMNList(vec![BroadcastPLMNItem::new(plmn, slices, None)]);
+    let pdu = build_ngap!(
+        InitiatingMessage,
+        NGSetup,
+        NGSetupRequest,
+        GlobalRANNodeID(id),
+        SupportedTAList(SupportedTAList(vec![SupportedTAItem::new(TAC([0, 0, 1]), plmns, None)])),
+        DefaultPagingDRX(PagingDRX::v128),
+    );
+    pdu.unwrap().encode().unwrap().into()
+}
+
+async fn next(from_amf: &mut mpsc::Receiver<(u16, Bytes)>) -> NGAP_PDU {
+    let received = tokio::time::timeout(Duration::from_secs(2), from_amf.recv()).await;
+    let (_, data) = received.expect("an answer in time").expect("an AMF");
+    let pdu = NGAP_PDU::decode(&data).unwrap();
+    assert_eq!(pdu.check().unwrap(), [], "{}", pdu.procedure_name());
+    pdu
+}
+
+fn cause(pdu: &NGAP_PDU) -> Cause {
+    pdu.ie::<ie::Cause>().unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn a_gnb_without_anything_in_common_is_refused() {
+    let core = Core::start().await;
+    let (to_amf, mut from_amf) = core.link();
+    for (mcc, sst, why) in [
+        ("999", 1, Cause::misc(CauseMisc::unknown_PLMN_or_SNPN)),
+        ("001", 9, Cause::radioNetwork(CauseRadioNetwork::slice_not_supported)),
+    ] {
+        to_amf.send(setup(mcc, sst)).await.unwrap();
+        let failure = next(&mut from_amf).await;
+        assert_eq!((failure.kind(), cause(&failure)), (Kind::Unsuccessful_NGSetup, why));
+        assert!(failure.ie::<ie::TimeToWait>().is_some());
+    }
+    assert!(core.amf.gnbs.all()[0].setup().is_none());
+    to_amf.send(setup("001", 1)).await.unwrap();
+    let response = next(&mut from_amf).await;
+    assert_eq!(response.kind(), Kind::Successful_NGSetup);
+    assert!(core.amf.gnbs.all()[0].setup().is_some());
+}
+
+#[tokio::test]
+async fn wrong_messages_get_their_cause() {
+    let core = Core::start().await;
+    let (to_amf, mut from_amf) = core.link();
+    // Before NG setup.
+    let reset = build_ngap!(
+        InitiatingMessage,
+        NGReset,
+        NGReset,
+        Cause(Cause::misc(CauseMisc::om_intervention)),
+        ResetType(ResetType::nG_Interface(ResetAll::reset_all)),
+    );
+    let reset: Bytes = reset.unwrap().encode().unwrap().into();
+    to_amf.send(reset.clone()).await.unwrap();
+    let state = Cause::protocol(CauseProtocol::message_not_compatible_with_receiver_state);
+    assert_eq!(cause(&next(&mut from_amf).await), state);
+
+    to_amf.send(setup("001", 1)).await.unwrap();
+    next(&mut from_amf).await;
+    // No NGAP; then NGAP that ends early.
+    for octets in [vec![0xff; 7], vec![0x00, 0x15, 0x00, 0x20, 0x00]] {
+        to_amf.send(octets.into()).await.unwrap();
+        let indication = next(&mut from_amf).await;
+        assert_eq!(indication.kind(), Kind::Initiating_ErrorIndication);
+        assert_eq!(cause(&indication), Cause::protocol(CauseProtocol::transfer_syntax_error));
+    }
+    // A UE that there is not.
+    let plmn = helpers::plmn("001", "01").unwrap();
+    let cell = helpers::nr_cgi(plmn, 0x777, 24, 1).unwrap();
+    let place = UserLocationInformationNR::new(cell, helpers::tai(plmn, [0, 0, 1]), None, None);
+    let transport = build_ngap!(
+        InitiatingMessage,
+        UplinkNASTransport,
+        UplinkNASTransport,
+        AMF_UE_NGAP_ID(99u64),
+        RAN_UE_NGAP_ID(7u32),
+        NAS_PDU(vec![0x7e, 0, 0x64, 22]),
+        UserLocationInformation(UserLocationInformation::userLocationInformationNR(place)),
+    );
+    to_amf.send(transport.unwrap().encode().unwrap().into()).await.unwrap();
+    let indication = next(&mut from_amf).await;
+    assert_eq!(cause(&indication), Cause::radioNetwork(CauseRadioNetwork::unknown_local_UE_NGAP_ID));
+    assert_eq!(indication.ie::<ie::AMF_UE_NGAP_ID>().unwrap().unwrap().0, 99);
+    // The interface works all the same.
+    to_amf.send(reset).await.unwrap();
+    assert_eq!(next(&mut from_amf).await.kind(), Kind::Successful_NGReset);
+}
+
+#[tokio::test]
+async fn one_gnb_cannot_speak_for_the_ue_of_another() {
+    let core = Core::start().await;
+    let gnb = core.gnb().await;
+    let phone = gnb.new_ue(ue(1)).unwrap();
+    phone.register().await.unwrap();
+    let (to_amf, mut from_amf) = core.link();
+    to_amf.send(setup("001", 1)).await.unwrap();
+    next(&mut from_amf).await;
+    let amf_id = core.amf.tables.connections()[0];
+    let release = build_ngap!(
+        InitiatingMessage,
+        UEContextReleaseRequest,
+        UEContextReleaseRequest,
+        AMF_UE_NGAP_ID(amf_id),
+        RAN_UE_NGAP_ID(1u32),
+        Cause(Cause::radioNetwork(CauseRadioNetwork::user_inactivity)),
+    );
+    to_amf.send(release.unwrap().encode().unwrap().into()).await.unwrap();
+    let indication = next(&mut from_amf).await;
+    assert_eq!(cause(&indication), Cause::radioNetwork(CauseRadioNetwork::inconsistent_remote_UE_NGAP_ID));
+    assert_eq!(core.counts(), (1, 1, 1));
+    phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_reset_leaves_the_ues_idle() {
+    let core = Core::start().await;
+    let gnb = core.gnb().await;
+    let phone = gnb.new_ue(ue(1)).unwrap();
+    phone.register().await.unwrap();
+    phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+    core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
+    let mut heard = gnb.subscribe();
+    let list = UEAssociatedLogicalNGConnectionList(vec![UEAssociatedLogicalNGConnectionItem::new(
+        Some(AMFUENGAPID(core.amf.tables.connections()[0])),
+        None,
+        None,
+    )]);
+    let reset = build_ngap!(
+        InitiatingMessage,
+        NGReset,
+        NGReset,
+        Cause(Cause::misc(CauseMisc::om_intervention)),
+        ResetType(ResetType::partOfNG_Interface(list)),
+    );
+    gnb.send_raw_ngap(0, reset.unwrap().encode().unwrap()).await.unwrap();
+    core.smf.wait_for("update 1 DEACTIVATED").await;
+    core.wait_for((1, 1, 0)).await;
+    let acknowledge = NGAP_PDU::decode(&heard.recv().await.unwrap()).unwrap();
+    assert_eq!(acknowledge.kind(), Kind::Successful_NGReset);
+    fn connections(pdu: &NGAP_PDU) -> Result<usize, martlet_ngap::Error> {
+        extract_ngap_ies!(pdu, NGResetAcknowledge,
+            req list: UEAssociatedLogicalNGConnectionList = UEAssociatedLogicalNGConnectionList(list) => list,
+        );
+        Ok(list.0.len())
+    }
+    assert_eq!(connections(&acknowledge).unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_gnb_changes_what_it_serves() {
+    let core = Core::start().await;
+    let gnb = core.gnb().await;
+    let mut heard = gnb.subscribe();
+    let update = |mcc: &str| {
+        let plmn = helpers::plmn(mcc, "01").unwrap();
+        let slices = SliceSupportList(vec![SliceSupportItem::new(helpers::s_nssai(1, None), None)]);
+        let plmns = BroadcastPLMNList(vec![BroadcastPLMNItem::new(plmn, slices, None)]);
+        let areas = SupportedTAList(vec![SupportedTAItem::new(TAC([0, 0, 5]), plmns, None)]);
+        let pdu = build_ngap!(
+            InitiatingMessage,
+            RANConfigurationUpdate,
+            RANConfigurationUpdate,
+            RANNodeName("another-name"),
+            SupportedTAList(areas),
+        );
+        pdu.unwrap().encode().unwrap()
+    };
+    gnb.send_raw_ngap(0, update("999")).await.unwrap();
+    let failure = NGAP_PDU::decode(&heard.recv().await.unwrap()).unwrap();
+    assert_eq!(failure.kind(), Kind::Unsuccessful_RANConfigurationUpdate);
+    assert_eq!(core.amf.gnbs.all()[0].label(), "gnb-1");
+    gnb.send_raw_ngap(0, update("001")).await.unwrap();
+    let acknowledge = NGAP_PDU::decode(&heard.recv().await.unwrap()).unwrap();
+    assert_eq!(acknowledge.kind(), Kind::Successful_RANConfigurationUpdate);
+    let own = &core.amf.gnbs.all()[0];
+    assert_eq!((own.label().as_str(), own.setup().unwrap().areas[0].tai.tac), ("another-name", 5));
+    assert_eq!(core.amf.gnbs.all().len(), 1);
+}
+
+#[tokio::test]
+async fn the_same_gnb_with_another_association_replaces_the_first() {
+    let core = Core::start().await;
+    let first = core.gnb_with(|config| config.gnb_id = 9).await;
+    let phone = first.new_ue(ue(1)).unwrap();
+    phone.register().await.unwrap();
+    let _second = core.gnb_with(|config| config.gnb_id = 9).await;
+    core.wait_for((1, 1, 0)).await;
+}
