@@ -8,7 +8,7 @@ use std::time::Duration;
 mod check;
 
 /// Everything that the UPF reads: section `upf`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UpfConfig {
     /// Towards the SMF.
@@ -17,33 +17,21 @@ pub struct UpfConfig {
     pub n3: N3Config,
     /// Towards the data network.
     pub n6: N6Config,
-    /// What is bounded, and where.
-    pub limits: Limits,
-    /// Largest packet of a UE in octets. With 1400 a packet fits into its tunnel over a link of 1500.
-    pub mtu: u16,
-}
-
-impl Default for UpfConfig {
-    fn default() -> Self {
-        UpfConfig {
-            n4: N4Config::default(),
-            n3: N3Config::default(),
-            n6: N6Config::default(),
-            limits: Limits::default(),
-            mtu: 1400,
-        }
-    }
+    /// Data networks with the addresses of their UEs, which N6 routes.
+    pub dnns: Vec<DnnConfig>,
+    /// Most rules of one session.
+    pub rules: RuleLimits,
+    /// Bounds of the `kernel` datapath.
+    pub kernel: KernelLimits,
 }
 
 /// N4: PFCP with the SMF.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct N4Config {
-    /// Address at which PFCP is served; it is put into F-SEIDs.
-    pub bind: IpAddr,
-    /// UDP port; 8805 but in a lab.
-    pub port: u16,
-    /// Node ID: an address or a host name. Left out, it is `bind`.
+    /// Where PFCP is served, over UDP.
+    pub address: SocketAddr,
+    /// Node ID: an address or a host name. Left out, it is the IP of `address`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_id: Option<String>,
     /// Port of the SMF to which requests go; 8805 but in a lab.
@@ -58,6 +46,8 @@ pub struct N4Config {
     pub retention_s: u64,
     /// SMFs with an association at a time.
     pub associations: usize,
+    /// Sessions at a time.
+    pub sessions: usize,
     /// Requests under way and answers kept for repetition at a time.
     pub transactions: usize,
 }
@@ -65,8 +55,7 @@ pub struct N4Config {
 impl Default for N4Config {
     fn default() -> Self {
         N4Config {
-            bind: IpAddr::from([127, 0, 0, 8]),
-            port: martlet_pfcp::PORT,
+            address: SocketAddr::from(([127, 0, 0, 8], martlet_pfcp::PORT)),
             node_id: None,
             peer_port: martlet_pfcp::PORT,
             t1_ms: 1000,
@@ -74,15 +63,9 @@ impl Default for N4Config {
             heartbeat_s: 10,
             retention_s: 60,
             associations: 16,
+            sessions: 65_536,
             transactions: 10_000,
         }
-    }
-}
-
-impl N4Config {
-    /// Where PFCP is served.
-    pub fn address(&self) -> SocketAddr {
-        SocketAddr::new(self.bind, self.port)
     }
 }
 
@@ -90,15 +73,16 @@ impl N4Config {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct N3Config {
-    /// Address at which GTP-U is served; it is put into F-TEIDs.
-    pub bind: Ipv4Addr,
-    /// UDP port; 2152 but in a lab. Packets go to this port of gNBs too.
-    pub port: u16,
+    /// Where GTP-U is served, over UDP; the IP is put into F-TEIDs. The port is 2152 but in a lab.
+    pub address: SocketAddr,
+    /// Name of the network namespace of the socket, as `ip netns` has it. Left out, that of the process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub netns: Option<String>,
 }
 
 impl Default for N3Config {
     fn default() -> Self {
-        N3Config { bind: Ipv4Addr::new(127, 0, 0, 8), port: martlet_gtpu::PORT }
+        N3Config { address: SocketAddr::from(([127, 0, 0, 8], martlet_gtpu::PORT)), netns: None }
     }
 }
 
@@ -110,7 +94,7 @@ pub enum N6Mode {
     Routing,
     /// As routing, and addresses of UEs are translated to those of the machine on their way out.
     Nat,
-    /// There is no interface: packets for the data network are dropped and counted.
+    /// Only the interface is made: UEs reach the machine itself.
     None,
 }
 
@@ -122,38 +106,35 @@ pub struct N6Config {
     pub interface: String,
     /// How the data network is reached.
     pub mode: N6Mode,
-    /// Addresses of UEs.
-    pub pools: Vec<PoolConfig>,
+    /// Largest packet in octets. With 1400 a packet fits into its tunnel over a link of 1500.
+    pub mtu: u16,
+    /// Name of the network namespace of the device, as `ip netns` has it. Left out, that of the process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub netns: Option<String>,
 }
 
 impl Default for N6Config {
     fn default() -> Self {
-        let pool = PoolConfig { dnn: "internet".into(), cidr: "10.45.0.0/16".into(), gateway: None };
-        N6Config { interface: "martlet-n6".into(), mode: N6Mode::Nat, pools: vec![pool] }
+        N6Config { interface: "martlet-n6".into(), mode: N6Mode::Nat, mtu: 1400, netns: None }
     }
 }
 
-/// Addresses of the UEs of a data network.
+/// A data network.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PoolConfig {
-    /// Name of the data network.
-    pub dnn: String,
-    /// The addresses, as `10.45.0.0/16`.
-    pub cidr: String,
-    /// Address of the TUN device in the pool. Left out, it is the first of the pool.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gateway: Option<Ipv4Addr>,
+pub struct DnnConfig {
+    /// Its name; equal to the network instance of PDRs.
+    pub name: String,
+    /// Addresses of UEs, as `10.45.0.0/16`. The first of them becomes that of the TUN device.
+    pub pools: Vec<String>,
 }
 
-/// What is bounded.
+/// Bounds of the `kernel` datapath.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Limits {
+pub struct KernelLimits {
     /// Sessions at a time.
-    pub max_sessions: usize,
-    /// Rules of one kind in one session: PDRs, FARs, QERs and URRs.
-    pub max_rules_per_session: usize,
+    pub sessions: usize,
     /// Packets that wait for one UE; a BAR may suggest fewer.
     pub buffer_packets_per_session: usize,
     /// Packets that wait for all UEs.
@@ -162,35 +143,32 @@ pub struct Limits {
     pub complaints_per_second: u32,
     /// Milliseconds of its maximum bit rate that a flow may send at once.
     pub mbr_burst_ms: u64,
-    /// Events of the datapath that wait for N4.
+    /// Packets between two UEs go from one to the other; else they leave over N6 and come back.
+    pub local_switching: bool,
+    /// Events that wait for N4.
     pub events: usize,
-    /// Octets of the buffers of the N3 socket.
+    /// Octets of the sockets' buffers.
     pub socket_buffer: usize,
 }
 
-impl Default for Limits {
+impl Default for KernelLimits {
     fn default() -> Self {
-        Limits {
-            max_sessions: 20_000,
-            max_rules_per_session: 64,
-            buffer_packets_per_session: 64,
-            buffer_packets: 10_000,
+        KernelLimits {
+            sessions: 65_536,
+            buffer_packets_per_session: 256,
+            buffer_packets: 65_536,
             complaints_per_second: 100,
             mbr_burst_ms: 100,
+            local_switching: true,
             events: 4096,
             socket_buffer: 4 << 20,
         }
     }
 }
 
-impl Limits {
+impl KernelLimits {
     pub(crate) fn mbr_burst(&self) -> Duration {
         Duration::from_millis(self.mbr_burst_ms)
-    }
-
-    pub(crate) fn rules(&self) -> RuleLimits {
-        let most = self.max_rules_per_session;
-        RuleLimits { pdrs: most, fars: most, qers: most, urrs: most, ..RuleLimits::default() }
     }
 }
 
@@ -224,30 +202,23 @@ impl Pool {
         Ok(Pool { network, prefix })
     }
 
-    /// The first host of the pool.
-    pub fn first(&self) -> Ipv4Addr {
+    /// The first host of the pool, which the TUN device has.
+    pub fn gateway(&self) -> Ipv4Addr {
         Ipv4Addr::from_bits(self.network.to_bits() | 1)
-    }
-
-    /// Whether an address is one of the pool.
-    pub fn contains(&self, address: Ipv4Addr) -> bool {
-        (self.network.to_bits() ^ address.to_bits()) >> (32 - u32::from(self.prefix)) == 0
-    }
-}
-
-impl PoolConfig {
-    /// The pool, and the address of the TUN device in it.
-    pub fn read(&self) -> Result<(Pool, Ipv4Addr), String> {
-        let pool = Pool::parse(&self.cidr)?;
-        let gateway = self.gateway.unwrap_or(pool.first());
-        match pool.contains(gateway) && gateway != pool.network {
-            true => Ok((pool, gateway)),
-            false => Err(format!("the gateway {gateway} is no host of {}: write {}", self.cidr, pool.first())),
-        }
     }
 }
 
 impl UpfConfig {
+    /// Pools of all data networks; those of the default data network where none is configured.
+    pub fn pools(&self) -> Vec<Pool> {
+        let configured = self.dnns.iter().flat_map(|dnn| &dnn.pools).filter_map(|text| Pool::parse(text).ok());
+        let pools: Vec<Pool> = configured.collect();
+        match self.dnns.is_empty() {
+            true => vec![Pool { network: Ipv4Addr::new(10, 45, 0, 0), prefix: 16 }],
+            false => pools,
+        }
+    }
+
     /// What is wrong with it.
     pub fn check(&self) -> Vec<Finding> {
         check::check(self)

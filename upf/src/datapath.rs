@@ -1,7 +1,7 @@
 //! What N4 asks of whatever carries the packets: a kernel socket and TUN device today, XDP and a switch later.
 //!
 //! N4 tells a datapath what a session shall be like, whole and checked ([`Change`]); how it gets there from what it has
-//! is the datapath's affair.
+//! is the datapath's affair. [`conformance`](crate::conformance) holds every datapath to what is written here.
 use crate::counters::Counters;
 use crate::rules::{Session, Tunnel};
 use martlet_pfcp::ie::UpFunctionFeatures;

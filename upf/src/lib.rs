@@ -6,14 +6,11 @@
 //! | [`n4`] | PFCP with the SMF, one file for each procedure |
 //! | [`rules`] | the rules of a session: PDR, FAR, QER, URR, BAR, and whether they fit together |
 //! | [`datapath`] | what N4 asks of whatever carries the packets |
-//! | `kernel` | the datapath of a socket and a TUN device |
-//!
-//! [`start`] puts it all to work.
+//! | [`KernelDatapath`] | the datapath of sockets and a TUN device |
 
 pub mod config;
 pub mod counters;
 pub mod datapath;
-mod error;
 mod kernel;
 mod metrics;
 pub mod n4;
@@ -21,5 +18,5 @@ pub mod rules;
 mod start;
 
 pub use config::UpfConfig;
-pub use error::UpfError;
-pub use start::{UpfHandle, start};
+pub use kernel::{KernelDatapath, Signals};
+pub use start::{StatusSource, UpfError, UpfHandle, start};

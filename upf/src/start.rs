@@ -1,69 +1,112 @@
-//! Starting the UPF: the datapath, N4 above it, and a task that serves both.
-use crate::UpfError;
+//! The UPF put together: datapath, N4, status.
 use crate::config::UpfConfig;
-use crate::kernel::Kernel;
-use crate::datapath::Datapath;
-use crate::metrics;
-use crate::n4::{Moment, N4, Settings, run};
-use serde_json::{Value, json};
+use crate::kernel::KernelDatapath;
+use crate::n4::{self, Moment, N4, Settings};
+use serde_json::Value;
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::net::UdpSocket;
-use tokio::sync::mpsc;
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+
+/// Why a UPF does not start, or ends.
+#[derive(Debug, thiserror::Error)]
+pub enum UpfError {
+    /// The configuration is wrong; `martlet check` tells the line.
+    #[error("the configuration of the UPF is wrong: {0}")]
+    Config(String),
+    /// N4 cannot be served.
+    #[error("PFCP cannot be served at {address} ({error}): change upf.n4.address to one of this machine")]
+    N4 {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The datapath cannot be made, or failed.
+    #[error("{0}")]
+    Datapath(String),
+    /// N4 failed.
+    #[error("N4 failed: {0}")]
+    Failed(String),
+}
+
+/// Gives what the UPF says of itself, whenever it is asked.
+pub type StatusSource = Arc<dyn Fn() -> Value + Send + Sync>;
 
 /// A UPF at work.
 pub struct UpfHandle {
-    n4: Weak<Mutex<N4>>,
+    n4: Arc<Mutex<N4>>,
+    address: SocketAddr,
     task: JoinHandle<Result<(), UpfError>>,
+    /// Dropped with the handle, which ends the UPF.
+    _alive: oneshot::Sender<()>,
 }
 
-/// Starts a UPF in the network namespace of this thread. It ends with `shutdown`, and takes down what it has set up.
-///
-/// # Errors
-/// A configuration that [`UpfConfig::check`] finds wrong, an address that cannot be served, a TUN device that cannot
-/// be made.
+/// Starts a UPF. It ends with `shutdown`, or with its handle. What it made (device, translation) is then gone.
 pub async fn start(
     config: UpfConfig,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<UpfHandle, UpfError> {
     if let Some(finding) = config.check().into_iter().next() {
-        return Err(UpfError::Config(format!("{}: {}", finding.path, finding.message)));
+        return Err(UpfError::Config(format!("upf.{}: {}", finding.path, finding.message)));
     }
-    let address = config.n4.address();
-    let socket = UdpSocket::bind(address).await.map_err(|error| UpfError::bind("n4", address, &error))?;
-    let (sender, events) = mpsc::channel(config.limits.events);
-    let (datapath, failure) = Kernel::start(&config, sender)?;
-    metrics::show(&datapath.counters());
-    let n4 = N4::new(Settings::from(&config), Box::new(datapath), Moment::now());
-    let n4 = Arc::new(Mutex::new(n4));
-    let weak = Arc::downgrade(&n4);
-    tracing::info!(n4 = %address, n3 = %config.n3.bind, "the UPF is at work");
-    // The task alone holds N4 and with it the datapath, so that all is taken down when it ends.
+    let settings = Settings::from(&config);
+    let address = config.n4.address;
+    let socket = UdpSocket::bind(address).await.map_err(|error| UpfError::N4 { address, error })?;
+    let opened = tokio::task::spawn_blocking(move || KernelDatapath::open(&config)).await;
+    let opened = opened.map_err(|error| UpfError::Datapath(error.to_string()))?;
+    let (datapath, mut signals) = opened.map_err(UpfError::Datapath)?;
+    let n4 = Arc::new(Mutex::new(N4::new(settings, Box::new(datapath), Moment::now())));
+    let (alive, dropped) = oneshot::channel::<()>();
+    let served = n4.clone();
     let task = tokio::spawn(async move {
-        tokio::select! {
-            ended = run(n4, socket, events, shutdown) => ended.map_err(UpfError::N4),
-            Ok(error) = failure => Err(UpfError::Datapath(error)),
-        }
+        let ended = async move {
+            tokio::select! {
+                () = shutdown => {}
+                _ = dropped => {}
+            }
+        };
+        let outcome = tokio::select! {
+            outcome = n4::run(served, socket, signals.events, ended) => {
+                outcome.map_err(|error| UpfError::Failed(error.to_string()))
+            }
+            Some(failure) = signals.failures.recv() => Err(UpfError::Datapath(failure)),
+        };
+        tracing::info!("the UPF ends");
+        outcome
     });
-    Ok(UpfHandle { n4: weak, task })
+    tracing::info!(n4 = %address, "the UPF is ready");
+    Ok(UpfHandle { n4, address, task, _alive: alive })
 }
 
 impl UpfHandle {
-    /// Gives associations, sessions and counters whenever it is called, and what is left of them (nothing) after the end.
-    pub fn status_source(&self) -> Arc<dyn Fn() -> Value + Send + Sync> {
-        let n4 = self.n4.clone();
+    /// Where N4 is served.
+    pub fn n4_address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Gives what the UPF says of itself; nothing any more once it has ended.
+    pub fn status_source(&self) -> StatusSource {
+        let n4 = Arc::downgrade(&self.n4);
         Arc::new(move || match n4.upgrade() {
             Some(n4) => n4.lock().unwrap_or_else(PoisonError::into_inner).status(),
-            None => json!({"ended": true}),
+            None => Value::Null,
         })
     }
 
-    /// Waits for the end of the UPF.
+    /// What the UPF says of itself.
+    pub fn status(&self) -> Value {
+        self.n4.lock().unwrap_or_else(PoisonError::into_inner).status()
+    }
+
+    /// Waits for the end, which comes by the shutdown or by an error.
     pub async fn finished(self) -> Result<(), UpfError> {
-        match self.task.await {
-            Ok(outcome) => outcome,
-            Err(error) => Err(UpfError::N4(std::io::Error::other(error))),
-        }
+        let UpfHandle { n4, task, _alive, .. } = self;
+        let outcome = task.await.unwrap_or_else(|error| Err(UpfError::Failed(error.to_string())));
+        // The datapath waits for its threads and undoes what it made: not on the runtime's thread.
+        let _ = tokio::task::spawn_blocking(move || drop(n4)).await;
+        outcome
     }
 }

@@ -3,7 +3,7 @@
 use super::entry::{Entry, State};
 use super::limiter::Limiter;
 use super::outlet::Outlet;
-use crate::config::Limits;
+use crate::config::KernelLimits;
 use crate::counters::{Counters, DropReason};
 use crate::datapath::{Buffered, Change, DatapathError, EventSender, Usage};
 use crate::rules::UeAddress;
@@ -20,7 +20,7 @@ pub(super) struct Forwarder<O> {
     pub(super) outlet: O,
     pub(super) counters: Arc<Counters>,
     pub(super) events: EventSender,
-    pub(super) limits: Limits,
+    pub(super) limits: KernelLimits,
     /// Packets that wait, of all sessions.
     pub(super) buffered: AtomicUsize,
     /// Answers to packets that nobody asked for.
@@ -40,7 +40,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<O: Outlet> Forwarder<O> {
-    pub fn new(outlet: O, limits: Limits, events: EventSender) -> Self {
+    pub fn new(outlet: O, limits: KernelLimits, events: EventSender) -> Self {
         let complaints = Mutex::new(Limiter::per_second(limits.complaints_per_second));
         Forwarder {
             tables: RwLock::default(),
@@ -110,8 +110,8 @@ impl<O: Outlet> Forwarder<O> {
     /// Tunnels and addresses belong to one session each.
     fn free_for(&self, change: &Change<'_>, own: Option<&Arc<Entry>>) -> Result<(), DatapathError> {
         let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
-        if own.is_none() && tables.sessions.len() >= self.limits.max_sessions {
-            return Err(DatapathError::NoResources(format!("{} sessions are the limit", self.limits.max_sessions)));
+        if own.is_none() && tables.sessions.len() >= self.limits.sessions {
+            return Err(DatapathError::NoResources(format!("{} sessions are the limit", self.limits.sessions)));
         }
         let taken = |entry: Option<&Arc<Entry>>| entry.is_some_and(|e| own.is_none_or(|own| !Arc::ptr_eq(e, own)));
         for pdr in change.session.pdrs.values() {

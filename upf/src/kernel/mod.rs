@@ -1,78 +1,84 @@
-//! The `kernel` datapath: GTP-U over a UDP socket, N6 over a TUN device, a thread of its own between them.
+//! The `kernel` datapath: GTP-U over a UDP socket, N6 over a TUN device, threads of its own between them.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `forwarder`, `entry` | sessions by tunnel and address |
+//! | `n3`, `packets` | what becomes of a datagram, and of a packet |
+//! | `bucket`, `limiter` | bit rates, and how often complaints are sent |
+//! | `sockets`, `batch`, `threads` | the socket and the device, and who reads from them |
+//! | `netns`, `tun`, `netlink`, `n6`, `nat` | how they are made |
+mod batch;
 mod bucket;
-mod carrier;
 mod entry;
 mod forwarder;
 mod frame;
-mod io;
 mod limiter;
 mod n3;
 mod n6;
+mod nat;
+mod netlink;
+mod netns;
 mod outlet;
 mod packets;
+mod sockets;
+mod threads;
 mod tun;
 
-use crate::UpfError;
+#[cfg(test)]
+mod tests;
+
 use crate::config::UpfConfig;
 use crate::counters::Counters;
-use crate::datapath::{Buffered, Change, Datapath, DatapathError, EventSender, Usage};
+use crate::datapath::{Buffered, Change, Datapath, DatapathError, Event, EventSender, Usage};
 use forwarder::Forwarder;
-use io::Io;
 use martlet_pfcp::ie::UpFunctionFeatures;
-use std::os::unix::net::UnixStream;
+use nat::Nat;
+use sockets::Sockets;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Instant;
-use tokio::sync::oneshot;
+use threads::Threads;
+use tokio::sync::mpsc;
 
-/// The datapath, with its thread at work. Dropped, it ends the thread and takes down what it set up for N6.
-pub(crate) struct Kernel {
-    forwarder: Arc<Forwarder<Io>>,
-    /// Closed to end the thread.
-    stop: Option<UnixStream>,
-    thread: Option<JoinHandle<()>>,
-    _n6: n6::N6,
+/// The datapath of sockets and a TUN device.
+pub struct KernelDatapath {
+    forwarder: Arc<Forwarder<Sockets>>,
+    // In the order in which they end: no packet is read any more when the translation goes.
+    _threads: Threads,
+    _nat: Option<Nat>,
 }
 
-impl Kernel {
-    /// Opens N3 and N6 in the network namespace of this thread. The receiver gets the error with which the thread ends.
-    pub fn start(
-        config: &UpfConfig,
-        events: EventSender,
-    ) -> Result<(Kernel, oneshot::Receiver<std::io::Error>), UpfError> {
-        let (tun, n6) = n6::set_up(config)?;
-        let io = Io::open(config, tun)?;
-        let forwarder = Arc::new(Forwarder::new(io, config.limits.clone(), events));
-        let (stop, stopped) = UnixStream::pair().map_err(UpfError::Thread)?;
-        let (failed, failure) = oneshot::channel();
-        let (carried, local) = (forwarder.clone(), config.n3.bind.into());
-        let work = move || {
-            if let Err(error) = carrier::carry(&carried, &stopped, local) {
-                // Nobody is left to hear of it when the UPF ends at this very time.
-                let _ = failed.send(error);
-            }
-        };
-        let thread = std::thread::Builder::new().name("upf-kernel".into()).spawn(work).map_err(UpfError::Thread)?;
-        Ok((Kernel { forwarder, stop: Some(stop), thread: Some(thread), _n6: n6 }, failure))
+/// What comes from a datapath by itself.
+pub struct Signals {
+    /// Events for N4.
+    pub events: mpsc::Receiver<Event>,
+    /// Why the datapath can go on no longer.
+    pub failures: mpsc::Receiver<String>,
+}
+
+impl KernelDatapath {
+    /// Makes the socket and the device and starts to carry packets. Blocks for as long as that takes. The error says
+    /// what a person can do.
+    pub fn open(config: &UpfConfig) -> Result<(KernelDatapath, Signals), String> {
+        let (events, receive_events): (EventSender, _) = mpsc::channel(config.kernel.events);
+        let (failure, failures) = mpsc::channel(4);
+        let device = n6::open(config)?;
+        let nat = nat::open(config)?;
+        let sockets = Sockets::open(config, device)?;
+        let forwarder = Arc::new(Forwarder::new(sockets, config.kernel.clone(), events));
+        crate::metrics::show(&forwarder.counters);
+        let threads = Threads::start(&forwarder, config.n3.address.ip(), failure)?;
+        let datapath = KernelDatapath { forwarder, _threads: threads, _nat: nat };
+        Ok((datapath, Signals { events: receive_events, failures }))
     }
 }
 
-impl Drop for Kernel {
-    fn drop(&mut self) {
-        self.stop.take();
-        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
-            tracing::error!("the thread that carries packets has panicked");
-        }
-    }
-}
-
-impl Datapath for Kernel {
+impl Datapath for KernelDatapath {
     fn name(&self) -> &'static str {
         "kernel"
     }
 
     fn features(&self) -> UpFunctionFeatures {
-        UpFunctionFeatures::BUCP | UpFunctionFeatures::EMPU
+        UpFunctionFeatures::EMPU
     }
 
     fn apply(&mut self, change: &Change<'_>) -> Result<(), DatapathError> {

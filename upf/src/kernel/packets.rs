@@ -5,7 +5,7 @@ use super::frame::{Frame, HEADROOM};
 use super::outlet::Outlet;
 use crate::counters::DropReason;
 use crate::datapath::{Event, Reached};
-use crate::rules::{Direction, Flow, UeAddress};
+use crate::rules::{Direction, Flow};
 use martlet_gtpu::PduSessionContainer;
 use std::sync::atomic::Ordering;
 use std::time::{Instant, SystemTime};
@@ -27,15 +27,10 @@ impl<O: Outlet> Forwarder<O> {
             return self.counters.dropped(DropReason::UnknownTunnel);
         }
         let Some(rule) = state.rule_for_tunnel(teid, &flow, qfi) else {
-            let foreign = !state.ue.is_empty() && !state.ue.contains(&UeAddress::of(flow.source));
+            let foreign = !state.ue.is_empty() && !state.ue.contains(&crate::rules::UeAddress::of(flow.source));
             let reason = if foreign { DropReason::ForeignSource } else { DropReason::NoRule };
             return self.counters.dropped(reason);
         };
-        // Whatever the PDR says of addresses: no UE speaks for another.
-        let uplink = state.rules.get(rule).is_some_and(|rule| rule.pdr.direction() == Direction::Uplink);
-        if uplink && !state.ue.is_empty() && !state.ue.contains(&UeAddress::of(flow.source)) {
-            return self.counters.dropped(DropReason::ForeignSource);
-        }
         let next = self.carry_out(entry, &mut state, rule, &flow, qfi, &mut frame, now);
         drop(state);
         if let Next::Network = next {
@@ -61,7 +56,7 @@ impl<O: Outlet> Forwarder<O> {
         let next = self.carry_out(entry, &mut state, rule, flow, None, frame, now);
         drop(state);
         if let Next::Network = next {
-            self.leave(frame);
+            self.leave(frame, now);
         }
     }
 
@@ -71,19 +66,21 @@ impl<O: Outlet> Forwarder<O> {
         let Some(flow) = Flow::of(frame.packet()) else { return self.counters.dropped(DropReason::Malformed) };
         let Some(rule) = state.rule_for_network(&flow) else { return self.counters.dropped(DropReason::NoRule) };
         if let Next::Network = self.carry_out(entry, state, rule, &flow, None, &mut frame, now) {
-            self.leave(&frame);
+            self.leave(&frame, now);
         }
     }
 
     /// Towards the data network, unless its destination is a UE that is served here and may be reached directly.
     fn to_network(&self, mut frame: Frame<'_>, flow: &Flow, now: Instant) {
-        if let Some(entry) = self.by_ue(flow.destination) {
+        if self.limits.local_switching
+            && let Some(entry) = self.by_ue(flow.destination)
+        {
             return self.to_ue(&entry, &mut frame, flow, now);
         }
-        self.leave(&frame);
+        self.leave(&frame, now);
     }
 
-    fn leave(&self, frame: &Frame<'_>) {
+    fn leave(&self, frame: &Frame<'_>, _now: Instant) {
         if self.outlet.to_network(frame.packet()).is_err() {
             self.counters.dropped(DropReason::N6);
         }

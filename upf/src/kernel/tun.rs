@@ -1,45 +1,40 @@
-//! A TUN device: IP packets to and from the machine's own network stack.
+//! A TUN device: a network interface whose packets this process reads and writes.
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, RawFd};
+use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 
-/// An open device; it is gone when this is dropped.
-pub(super) struct Tun {
-    file: File,
-}
-
-impl Tun {
-    /// Makes a device in the network namespace of this thread. Reading and writing never wait.
-    pub fn make(name: &str) -> io::Result<Tun> {
-        let file =
-            OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
-        // SAFETY: `ifreq` is plain data for which all zeroes are a value.
-        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-        let places = request.ifr_name.len() - 1;
-        for (place, octet) in request.ifr_name.iter_mut().zip(name.bytes().take(places)) {
-            *place = octet as libc::c_char;
-        }
-        // Packets alone, without the four octets that otherwise tell their protocol.
-        request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
-        // SAFETY: TUNSETIFF reads and writes one `ifreq`, which lives through the call; the descriptor is open.
-        let outcome = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as _, &raw mut request) };
-        if outcome < 0 { Err(io::Error::last_os_error()) } else { Ok(Tun { file }) }
+/// Makes a device in the network namespace of the calling thread. It is gone when the file is closed. Reading and
+/// writing never wait.
+pub(super) fn create(name: &str) -> Result<File, String> {
+    let mut open = OpenOptions::new();
+    open.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC);
+    let file = open.open("/dev/net/tun").map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => "/dev/net/tun is missing: load the module with `modprobe tun`".to_string(),
+        _ => format!("/dev/net/tun cannot be opened ({error}): run as root, or with the capability CAP_NET_ADMIN"),
+    })?;
+    // SAFETY: `ifreq` is plain data for which all zeroes is a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    // The last octet stays 0.
+    let room = request.ifr_name.len() - 1;
+    for (to, from) in request.ifr_name.iter_mut().take(room).zip(name.bytes()) {
+        *to = from as libc::c_char;
     }
-
-    /// Reads one packet; its length.
-    pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        (&self.file).read(buffer)
+    // Packets without the header that tells their protocol: IP does so itself.
+    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    // SAFETY: TUNSETIFF reads and writes an `ifreq`, which `request` is and which outlives the call; the file is open.
+    let outcome = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as _, &mut request) };
+    if outcome != 0 {
+        let error = io::Error::last_os_error();
+        return Err(match error.raw_os_error() {
+            Some(libc::EBUSY) => {
+                format!("the interface {name} is in use by another process: end that, or change upf.n6.interface")
+            }
+            Some(libc::EPERM) => {
+                format!("the interface {name} may not be made: run as root, or with the capability CAP_NET_ADMIN")
+            }
+            _ => format!("the interface {name} cannot be made: {error}"),
+        });
     }
-
-    /// Writes one packet.
-    pub fn write(&self, packet: &[u8]) -> io::Result<()> {
-        (&self.file).write(packet).map(drop)
-    }
-}
-
-impl AsRawFd for Tun {
-    fn as_raw_fd(&self) -> RawFd {
-        self.file.as_raw_fd()
-    }
+    Ok(file)
 }

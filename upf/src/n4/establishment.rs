@@ -36,7 +36,7 @@ impl N4 {
         let association =
             self.association_of(&request.node_id).ok_or(Refusal::from(Cause::NO_ESTABLISHED_ASSOCIATION))?;
         if self.sessions.len() >= self.settings.sessions {
-            return Err(RuleError::no_resources("there are as many sessions as limits.max_sessions allows").into());
+            return Err(RuleError::no_resources("there are as many sessions as n4.sessions allows").into());
         }
         if request.create_pdrs.is_empty() {
             return Err(Refusal::missing::<martlet_pfcp::ie::CreatePdr>());

@@ -35,16 +35,20 @@ pub struct Settings {
 
 impl From<&UpfConfig> for Settings {
     fn from(config: &UpfConfig) -> Self {
-        let address = config.n4.bind;
+        let address = config.n4.address.ip();
         let node_id = match &config.n4.node_id {
             None => NodeId::Ip(address),
             Some(id) => id.parse().map_or_else(|_| NodeId::Fqdn(id.clone()), NodeId::Ip),
         };
+        let (n3_ipv4, n3_ipv6) = match config.n3.address.ip() {
+            IpAddr::V4(ip) => (Some(ip), None),
+            IpAddr::V6(ip) => (None, Some(ip)),
+        };
         Settings {
             node_id,
             address,
-            n3_ipv4: Some(config.n3.bind),
-            n3_ipv6: None,
+            n3_ipv4,
+            n3_ipv6,
             peer_port: config.n4.peer_port,
             transactions: Limits {
                 t1: Duration::from_millis(config.n4.t1_ms),
@@ -54,8 +58,8 @@ impl From<&UpfConfig> for Settings {
             heartbeat: (config.n4.heartbeat_s > 0).then(|| Duration::from_secs(config.n4.heartbeat_s)),
             retention: Duration::from_secs(config.n4.retention_s),
             associations: config.n4.associations,
-            sessions: config.limits.max_sessions,
-            rules: config.limits.rules(),
+            sessions: config.n4.sessions,
+            rules: config.rules.clone(),
         }
     }
 }
