@@ -40,7 +40,7 @@ pub(crate) struct ContextSetup<'a> {
     pub capability: &'a NasUeSecurityCapability,
     pub k_gnb: [u8; 32],
     /// UE-AMBR, bit/s: downlink, uplink.
-    pub ambr: Option<(u64, u64)>,
+    pub ambr: (u64, u64),
     pub rfsp: Option<u16>,
     pub radio_capability: Option<&'a Bytes>,
     pub sessions: Vec<SessionToSetUp>,
@@ -76,8 +76,8 @@ pub(crate) fn initial_context_setup(ue: &Connection, setup: ContextSetup<'_>) ->
     let mut ies = Vec::with_capacity(12);
     ies.push(build_ngap_ie!(InitialContextSetupRequest, AMF_UE_NGAP_ID(ue.amf_id))?);
     ies.push(build_ngap_ie!(InitialContextSetupRequest, RAN_UE_NGAP_ID(ue.ran_id))?);
-    if let Some(ambr) = setup.ambr.filter(|_| !setup.sessions.is_empty()) {
-        ies.push(build_ngap_ie!(InitialContextSetupRequest, UEAggregateMaximumBitRate(ue_ambr(ambr)))?);
+    if !setup.sessions.is_empty() {
+        ies.push(build_ngap_ie!(InitialContextSetupRequest, UEAggregateMaximumBitRate(ue_ambr(setup.ambr)))?);
     }
     ies.push(build_ngap_ie!(InitialContextSetupRequest, GUAMI(setup.guami.to_ngap()?))?);
     if !setup.sessions.is_empty() {
@@ -111,8 +111,7 @@ pub(crate) fn initial_context_setup(ue: &Connection, setup: ContextSetup<'_>) ->
 }
 
 /// PDU SESSION RESOURCE SETUP REQUEST.
-pub(crate) fn session_setup(ue: &Connection, session: SessionToSetUp, ambr: Option<(u64, u64)>) -> Built {
-    type Request<'a> = PDUSessionResourceSetupRequest<'a>;
+pub(crate) fn session_setup(ue: &Connection, session: SessionToSetUp, ambr: (u64, u64)) -> Built {
     let item = PDUSessionResourceSetupItemSUReq::new(
         PDUSessionID(session.psi),
         session.nas.map(|nas| NASPDU(nas.into())),
@@ -121,15 +120,15 @@ pub(crate) fn session_setup(ue: &Connection, session: SessionToSetUp, ambr: Opti
         None,
     );
     let list = PDUSessionResourceSetupListSUReq(vec![item]);
-    let mut ies = vec![
-        build_ngap_ie!(PDUSessionResourceSetupRequest, AMF_UE_NGAP_ID(ue.amf_id))?,
-        build_ngap_ie!(PDUSessionResourceSetupRequest, RAN_UE_NGAP_ID(ue.ran_id))?,
-        build_ngap_ie!(PDUSessionResourceSetupRequest, PDUSessionResourceSetupListSUReq(list))?,
-    ];
-    if let Some(ambr) = ambr {
-        ies.push(build_ngap_ie!(PDUSessionResourceSetupRequest, UEAggregateMaximumBitRate(ue_ambr(ambr)))?);
-    }
-    NGAP_PDU::of_message(&PDUSessionResourceSetupRequest::new(ProtocolIEContainer(ies)), Request::CRITICALITY)
+    build_ngap!(
+        InitiatingMessage,
+        PDUSessionResourceSetup,
+        PDUSessionResourceSetupRequest,
+        AMF_UE_NGAP_ID(ue.amf_id),
+        RAN_UE_NGAP_ID(ue.ran_id),
+        PDUSessionResourceSetupListSUReq(list),
+        UEAggregateMaximumBitRate(ue_ambr(ambr)),
+    )
 }
 
 /// PDU SESSION RESOURCE MODIFY REQUEST.

@@ -1,5 +1,5 @@
 //! Deregistration (TS 23.502, 4.2.2.3; TS 24.501, 5.5.2): by the UE, and because the UDM says so.
-use super::{am_policy, implicit_deregistration, ue_context_release};
+use super::{implicit_deregistration, ue_context_release};
 use crate::metrics::{self, Procedure};
 use crate::ue::{NasTimer, Protection, Stop, Ue};
 use martlet_nas::inbound::Inbound;
@@ -24,10 +24,8 @@ pub(crate) async fn by_ue(ue: &mut Ue, inbound: Inbound) {
         return procedure.failed("not_verified");
     }
     let switch_off = request.de_registration_type.switch_off();
-    ue.release_all_sessions(None).await;
-    am_policy::delete(ue).await;
     let was_registered = ue.registered;
-    ue.set_registered(false);
+    implicit_deregistration::locally(ue).await;
     // A UE that is not known gets its answer, too: it has nothing to lose (5.5.2.2.2).
     if !switch_off {
         let _ = ue.send_nas(&Nas5gsMessage::new_5gmm(NasDeregistrationAcceptUeOriginating::new())).await;

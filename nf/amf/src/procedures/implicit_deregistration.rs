@@ -1,10 +1,11 @@
 //! Implicit deregistration (TS 24.501, 5.3.7; TS 23.502, 4.2.2.3.1) and purge (TS 23.502, 4.5.3): the AMF lets go of a UE
 //! that it cannot reach, or that nobody needs any more.
-use super::{am_policy, ue_context_release};
+use super::{am_policy, paging, ue_context_release};
 use crate::metrics::Procedure;
 use crate::ue::{Idle, Ue};
 use martlet_ngap::ngap::{Cause, CauseNas};
 use martlet_sbi::{MergePatch, Problem};
+use martlet_sbi_api::namf_communication::N1N2MessageTransferCause;
 use martlet_sbi_api::nudm_uecm::Amf3GppAccessRegistrationModification;
 use std::time::Instant;
 
@@ -33,6 +34,7 @@ pub(crate) async fn timer_expired(ue: &mut Ue) {
 
 /// Deregisters the UE without a word to it.
 pub(crate) async fn locally(ue: &mut Ue) {
+    paging::fail_pending(ue, N1N2MessageTransferCause::UeNotReachableForSession);
     ue.release_all_sessions(None).await;
     am_policy::delete(ue).await;
     ue.set_registered(false);

@@ -13,10 +13,10 @@ use martlet_sbi_api::namf_communication::{
 
 /// Takes a transfer: a UE that is connected gets it at once, an idle one is paged.
 pub(crate) async fn run(ue: &mut Ue, mut transfer: Transfer) {
-    if let Err(problem) = check(ue, &transfer) {
-        return transfer.answer(Err(problem));
-    }
     if ue.connection.is_some() {
+        if let Err(problem) = check(ue, &transfer) {
+            return transfer.answer(Err(problem));
+        }
         transfer.answer(initiated());
         if let Err(stop) = deliver(ue, transfer).await {
             tracing::info!(supi = ue.label(), gnb = ue.gnb(), why = stop.label(), "a message did not reach the UE");
@@ -24,21 +24,61 @@ pub(crate) async fn run(ue: &mut Ue, mut transfer: Transfer) {
         }
         return;
     }
-    if transfer.request.skip_ind == Some(true) {
-        let cause = N1N2MessageTransferCause::N1MsgNotTransferred;
-        return transfer.answer(Ok(StatusReply::ok(N1N2MessageTransferRspData::new(cause))));
+    if queue(ue, transfer) {
+        paging::run(ue).await;
     }
-    if !paging::is_possible(ue) {
-        let detail = "the UE has not been heard of for long";
-        return transfer.answer(Err(Problem::new(504, "UE_NOT_REACHABLE").detail(detail)));
+}
+
+/// Takes a transfer for a UE that is idle, and is paged or about to be; says whether the UE is to be paged for it.
+pub(crate) fn queue(ue: &mut Ue, mut transfer: Transfer) -> bool {
+    let answer = match check(ue, &transfer) {
+        Err(problem) => Err(problem),
+        Ok(()) if transfer.request.skip_ind == Some(true) => {
+            let cause = N1N2MessageTransferCause::N1MsgNotTransferred;
+            Ok(StatusReply::ok(N1N2MessageTransferRspData::new(cause)))
+        }
+        Ok(()) if !paging::is_possible(ue) => {
+            Err(Problem::new(504, "UE_NOT_REACHABLE").detail("the UE has not been heard of for long"))
+        }
+        Ok(()) if ue.pending.len() >= ue.amf.config.limits.ue_queue => {
+            Err(Problem::new(409, "HIGHER_PRIORITY_REQUEST_ONGOING").detail("enough waits for the UE already"))
+        }
+        Ok(()) => {
+            transfer.answer(Ok(StatusReply {
+                status: 202,
+                location: Some(location(ue, transfer.request.pdu_session_id)),
+                body: Some(N1N2MessageTransferRspData::new(N1N2MessageTransferCause::AttemptingToReachUe)),
+            }));
+            ue.pending.push(transfer);
+            return true;
+        }
+    };
+    transfer.answer(answer);
+    false
+}
+
+/// What waits for the UE: sessions that its gNB is to set up, and everything else. The sessions' SMFs have said all that
+/// is needed with their transfers (TS 23.502, 4.2.3.3, step 3a).
+pub(super) fn take_pending(ue: &mut Ue) -> (Vec<SessionToSetUp>, Vec<Transfer>) {
+    let (mut sessions, mut rest) = (Vec::new(), Vec::new());
+    for mut transfer in std::mem::take(&mut ue.pending) {
+        let setup = session_setup(&transfer).and_then(|(psi, info)| {
+            let session = ue.sessions.get_mut(&psi)?;
+            session.active = true;
+            Some(SessionToSetUp { psi, slice: session.slice, transfer: info, nas: None })
+        });
+        let Some(setup) = setup else {
+            rest.push(transfer);
+            continue;
+        };
+        sessions.retain(|earlier: &SessionToSetUp| earlier.psi != setup.psi);
+        sessions.push(setup);
+        transfer.n2 = None;
+        if transfer.n1.is_some() {
+            rest.push(transfer);
+        }
     }
-    transfer.answer(Ok(StatusReply {
-        status: 202,
-        location: Some(location(ue, transfer.request.pdu_session_id)),
-        body: Some(N1N2MessageTransferRspData::new(N1N2MessageTransferCause::AttemptingToReachUe)),
-    }));
-    ue.pending.push(transfer);
-    paging::run(ue).await;
+    (sessions, rest)
 }
 
 fn initiated() -> TransferAnswer {

@@ -11,6 +11,37 @@ use std::time::Instant;
 /// brought to it by the service request with which it answers; where it does not answer, the senders are told.
 pub(crate) async fn run(ue: &mut Ue) {
     let procedure = Procedure::start("paging");
+    ue.paging = true;
+    let outcome = attempts(ue).await;
+    ue.paging = false;
+    match outcome {
+        Paged::Answered(stop) => {
+            procedure.succeeded();
+            ue.conclude(stop).await;
+        }
+        Paged::Ended(stop) => {
+            procedure.failed(&stop.label());
+            ue.conclude(stop).await;
+        }
+        Paged::Silent => {
+            procedure.failed("no_answer");
+            tracing::info!(supi = ue.label(), "the UE does not answer to paging");
+            fail_pending(ue, N1N2MessageTransferCause::UeNotResponding);
+        }
+    }
+}
+
+/// How a paging ends.
+enum Paged {
+    /// With a message of the UE, which is acted on next.
+    Answered(Stop),
+    /// With something that makes it needless.
+    Ended(Stop),
+    /// T3513 has expired as often as it may.
+    Silent,
+}
+
+async fn attempts(ue: &mut Ue) -> Paged {
     for attempt in 1..=ue.amf.config.timers.paging_attempts {
         let gnbs = page(ue).await;
         tracing::debug!(supi = ue.label(), attempt, gnbs, "the UE is paged");
@@ -18,26 +49,17 @@ pub(crate) async fn run(ue: &mut Ue) {
         match ue.next_ngap::<()>(until, Err).await {
             // T3513 has expired.
             Ok(_) => {}
-            // The UE, or something that makes the paging needless.
-            Err(Stop::Preempted(Work::Event(event))) => {
-                let answered = matches!(event, Event::Initial(_));
-                ue.conclude(Stop::Preempted(Work::Event(event))).await;
-                match answered {
-                    true => procedure.succeeded(),
-                    false => procedure.failed("preempted"),
-                }
-                return;
-            }
-            Err(stop) => {
-                procedure.failed(&stop.label());
-                return ue.conclude(stop).await;
-            }
+            Err(stop @ Stop::Preempted(Work::Event(Event::Initial(_)))) => return Paged::Answered(stop),
+            Err(stop) => return Paged::Ended(stop),
         }
     }
-    procedure.failed("no_answer");
-    tracing::info!(supi = ue.label(), "the UE does not answer to paging");
+    Paged::Silent
+}
+
+/// Tells the senders of everything that waits for the UE that it does not get it.
+pub(crate) fn fail_pending(ue: &mut Ue, cause: N1N2MessageTransferCause) {
     for transfer in std::mem::take(&mut ue.pending) {
-        tell_failure(ue, transfer, N1N2MessageTransferCause::UeNotResponding);
+        tell_failure(ue, transfer, cause.clone());
     }
 }
 
@@ -66,7 +88,7 @@ pub(crate) fn is_possible(ue: &Ue) -> bool {
 }
 
 /// Tells the sender of a transfer that it has failed in the end (TS 29.518, 5.2.2.3.2), without waiting for it.
-pub(crate) fn tell_failure(ue: &Ue, mut transfer: Transfer, cause: N1N2MessageTransferCause) {
+fn tell_failure(ue: &Ue, mut transfer: Transfer, cause: N1N2MessageTransferCause) {
     transfer.answer(Err(Problem::new(504, "UE_NOT_REACHABLE")));
     let Some(uri) = transfer.request.n1n2_failure_txf_notif_uri else { return };
     let location = super::n1_n2_message_transfer::location(ue, transfer.request.pdu_session_id);

@@ -1,7 +1,7 @@
 //! REGISTRATION ACCEPT, the UE's context at the gNB, and REGISTRATION COMPLETE (TS 23.502, 4.2.2.2.2, steps 21 and 22;
 //! TS 24.501, 5.5.1.2.4 and 5.5.1.3.4).
 use super::slice_selection::{Selected, rejected_nssai};
-use super::{initial_context_setup, user_plane_activation};
+use super::{initial_context_setup, n1_n2_message_transfer, user_plane_activation};
 use crate::ue::{NasTimer, Protection, Stop, Ue};
 use martlet_nas::{
     GmmCause, Nas5gmmMessage, Nas5gsMessage, NasCount, NasFGsMobileIdentity, NasFGsNetworkFeatureSupport,
@@ -23,10 +23,16 @@ pub(crate) async fn run(
         ue.release_mismatched(|psi| status.is_active(psi)).await;
     }
     let wanted = request.uplink_data_status.as_ref().map(|status| status.sessions_with_data());
-    let activation = match &wanted {
-        Some(wanted) => user_plane_activation::request(ue, wanted).await,
+    // A UE that was paged may register instead of asking for service.
+    let (paged, rest) = n1_n2_message_transfer::take_pending(ue);
+    let mut activation = match &wanted {
+        Some(wanted) => {
+            let others = wanted.iter().copied().filter(|psi| paged.iter().all(|session| session.psi != *psi));
+            user_plane_activation::request(ue, &others.collect::<Vec<_>>()).await
+        }
         None => Default::default(),
     };
+    activation.sessions.extend(paged);
     new_guti(ue)?;
     let accept = message(ue, request, &slices, wanted.as_deref().map(|_| activation.failed.as_slice()));
     let accept = accept.map_err(|error| {
@@ -38,7 +44,11 @@ pub(crate) async fn run(
     initial_context_setup::run(ue, access, activation.sessions, &accept).await?;
     // From here on the UE counts as registered, even if it is lost before it completes (5.5.1.2.8).
     ue.set_registered(true);
-    complete(ue, &accept).await
+    complete(ue, &accept).await?;
+    for transfer in rest {
+        n1_n2_message_transfer::deliver(ue, transfer).await?;
+    }
+    Ok(())
 }
 
 /// Waits for REGISTRATION COMPLETE. A UE that never sends it is registered with both 5G-GUTIs (5.5.1.2.8 c).

@@ -2,8 +2,7 @@
 use super::{implicit_deregistration, initial_context_setup, n1_n2_message_transfer, ue_context_release};
 use super::user_plane_activation::{self, Activation};
 use crate::metrics::{self, Procedure};
-use crate::n2::downlink::SessionToSetUp;
-use crate::ue::{Reject, Stop, Transfer, Ue, count};
+use crate::ue::{Reject, Stop, Ue, count};
 use martlet_nas::inbound::Inbound;
 use martlet_nas::{
     GmmCause, Nas5gmmMessage, Nas5gsMessage, NasCount, NasFGmmCause, NasGprsTimer2, NasPduSessionReactivationResult,
@@ -49,9 +48,7 @@ async fn service_request(ue: &mut Ue, request: &NasServiceRequest, access: NasCo
     if let Some(status) = &request.pdu_session_status {
         ue.release_mismatched(|psi| status.is_active(psi)).await;
     }
-    // What waits for the UE: N2 information goes along, so those sessions need no further word of their SMF (TS 23.502,
-    // 4.2.3.3, step 3a).
-    let (paged, rest) = paged_for(ue);
+    let (paged, rest) = n1_n2_message_transfer::take_pending(ue);
     let wanted = request.uplink_data_status.as_ref().map(|status| status.sessions_with_data());
     let of_ue: Vec<u8> = wanted.iter().flatten().copied().collect();
     let without_paged: Vec<u8> =
@@ -70,29 +67,6 @@ async fn service_request(ue: &mut Ue, request: &NasServiceRequest, access: NasCo
         n1_n2_message_transfer::deliver(ue, transfer).await?;
     }
     Ok(())
-}
-
-/// The transfers that wait: sessions that the gNB is to set up along with the UE's context, and all others.
-fn paged_for(ue: &mut Ue) -> (Vec<SessionToSetUp>, Vec<Transfer>) {
-    let (mut sessions, mut rest) = (Vec::new(), Vec::new());
-    for mut transfer in std::mem::take(&mut ue.pending) {
-        let setup = n1_n2_message_transfer::session_setup(&transfer).and_then(|(psi, info)| {
-            let session = ue.sessions.get_mut(&psi)?;
-            session.active = true;
-            Some(SessionToSetUp { psi, slice: session.slice, transfer: info, nas: None })
-        });
-        let Some(setup) = setup else {
-            rest.push(transfer);
-            continue;
-        };
-        sessions.retain(|earlier: &SessionToSetUp| earlier.psi != setup.psi);
-        sessions.push(setup);
-        transfer.n2 = None;
-        if transfer.n1.is_some() {
-            rest.push(transfer);
-        }
-    }
-    (sessions, rest)
 }
 
 /// SERVICE ACCEPT (TS 24.501, 8.2.17).

@@ -1,7 +1,6 @@
 //! UEs that are not as they should be, and networks that are not.
 use super::core::{Core, ue};
 use super::smf::Manner;
-use martlet_nas::Nas5gsMessage;
 use martlet_ran::{OperatorKey, PduSessionRequest, Ue, UeError};
 
 /// How a registration fails.

@@ -174,3 +174,31 @@ async fn a_gnb_that_vanishes_leaves_its_ues_idle() {
     core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
     core.wait_for((2, 2, 2)).await;
 }
+
+#[tokio::test]
+async fn everything_that_waits_for_an_idle_ue_is_taken_at_once() {
+    // A transfer that waited for the paging of another would not be answered within the time that a call has.
+    let core = Core::start_with(|config| config.timers.t3513_ms = 60_000).await;
+    let gnb = core.gnb().await;
+    let phone = idle_with_session(&core, &gnb, manual(1)).await;
+    for _ in 0..3 {
+        assert_eq!(core.smf.downlink_data(SUPI, 1).await.unwrap().status, 202);
+    }
+    let skipped = core.smf.transfer(SUPI, 1, Some(vec![0x2e, 1, 0, 0xd6, 98]), None).await.unwrap();
+    assert_eq!(skipped.status, 202);
+    phone.service_request_for(ServicePurpose::PagingResponse, &[]).await.unwrap();
+    assert_eq!(core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await, ["update 1 PDU_RES_SETUP_RSP"]);
+}
+
+#[tokio::test]
+async fn a_paged_ue_may_register_instead() {
+    use martlet_ran::ue::RegistrationType;
+    let core = Core::start().await;
+    let gnb = core.gnb().await;
+    let phone = idle_with_session(&core, &gnb, manual(1)).await;
+    core.smf.downlink_data(SUPI, 1).await.unwrap();
+    phone.wait_for_paging().await.unwrap();
+    phone.register_as(RegistrationType::MobilityRegistrationUpdating).await.unwrap();
+    core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
+    assert_eq!(phone.status().await.unwrap().active_user_planes, [1]);
+}

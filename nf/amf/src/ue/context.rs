@@ -87,6 +87,8 @@ pub(crate) struct Ue {
     pub sessions: BTreeMap<u8, Session>,
     /// What is brought to the UE once it has answered to paging.
     pub pending: Vec<Transfer>,
+    /// Whether the UE is being paged.
+    pub paging: bool,
     pub idle: Option<Idle>,
     /// Whether the first thing has come.
     pub(super) begun: bool,
@@ -121,6 +123,7 @@ impl Ue {
             area: Vec::new(),
             sessions: BTreeMap::new(),
             pending: Vec::new(),
+            paging: false,
             idle: None,
             begun: false,
         }
@@ -156,11 +159,13 @@ impl Ue {
         guami.unwrap_or(&self.amf.served.guamis[0])
     }
 
-    /// UE-AMBR for the gNB, bit/s: downlink, uplink. The PCF's goes before the subscribed one.
-    pub fn ambr(&self) -> Option<(u64, u64)> {
+    /// UE-AMBR for the gNB, bit/s: downlink, uplink. The PCF's goes before the subscribed one; a subscription without
+    /// one sets no limit that a gNB would notice.
+    pub fn ambr(&self) -> (u64, u64) {
         let policy = self.policy.as_ref().and_then(|policy| policy.ambr.as_ref());
         let subscribed = self.subscription.as_ref().and_then(|s| s.access.subscribed_ue_ambr.as_ref());
-        policy.or(subscribed).map(|ambr| (ambr.downlink.bps(), ambr.uplink.bps()))
+        let unlimited = (1_000_000_000_000, 1_000_000_000_000);
+        policy.or(subscribed).map_or(unlimited, |ambr| (ambr.downlink.bps(), ambr.uplink.bps()))
     }
 
     /// RFSP index for the gNB. The PCF's goes before the subscribed one.

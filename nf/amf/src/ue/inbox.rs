@@ -2,6 +2,7 @@
 use super::{Event, Stop, Ue, Work};
 use crate::metrics;
 use crate::n2::uplink::Uplink;
+use crate::procedures::n1_n2_message_transfer;
 use martlet_nas::inbound::Inbound;
 use martlet_ngap::cause;
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
@@ -121,6 +122,10 @@ impl Ue {
             Event::Transfer(mut transfer) if self.request.is_some() => {
                 let problem = Problem::new(409, "TEMPORARY_REJECT_REGISTRATION_ONGOING");
                 transfer.answer(Err(problem.detail("the UE registers at the moment")));
+                Ok(())
+            }
+            Event::Transfer(transfer) if self.paging => {
+                n1_n2_message_transfer::queue(self, *transfer);
                 Ok(())
             }
             event => {
