@@ -1,0 +1,12 @@
+//! Subscribers as people bring them: JSON.
+#![no_main]
+
+use martlet_store::Subscriber;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    if let Ok(subscriber) = serde_json::from_slice::<Subscriber>(data) {
+        let _ = subscriber.check();
+        let _ = subscriber.nth(1);
+        serde_json::to_vec(&subscriber).expect("a subscriber that was read encodes");
+    }
+});
