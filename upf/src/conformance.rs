@@ -1,8 +1,8 @@
 //! What every datapath has to pass, whatever carries its packets: [`checks`] played on a [`Rig`].
 //!
 //! A rig puts a datapath between a gNB and a host in the data network and lets a check be both. A check panics where
-//! the datapath does not do what [`Datapath`] promises.
-use crate::datapath::{Change, Datapath, DatapathError, Event, Reached};
+//! the datapath does not do what [`Datapath`](crate::datapath::Datapath) promises.
+use crate::datapath::{Change, DatapathError, Event, Reached};
 use crate::rules::*;
 use martlet_gtpu::{Direction as GtpuDirection, Message, PduSessionContainer, decode};
 use martlet_pfcp::ie::{GateStatus, ReportingTriggers, SdfFilter};
@@ -138,7 +138,8 @@ fn octets_that_are_nothing_do_no_harm<R: Rig>(rig: &mut R) {
         rig.send_n3(octets);
     }
     // A tunnel with what is no IP packet, or one that is cut off.
-    for inner in [&[][..], &[0x45], &[0x60; 39], &[0x45, 0, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]] {
+    for inner in [&[][..], &[0x45], &[0x60; 39], &[0x45, 0, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]]
+    {
         rig.send_n3(&g_pdu(TEID, Some(1), inner));
     }
     send_uplink(rig, 1, 7000, b"after");

@@ -6,9 +6,11 @@
 //! | [`n4`] | PFCP with the SMF, one file for each procedure |
 //! | [`rules`] | the rules of a session: PDR, FAR, QER, URR, BAR, and whether they fit together |
 //! | [`datapath`] | what N4 asks of whatever carries the packets |
+//! | [`conformance`] | what every datapath has to pass |
 //! | [`KernelDatapath`] | the datapath of sockets and a TUN device |
 
 pub mod config;
+pub mod conformance;
 pub mod counters;
 pub mod datapath;
 mod kernel;

@@ -33,7 +33,7 @@ impl Outlet for Arc<Left> {
 
 /// A forwarder between a gNB and a data network that are no more than queues.
 pub(crate) struct Bench {
-    pub forwarder: Arc<Forwarder<Arc<Left>>>,
+    pub(in crate::kernel) forwarder: Arc<Forwarder<Arc<Left>>>,
     pub left: Arc<Left>,
     pub events: mpsc::Receiver<Event>,
 }

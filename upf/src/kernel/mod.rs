@@ -8,6 +8,8 @@
 //! | `sockets`, `batch`, `threads` | the socket and the device, and who reads from them |
 //! | `netns`, `tun`, `netlink`, `n6`, `nat` | how they are made |
 mod batch;
+#[cfg(test)]
+pub(crate) mod bench;
 mod bucket;
 mod entry;
 mod forwarder;
@@ -33,6 +35,7 @@ use crate::datapath::{Buffered, Change, Datapath, DatapathError, Event, EventSen
 use forwarder::Forwarder;
 use martlet_pfcp::ie::UpFunctionFeatures;
 use nat::Nat;
+use outlet::Outlet;
 use sockets::Sockets;
 use std::sync::Arc;
 use std::time::Instant;
@@ -72,7 +75,7 @@ impl KernelDatapath {
     }
 }
 
-impl Datapath for KernelDatapath {
+impl<O: Outlet> Datapath for Arc<Forwarder<O>> {
     fn name(&self) -> &'static str {
         "kernel"
     }
@@ -82,26 +85,60 @@ impl Datapath for KernelDatapath {
     }
 
     fn apply(&mut self, change: &Change<'_>) -> Result<(), DatapathError> {
-        self.forwarder.apply(change)
+        Forwarder::apply(self, change)
     }
 
     fn remove(&mut self, seid: u64) -> Vec<Usage> {
-        self.forwarder.remove(seid)
+        Forwarder::remove(self, seid)
     }
 
     fn take_usage(&mut self, seid: u64, urrs: &[u32]) -> Vec<Usage> {
-        self.forwarder.take_usage(seid, urrs)
+        Forwarder::take_usage(self, seid, urrs)
     }
 
     fn last_activity(&self, seid: u64) -> Option<Instant> {
-        self.forwarder.last_activity(seid)
+        Forwarder::last_activity(self, seid)
     }
 
     fn buffered(&self, seid: u64) -> Buffered {
-        self.forwarder.buffered_of(seid)
+        self.buffered_of(seid)
     }
 
     fn counters(&self) -> Arc<Counters> {
-        self.forwarder.counters.clone()
+        self.counters.clone()
+    }
+}
+
+impl Datapath for KernelDatapath {
+    fn name(&self) -> &'static str {
+        self.forwarder.name()
+    }
+
+    fn features(&self) -> UpFunctionFeatures {
+        self.forwarder.features()
+    }
+
+    fn apply(&mut self, change: &Change<'_>) -> Result<(), DatapathError> {
+        Datapath::apply(&mut self.forwarder, change)
+    }
+
+    fn remove(&mut self, seid: u64) -> Vec<Usage> {
+        Datapath::remove(&mut self.forwarder, seid)
+    }
+
+    fn take_usage(&mut self, seid: u64, urrs: &[u32]) -> Vec<Usage> {
+        Datapath::take_usage(&mut self.forwarder, seid, urrs)
+    }
+
+    fn last_activity(&self, seid: u64) -> Option<Instant> {
+        Datapath::last_activity(&self.forwarder, seid)
+    }
+
+    fn buffered(&self, seid: u64) -> Buffered {
+        self.forwarder.buffered(seid)
+    }
+
+    fn counters(&self) -> Arc<Counters> {
+        Datapath::counters(&self.forwarder)
     }
 }

@@ -14,6 +14,8 @@ pub(super) fn open(config: &UpfConfig) -> Result<File, String> {
         let device = tun::create(name)?;
         let failed =
             |what: &str, error: std::io::Error| format!("{what} of the interface {name} cannot be set: {error}");
+        // Without it the kernel speaks IPv6 to itself on the device. A kernel without IPv6 does not know it.
+        let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/addr_gen_mode"), "1");
         let index = if_nametoindex(name).map_err(|error| failed("the index", error.into()))?;
         let netlink = Netlink::open().map_err(|error| failed("the settings", error))?;
         netlink.up(index, u32::from(config.n6.mtu)).map_err(|error| failed("the MTU and state", error))?;
