@@ -25,7 +25,7 @@ pub trait Rig {
     fn send_n6(&mut self, port: u16, payload: &[u8]);
     /// The payload of what the host receives next at these ports; `None` if nothing comes.
     fn receive_n6(&mut self) -> Option<Vec<u8>>;
-    /// The next event, if there is one.
+    /// The next event; `None` if none comes.
     fn event(&mut self) -> Option<Event>;
 }
 
