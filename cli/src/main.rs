@@ -1,2 +1,75 @@
 //! The `martlet` program.
-fn main() {}
+#![forbid(unsafe_code)]
+
+mod check;
+
+mod log;
+mod nf;
+mod oam_client;
+mod ran;
+mod runtime;
+mod split;
+mod status;
+mod subscriber;
+mod up;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// A 5G core for small machines.
+///
+/// Two commands make a network: `martlet up` starts the core, `martlet subscriber add` lets a phone in.
+#[derive(Parser)]
+#[command(version, arg_required_else_help = true)]
+struct Cli {
+    /// What is logged: a level, or a filter such as info,martlet_amf=debug
+    #[arg(long, global = true, default_value = "info", env = "MARTLET_LOG")]
+    log: String,
+    /// Form of the log
+    #[arg(long, global = true, value_enum, default_value = "text")]
+    log_format: log::LogFormat,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Start the core: all network functions in this process, or one process each
+    Up(up::UpArgs),
+    /// Start one network function alone
+    Nf(nf::NfArgs),
+    /// Add, list, show and remove subscribers
+    #[command(subcommand)]
+    Subscriber(subscriber::SubscriberCommand),
+    /// Show network functions, gNBs, UEs and sessions of a running core
+    Status(status::StatusArgs),
+    /// Check a configuration file and name the lines that are wrong
+    Check(check::CheckArgs),
+    /// Print the default configuration, with what each value means
+    Defaults,
+    /// Run a scenario of simulated gNBs and phones against a core
+    Ran(ran::RanArgs),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let outcome = log::start(&cli.log, cli.log_format).and_then(|()| match cli.command {
+        Command::Up(args) => up::run(args, &cli.log, cli.log_format),
+        Command::Nf(args) => nf::run(args),
+        Command::Subscriber(command) => subscriber::run(command),
+        Command::Status(args) => status::run(args),
+        Command::Check(args) => check::run(args),
+        Command::Defaults => {
+            print!("{}", martlet::config::DEFAULTS);
+            Ok(())
+        }
+        Command::Ran(args) => ran::run(args),
+    });
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("martlet: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

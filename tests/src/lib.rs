@@ -1,1 +1,11 @@
-//! martlet-tests
+//! What the call-flow tests share: a network namespace of their own, a whole core in it, and a record of what crossed
+//! the service-based interface.
+#![forbid(unsafe_code)]
+
+mod bodies;
+mod namespace;
+mod test_core;
+
+pub use bodies::{BodyRecord, openapi_violations};
+pub use namespace::in_namespace;
+pub use test_core::{TestCore, subscriber_keys};

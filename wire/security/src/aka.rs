@@ -91,6 +91,11 @@ fn sqn_of(sqn: u64) -> Sqn {
     Sqn::new(&octets)
 }
 
+/// OPc of a subscriber: its K with the operator's OP (TS 35.206, 4.1).
+pub fn opc(k: &[u8; 16], op: &[u8; 16]) -> [u8; 16] {
+    *crate::milenage::Opc::from_op(&crate::milenage::K::new(k), &crate::milenage::Op::new(op)).as_octets()
+}
+
 /// The vector of a subscriber for a serving network: `rand` is drawn at random, `sqn` is the subscriber's next
 /// ([`crate::sqn::next`]), `amf` is the authentication management field, whose separation bit has to be set
 /// (`[0x80, 0]`). An error for a serving network name of more than 65,535 octets.

@@ -1,0 +1,191 @@
+//! The configuration of a core: one YAML file with a section for each network function.
+use anyhow::Result;
+use martlet_config::{Finding, Lines, Report, read, read_file};
+use martlet_nf::CommonConfig;
+use serde::Deserialize;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+/// The defaults with what they mean; the file that `martlet defaults` prints.
+pub const DEFAULTS: &str = include_str!("../defaults.yaml");
+
+/// Everything that `martlet up` reads.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[derive(Default)]
+pub struct Config {
+    /// How the functions reach each other.
+    pub sbi: SbiSection,
+    /// Status and metrics.
+    pub oam: OamSection,
+    /// Each function's own.
+    pub nrf: martlet_nrf::NrfConfig,
+    #[allow(missing_docs)]
+    pub udr: martlet_udr::UdrConfig,
+    #[allow(missing_docs)]
+    pub udm: martlet_udm::UdmConfig,
+    #[allow(missing_docs)]
+    pub ausf: martlet_ausf::AusfConfig,
+    #[allow(missing_docs)]
+    pub pcf: martlet_pcf::PcfConfig,
+    #[allow(missing_docs)]
+    pub nssf: martlet_nssf::NssfConfig,
+    #[allow(missing_docs)]
+    pub upf: martlet_upf::UpfConfig,
+    #[allow(missing_docs)]
+    pub smf: martlet_smf::SmfConfig,
+    #[allow(missing_docs)]
+    pub amf: martlet_amf::AmfConfig,
+}
+
+/// Where the services of each function are.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SbiSection {
+    /// Whether the functions of one process also listen over HTTP/2, for those of others.
+    pub listen: bool,
+    /// Milliseconds that a call may take, retries included.
+    pub timeout_ms: u32,
+    /// Seconds between heartbeats to the NRF.
+    pub heartbeat_s: u16,
+    /// Addresses.
+    pub nrf: SocketAddr,
+    #[allow(missing_docs)]
+    pub udr: SocketAddr,
+    #[allow(missing_docs)]
+    pub udm: SocketAddr,
+    #[allow(missing_docs)]
+    pub ausf: SocketAddr,
+    #[allow(missing_docs)]
+    pub pcf: SocketAddr,
+    #[allow(missing_docs)]
+    pub nssf: SocketAddr,
+    #[allow(missing_docs)]
+    pub smf: SocketAddr,
+    #[allow(missing_docs)]
+    pub amf: SocketAddr,
+}
+
+impl Default for SbiSection {
+    fn default() -> Self {
+        let at = |last| SocketAddr::new(IpAddr::V4(Ipv4Addr::new(127, 0, 0, last)), 7777);
+        SbiSection {
+            listen: false,
+            timeout_ms: 5000,
+            heartbeat_s: 10,
+            nrf: at(10),
+            udr: at(11),
+            udm: at(12),
+            ausf: at(13),
+            pcf: at(14),
+            nssf: at(15),
+            smf: at(16),
+            amf: at(17),
+        }
+    }
+}
+
+impl SbiSection {
+    /// What a function needs to know of it.
+    pub fn of(&self, name: &str) -> CommonConfig {
+        let bind = match name {
+            "udr" => self.udr,
+            "udm" => self.udm,
+            "ausf" => self.ausf,
+            "pcf" => self.pcf,
+            "nssf" => self.nssf,
+            "smf" => self.smf,
+            "amf" => self.amf,
+            _ => self.nrf,
+        };
+        CommonConfig { timeout_ms: self.timeout_ms, heartbeat_s: self.heartbeat_s, ..CommonConfig::at(bind, self.nrf) }
+    }
+
+    fn check(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let all = [
+            ("nrf", self.nrf),
+            ("udr", self.udr),
+            ("udm", self.udm),
+            ("ausf", self.ausf),
+            ("pcf", self.pcf),
+            ("nssf", self.nssf),
+            ("smf", self.smf),
+            ("amf", self.amf),
+        ];
+        for (n, (name, address)) in all.iter().enumerate() {
+            if let Some((other, _)) = all[..n].iter().find(|(_, taken)| taken == address) {
+                findings.push(Finding::new(*name, format!("{address} is the address of {other} already: give each its own")));
+            }
+            if address.ip().is_unspecified() {
+                findings.push(Finding::new(*name, "the address is put into URIs for others: write one that they can reach"));
+            }
+        }
+        if self.timeout_ms == 0 {
+            findings.push(Finding::new("timeout_ms", "0 lets no call succeed: write 5000"));
+        }
+        if self.heartbeat_s == 0 {
+            findings.push(Finding::new("heartbeat_s", "0 is no interval: write 10"));
+        }
+        findings
+    }
+}
+
+/// The endpoint for people and their tools.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OamSection {
+    /// Address; with one process for each function, theirs have the ports after it.
+    pub bind: SocketAddr,
+}
+
+impl Default for OamSection {
+    fn default() -> Self {
+        OamSection { bind: SocketAddr::from(([127, 0, 0, 1], 9090)) }
+    }
+}
+
+impl OamSection {
+    /// The address of a function that runs alone.
+    pub fn of(&self, name: &str) -> SocketAddr {
+        let offset = crate::functions::NAMES.iter().position(|n| *n == name).map_or(0, |n| n as u16 + 1);
+        SocketAddr::new(self.bind.ip(), self.bind.port().saturating_add(offset))
+    }
+}
+
+impl Config {
+    /// Reads and checks a file, or gives the defaults.
+    pub fn load(file: Option<&Path>) -> Result<Config> {
+        let (config, name, lines) = match file {
+            Some(file) => {
+                let (config, lines) = read_file::<Config>(file)?;
+                (config, file.to_path_buf(), lines)
+            }
+            None => (read::<Config>("defaults", DEFAULTS)?.0, PathBuf::from("defaults"), Lines::default()),
+        };
+        let findings = config.check();
+        if !findings.is_empty() {
+            let report = Report::of(&name.display().to_string(), &lines, &findings);
+            return Err(anyhow::anyhow!("the configuration is wrong:\n{report}"));
+        }
+        Ok(config)
+    }
+
+    /// What is wrong, section by section.
+    pub fn check(&self) -> Vec<Finding> {
+        let sections: [(&str, Vec<Finding>); 10] = [
+            ("sbi", self.sbi.check()),
+            ("nrf", self.nrf.check()),
+            ("udr", self.udr.check()),
+            ("udm", self.udm.check()),
+            ("ausf", self.ausf.check()),
+            ("pcf", self.pcf.check()),
+            ("nssf", self.nssf.check()),
+            ("upf", self.upf.check()),
+            ("smf", self.smf.check()),
+            ("amf", self.amf.check()),
+        ];
+        let within = |(section, findings): (&'static str, Vec<Finding>)| findings.into_iter().map(move |f| f.within(section));
+        sections.into_iter().flat_map(within).collect()
+    }
+}

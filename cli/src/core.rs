@@ -1,0 +1,88 @@
+//! A core in this process: its network functions, started in order and ended together.
+use crate::config::Config;
+use crate::functions::{NAMES, Running, start_named};
+use anyhow::{Context, Result};
+use martlet_nf::{Environment, Shutdown, ShutdownTrigger};
+use martlet_sbi::{Bindings, LocalBinding};
+use martlet_sbi_http::{ClientLimits, HttpBinding, ServerLimits};
+use serde_json::{Value, json};
+use std::future::Future;
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+/// How network functions of one machine talk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Sbi {
+    /// Calls within one process
+    Local,
+    /// HTTP/2
+    Http,
+}
+
+/// The surroundings of functions that talk this way. With `listen`, each also serves HTTP/2 at its own address.
+pub fn environment(sbi: Sbi, listen: bool, shutdown: Shutdown) -> Environment {
+    let bindings = Bindings::new().with_remote(Arc::new(HttpBinding::new(ClientLimits::default())));
+    let bindings = if sbi == Sbi::Local { bindings.with_local(LocalBinding::new()) } else { bindings };
+    Environment { bindings, listen: listen || sbi == Sbi::Http, limits: ServerLimits::default(), taps: Vec::new(), shutdown }
+}
+
+/// A function's identity and where it tells its status.
+struct Listed {
+    name: &'static str,
+    instance_id: String,
+    authority: String,
+    status: Arc<dyn Fn() -> Value + Send + Sync>,
+}
+
+/// A core at work.
+pub struct Core {
+    listed: Arc<Vec<Listed>>,
+    trigger: ShutdownTrigger,
+    work: JoinSet<Result<(), martlet_nf::StartError>>,
+}
+
+impl Core {
+    /// Starts every function in this process. `trigger` ends the environment's shutdown.
+    pub async fn start(config: &Config, environment: &Environment, trigger: ShutdownTrigger) -> Result<Core> {
+        let mut listed = Vec::new();
+        let mut work = JoinSet::new();
+        for name in NAMES {
+            let Running { name, instance_id, authority, status, finished } = start_named(name, config, environment).await?;
+            listed.push(Listed { name, instance_id, authority, status });
+            work.spawn(finished);
+        }
+        Ok(Core { listed: Arc::new(listed), trigger, work })
+    }
+
+    /// Gives what each function says of itself, whenever it is asked.
+    pub fn status_source(&self) -> Arc<dyn Fn() -> Value + Send + Sync> {
+        let listed = self.listed.clone();
+        Arc::new(move || {
+            let nfs: Vec<Value> = listed.iter().map(|nf| entry(nf.name, &nf.instance_id, &nf.authority, (nf.status)())).collect();
+            json!({"mode": "one process", "pid": std::process::id(), "nfs": nfs})
+        })
+    }
+
+    /// Ends every function.
+    pub fn shut_down(&self) {
+        self.trigger.trigger();
+    }
+
+    /// Waits for the end: the first function that ends, by the shutdown or by an error, ends the others.
+    pub fn finished(mut self) -> impl Future<Output = Result<()>> + Send {
+        async move {
+            let mut outcome = Ok(());
+            while let Some(ended) = self.work.join_next().await {
+                self.trigger.trigger();
+                let ended = ended.context("a network function ended abnormally").and_then(|ended| Ok(ended?));
+                outcome = outcome.and(ended);
+            }
+            outcome
+        }
+    }
+}
+
+/// A function in the status of a process.
+pub fn entry(name: &str, instance_id: &str, authority: &str, status: Value) -> Value {
+    json!({"name": name, "instanceId": instance_id, "authority": authority, "status": status})
+}

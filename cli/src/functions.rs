@@ -1,0 +1,59 @@
+//! The network functions that this program can start, by name.
+use crate::config::Config;
+use anyhow::{Result, bail};
+use martlet_nf::{Environment, NetworkFunction, RunningNf, StartError, start};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+/// In the order in which they start: each finds those that it needs registered before it.
+pub const NAMES: [&str; 9] = ["nrf", "udr", "udm", "ausf", "pcf", "nssf", "upf", "smf", "amf"];
+
+/// A function at work, whatever its kind.
+pub struct Running {
+    /// Its name.
+    pub name: &'static str,
+    /// `nfInstanceId`; empty for a function that has no SBI.
+    pub instance_id: String,
+    /// Where its services are; empty for a function that has no SBI.
+    pub authority: String,
+    /// What it says of itself.
+    pub status: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
+    /// Ends with it.
+    pub finished: Pin<Box<dyn Future<Output = Result<(), StartError>> + Send>>,
+}
+
+impl From<RunningNf> for Running {
+    fn from(nf: RunningNf) -> Self {
+        let (instance_id, authority) = (nf.instance_id.clone(), nf.authority.clone());
+        let (name, status) = (nf.name, nf.status_source());
+        Running { name, instance_id, authority, status, finished: Box::pin(nf.finished()) }
+    }
+}
+
+/// Starts a function by its name.
+pub async fn start_named(name: &str, config: &Config, environment: &Environment) -> Result<Running> {
+    async fn one<F: NetworkFunction>(own: F::Config, config: &Config, name: &str, environment: &Environment) -> Result<Running> {
+        Ok(start::<F>(own, &config.sbi.of(name), environment).await?.into())
+    }
+    match name {
+        "nrf" => one::<martlet_nrf::Nrf>(config.nrf.clone(), config, name, environment).await,
+        "udr" => one::<martlet_udr::Udr>(config.udr.clone(), config, name, environment).await,
+        "udm" => one::<martlet_udm::Udm>(config.udm.clone(), config, name, environment).await,
+        "ausf" => one::<martlet_ausf::Ausf>(config.ausf.clone(), config, name, environment).await,
+        "pcf" => one::<martlet_pcf::Pcf>(config.pcf.clone(), config, name, environment).await,
+        "nssf" => one::<martlet_nssf::Nssf>(config.nssf.clone(), config, name, environment).await,
+        "smf" => one::<martlet_smf::Smf>(config.smf.clone(), config, name, environment).await,
+        "amf" => one::<martlet_amf::Amf>(config.amf.clone(), config, name, environment).await,
+        "upf" => upf(config, environment).await,
+        _ => bail!("there is no network function {name:?}; there are {}", NAMES.join(", ")),
+    }
+}
+
+async fn upf(config: &Config, environment: &Environment) -> Result<Running> {
+    let shutdown = environment.shutdown.clone();
+    let handle = martlet_upf::start(config.upf.clone(), async move { shutdown.wait().await }).await?;
+    let status = handle.status_source();
+    let finished = Box::pin(async move { handle.finished().await.map_err(|e| StartError(format!("upf: {e}"))) });
+    Ok(Running { name: "upf", instance_id: String::new(), authority: String::new(), status, finished })
+}

@@ -1,0 +1,43 @@
+//! `martlet nf NAME`: one network function alone in its process.
+use martlet::config::Config;
+use martlet::functions::{NAMES, start_named};
+use crate::runtime;
+use martlet::core::{Sbi, entry, environment};
+use anyhow::Result;
+use clap::Args;
+use martlet_nf::Shutdown;
+use martlet_nf::oam::OamServer;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Starts one network function.
+#[derive(Args)]
+pub struct NfArgs {
+    /// Which one
+    #[arg(value_parser = NAMES)]
+    name: String,
+    /// Configuration; the built-in defaults where it is left out
+    #[arg(short, long)]
+    config: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub fn run(args: NfArgs) -> Result<()> {
+    let config = Config::load(args.config.as_deref())?;
+    runtime::block_on(async move {
+        let (trigger, shutdown) = Shutdown::new();
+        runtime::on_signal(trigger)?;
+        let running = start_named(&args.name, &config, &environment(Sbi::Http, true, shutdown)).await?;
+        let (name, id, authority, source) = (running.name, running.instance_id, running.authority, running.status);
+        let status = Arc::new(move || {
+            let nfs = [entry(name, &id, &authority, source())];
+            serde_json::json!({"mode": "alone", "pid": std::process::id(), "nfs": nfs})
+        });
+        let oam = OamServer::bind(config.oam.of(&args.name), status).await?;
+        tracing::info!(nf = name, oam = %oam.local_addr()?, "ready");
+        let oam = tokio::spawn(oam.run());
+        let outcome = running.finished.await;
+        oam.abort();
+        Ok(outcome?)
+    })
+}

@@ -1,0 +1,128 @@
+//! `martlet up --split`: one process for each network function, watched by this one.
+use martlet::config::Config;
+use martlet::functions::NAMES;
+use crate::log::LogFormat;
+use crate::{oam_client, runtime};
+use anyhow::{Context, Result, bail};
+use martlet_nf::Shutdown;
+use martlet_nf::oam::OamServer;
+use std::path::PathBuf;
+use std::sync::{Arc, RwLock};
+use std::time::{Duration, Instant};
+use tokio::process::{Child, Command};
+use tokio::task::JoinSet;
+
+/// A process that ends this often within [`WINDOW`] is not started again.
+const MOST_RESTARTS: usize = 5;
+const WINDOW: Duration = Duration::from_secs(60);
+/// How long a process may take to end before it is killed.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Runs the core with one process for each function.
+pub fn run(config: Config, file: Option<PathBuf>, log: &str, format: LogFormat) -> Result<()> {
+    runtime::block_on(supervise(config, file, log.to_string(), format))
+}
+
+async fn supervise(config: Config, file: Option<PathBuf>, log: String, format: LogFormat) -> Result<()> {
+    let started = Instant::now();
+    let (trigger, shutdown) = Shutdown::new();
+    runtime::on_signal(trigger.clone())?;
+    let seen = Arc::new(RwLock::new(serde_json::json!([])));
+    let shown = seen.clone();
+    let status = Arc::new(move || {
+        let nfs = shown.read().map(|nfs| nfs.clone()).unwrap_or_default();
+        serde_json::json!({"mode": "one process each", "pid": std::process::id(), "nfs": nfs})
+    });
+    let oam = OamServer::bind(config.oam.bind, status).await?;
+    let oam = tokio::spawn(oam.run());
+
+    let mut watched = JoinSet::new();
+    for name in NAMES {
+        let command = Launch { name, file: file.clone(), log: log.clone(), format };
+        watched.spawn(watch(command, shutdown.clone()));
+    }
+    let gather = tokio::spawn(gather_status(config.clone(), seen, started));
+    let mut outcome = Ok(());
+    while let Some(ended) = watched.join_next().await {
+        trigger.trigger();
+        let ended = ended.context("a watcher ended abnormally").and_then(|ended| ended);
+        outcome = outcome.and(ended);
+    }
+    gather.abort();
+    oam.abort();
+    outcome
+}
+
+/// How a function's process is started.
+struct Launch {
+    name: &'static str,
+    file: Option<PathBuf>,
+    log: String,
+    format: LogFormat,
+}
+
+impl Launch {
+    fn spawn(&self) -> Result<Child> {
+        let mut command = Command::new(std::env::current_exe()?);
+        let format = if self.format == LogFormat::Json { "json" } else { "text" };
+        command.args(["--log", &self.log, "--log-format", format, "nf", self.name]);
+        if let Some(file) = &self.file {
+            command.arg("-c").arg(file);
+        }
+        // A terminal's Ctrl-C would reach the children too: only this process decides when they end.
+        command.process_group(0).kill_on_drop(true);
+        command.spawn().with_context(|| format!("cannot start the process of {}", self.name))
+    }
+}
+
+/// Keeps a function's process up until the shutdown.
+async fn watch(launch: Launch, shutdown: Shutdown) -> Result<()> {
+    let mut ends: Vec<Instant> = Vec::new();
+    loop {
+        let mut child = launch.spawn()?;
+        tokio::select! {
+            () = shutdown.wait() => return stop(child).await,
+            status = child.wait() => {
+                ends.retain(|at| at.elapsed() < WINDOW);
+                ends.push(Instant::now());
+                let status = status?;
+                if ends.len() > MOST_RESTARTS || (ends.len() == 1 && status.code() == Some(1)) {
+                    bail!("{} ended ({status}); its log says why", launch.name);
+                }
+                tracing::error!(nf = launch.name, %status, "the process ended and is started again");
+                tokio::time::sleep(Duration::from_millis(100) * ends.len() as u32).await;
+            }
+        }
+    }
+}
+
+async fn stop(mut child: Child) -> Result<()> {
+    if let Some(pid) = child.id() {
+        let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid as i32), nix::sys::signal::Signal::SIGTERM);
+    }
+    if tokio::time::timeout(PATIENCE, child.wait()).await.is_err() {
+        child.kill().await?;
+    }
+    Ok(())
+}
+
+/// Asks each process for its status once a second, and says once when all have answered.
+async fn gather_status(config: Config, seen: Arc<RwLock<serde_json::Value>>, started: Instant) {
+    let mut all_up = false;
+    loop {
+        let mut nfs = Vec::new();
+        for name in NAMES {
+            if let Ok(status) = oam_client::status(config.oam.of(name)).await {
+                nfs.extend(status["nfs"].as_array().cloned().unwrap_or_default());
+            }
+        }
+        if !all_up && nfs.len() == NAMES.len() {
+            all_up = true;
+            tracing::info!(ms = started.elapsed().as_millis() as u64, "Martlet is ready");
+        }
+        if let Ok(mut seen) = seen.write() {
+            *seen = serde_json::Value::Array(nfs);
+        }
+        tokio::time::sleep(Duration::from_millis(if all_up { 1000 } else { 20 })).await;
+    }
+}

@@ -1,0 +1,243 @@
+//! `martlet subscriber`: who may register.
+use anyhow::{Context, Result, bail};
+use clap::{Args, Subcommand};
+use martlet::config::Config;
+use martlet_store::{Secret, Store, SubscribedDnn, SubscribedSlice, Subscriber};
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+/// Who may register. The core may run meanwhile.
+#[derive(Subcommand)]
+pub enum SubscriberCommand {
+    /// Add a subscriber, or several with consecutive IMSIs
+    Add(Box<AddArgs>),
+    /// List subscribers
+    List(ListArgs),
+    /// Show a subscriber
+    Show(ShowArgs),
+    /// Remove subscribers
+    Remove(RemoveArgs),
+}
+
+/// Where the database is.
+#[derive(Args)]
+pub struct Place {
+    /// Configuration whose `udr.path` names the database
+    #[arg(short, long)]
+    config: Option<PathBuf>,
+    /// The database itself
+    #[arg(long)]
+    db: Option<PathBuf>,
+}
+
+impl Place {
+    fn open(&self) -> Result<Store> {
+        let path = match &self.db {
+            Some(path) => path.clone(),
+            None => PathBuf::from(Config::load(self.config.as_deref())?.udr.path),
+        };
+        if path.as_os_str() == ":memory:" {
+            bail!("udr.path is :memory:, which only the core itself sees: write a file there");
+        }
+        Ok(Store::open(&path)?)
+    }
+}
+
+/// A subscriber to add.
+#[derive(Args)]
+pub struct AddArgs {
+    /// imsi- and 14 or 15 digits; imsi- may be left out
+    supi: String,
+    /// K: 32 hexadecimal digits
+    #[arg(long)]
+    key: String,
+    /// OPc: 32 hexadecimal digits
+    #[arg(long, required_unless_present = "op", conflicts_with = "op")]
+    opc: Option<String>,
+    /// OP of the operator, from which OPc is derived: 32 hexadecimal digits
+    #[arg(long)]
+    op: Option<String>,
+    /// Authentication management field: 4 hexadecimal digits
+    #[arg(long, default_value = "8000")]
+    amf: String,
+    /// Last sequence number used: 12 hexadecimal digits
+    #[arg(long, default_value = "000000000000")]
+    sqn: String,
+    /// Telephone number
+    #[arg(long)]
+    msisdn: Option<String>,
+    /// Slices as SST or SST-SD with six hexadecimal digits; the first one is the default
+    #[arg(long = "slice", default_value = "1")]
+    slices: Vec<String>,
+    /// Data networks in every slice; the first one is the default
+    #[arg(long = "dnn", default_value = "internet")]
+    dnns: Vec<String>,
+    /// Session AMBR downlink, such as "100 Mbps"
+    #[arg(long, default_value = martlet_store::DEFAULT_AMBR)]
+    downlink: String,
+    /// Session AMBR uplink
+    #[arg(long, default_value = martlet_store::DEFAULT_AMBR)]
+    uplink: String,
+    /// A fixed address in the first data network
+    #[arg(long, conflicts_with = "count")]
+    static_ip: Option<Ipv4Addr>,
+    /// How many, with consecutive IMSIs
+    #[arg(long, default_value_t = 1)]
+    count: u64,
+    /// In place of those that are there
+    #[arg(long)]
+    replace: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// What is listed.
+#[derive(Args)]
+pub struct ListArgs {
+    /// At most so many
+    #[arg(long, default_value_t = 1000)]
+    limit: usize,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// What is shown.
+#[derive(Args)]
+pub struct ShowArgs {
+    /// The subscriber
+    supi: String,
+    /// With its keys
+    #[arg(long)]
+    keys: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// What is removed.
+#[derive(Args)]
+pub struct RemoveArgs {
+    /// The first one
+    supi: String,
+    /// How many, with consecutive IMSIs
+    #[arg(long, default_value_t = 1)]
+    count: u64,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Runs the command.
+pub fn run(command: SubscriberCommand) -> Result<()> {
+    match command {
+        SubscriberCommand::Add(args) => add(&args),
+        SubscriberCommand::List(args) => list(&args),
+        SubscriberCommand::Show(args) => show(&args),
+        SubscriberCommand::Remove(args) => remove(&args),
+    }
+}
+
+fn supi(text: &str) -> String {
+    if text.bytes().all(|b| b.is_ascii_digit()) { format!("imsi-{text}") } else { text.to_string() }
+}
+
+fn key(name: &str, text: &str) -> Result<Secret> {
+    Secret::from_hex(text).with_context(|| format!("--{name}: a key is 32 hexadecimal digits"))
+}
+
+fn slice(text: &str) -> Result<(u8, Option<u32>)> {
+    let wrong = || format!("--slice {text:?}: write 1, or 1-010203 with a differentiator");
+    let (sst, sd) = text.split_once('-').map_or((text, None), |(sst, sd)| (sst, Some(sd)));
+    let sd = sd.map(|sd| if sd.len() == 6 { u32::from_str_radix(sd, 16).ok() } else { None });
+    match sd {
+        Some(None) => bail!(wrong()),
+        sd => Ok((sst.parse().ok().with_context(wrong)?, sd.flatten())),
+    }
+}
+
+fn subscriber(args: &AddArgs) -> Result<Subscriber> {
+    let k = key("key", &args.key)?;
+    let opc = match (&args.opc, &args.op) {
+        (Some(opc), _) => key("opc", opc)?,
+        (None, Some(op)) => Secret(martlet_security::aka::opc(&k.0, &key("op", op)?.0)),
+        (None, None) => bail!("--opc or --op is needed"),
+    };
+    let mut subscriber = Subscriber::new(&supi(&args.supi), k, opc, "internet");
+    let amf = u16::from_str_radix(&args.amf, 16).ok().filter(|_| args.amf.len() == 4);
+    subscriber.amf = amf.context("--amf: write 4 hexadecimal digits, such as 8000")?.to_be_bytes();
+    subscriber.sqn = u64::from_str_radix(&args.sqn, 16).context("--sqn: write 12 hexadecimal digits")?;
+    subscriber.msisdn = args.msisdn.clone();
+    let dnn = |(n, name): (usize, &String)| SubscribedDnn {
+        default: n == 0,
+        ambr_downlink: args.downlink.clone(),
+        ambr_uplink: args.uplink.clone(),
+        static_ipv4: args.static_ip.filter(|_| n == 0),
+        ..SubscribedDnn::new(name)
+    };
+    let dnns: Vec<_> = args.dnns.iter().enumerate().map(dnn).collect();
+    subscriber.slices = Vec::new();
+    for (n, text) in args.slices.iter().enumerate() {
+        let (sst, sd) = slice(text)?;
+        subscriber.slices.push(SubscribedSlice { sst, sd, default: n == 0, dnns: dnns.clone() });
+    }
+    Ok(subscriber)
+}
+
+fn add(args: &AddArgs) -> Result<()> {
+    let first = subscriber(args)?;
+    first.check()?;
+    let all: Option<Vec<_>> = (0..args.count).map(|n| first.nth(n)).collect();
+    let all = all.context("--count goes beyond the last IMSI of this length")?;
+    args.place.open()?.add(&all, args.replace)?;
+    match all.len() {
+        1 => println!("{} may register", first.supi),
+        n => println!("{n} subscribers from {} on may register", first.supi),
+    }
+    Ok(())
+}
+
+fn list(args: &ListArgs) -> Result<()> {
+    let store = args.place.open()?;
+    for subscriber in store.list("", args.limit)? {
+        let slices = subscriber.slices.iter().map(|slice| {
+            let sd = slice.sd.map_or(String::new(), |sd| format!("-{sd:06x}"));
+            let dnns: Vec<_> = slice.dnns.iter().map(|dnn| dnn.name.as_str()).collect();
+            format!("{}{sd} ({})", slice.sst, dnns.join(", "))
+        });
+        println!("{}  {}", subscriber.supi, slices.collect::<Vec<_>>().join("  "));
+    }
+    let (count, limit) = (store.count()?, args.limit as u64);
+    if count > limit {
+        println!("… and {} more", count - limit);
+    }
+    Ok(())
+}
+
+fn show(args: &ShowArgs) -> Result<()> {
+    let supi = supi(&args.supi);
+    let found = args.place.open()?.subscriber(&supi)?;
+    let subscriber = found.with_context(|| format!("there is no subscriber {supi}"))?;
+    let mut value = serde_json::to_value(&*subscriber)?;
+    value["sqn"] = format!("{:012x}", subscriber.sqn).into();
+    value["amf"] = format!("{:02x}{:02x}", subscriber.amf[0], subscriber.amf[1]).into();
+    if !args.keys {
+        for name in ["key", "opc"] {
+            value[name] = "(hidden; --keys shows it)".into();
+        }
+    }
+    println!("{}", serde_json::to_string_pretty(&value)?);
+    Ok(())
+}
+
+fn remove(args: &RemoveArgs) -> Result<()> {
+    let store = args.place.open()?;
+    let first = Subscriber::new(&supi(&args.supi), Secret([0; 16]), Secret([0; 16]), "internet");
+    let mut removed = 0;
+    for n in 0..args.count {
+        let supi = first.nth(n).context("--count goes beyond the last IMSI of this length")?.supi;
+        removed += u64::from(store.remove(&supi)?);
+    }
+    if removed == 0 {
+        bail!("there is no subscriber {}", first.supi);
+    }
+    println!("{removed} removed");
+    Ok(())
+}

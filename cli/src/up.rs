@@ -1,0 +1,49 @@
+//! `martlet up`: the whole core.
+use crate::log::LogFormat;
+use crate::{runtime, split};
+use anyhow::Result;
+use clap::Args;
+use martlet::config::Config;
+use martlet::core::{Core, Sbi, environment};
+use martlet_nf::Shutdown;
+use martlet_nf::oam::OamServer;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Starts the core.
+#[derive(Args)]
+pub struct UpArgs {
+    /// Configuration; the built-in defaults where it is left out
+    #[arg(short, long)]
+    config: Option<PathBuf>,
+    /// One process each instead of one for all
+    #[arg(long)]
+    split: bool,
+    /// How the functions talk: local in one process, http between processes unless said otherwise
+    #[arg(long, value_enum)]
+    sbi: Option<Sbi>,
+}
+
+/// Runs the command.
+pub fn run(args: UpArgs, log: &str, format: LogFormat) -> Result<()> {
+    let started = Instant::now();
+    let config = Config::load(args.config.as_deref())?;
+    if args.split {
+        anyhow::ensure!(args.sbi != Some(Sbi::Local), "--split and --sbi local exclude each other: use --sbi http");
+        return split::run(config, args.config, log, format);
+    }
+    runtime::block_on(one_process(config, args.sbi.unwrap_or(Sbi::Local), started))
+}
+
+async fn one_process(config: Config, sbi: Sbi, started: Instant) -> Result<()> {
+    let (trigger, shutdown) = Shutdown::new();
+    runtime::on_signal(trigger.clone())?;
+    let environment = environment(sbi, config.sbi.listen, shutdown);
+    let core = Core::start(&config, &environment, trigger).await?;
+    let oam = OamServer::bind(config.oam.bind, core.status_source()).await?;
+    tracing::info!(oam = %oam.local_addr()?, ms = started.elapsed().as_millis() as u64, sbi = ?sbi, "Martlet is ready");
+    let oam = tokio::spawn(oam.run());
+    let outcome = core.finished().await;
+    oam.abort();
+    outcome
+}

@@ -1,0 +1,110 @@
+//! A whole core in the test's own namespace, with subscribers, and gNBs that connect to it.
+use crate::BodyRecord;
+use anyhow::{Context, Result};
+use martlet::config::Config;
+use martlet::core::{Core, Sbi, environment};
+use martlet_nf::Shutdown;
+use martlet_ran::ue::{OperatorKey, UeConfig};
+use martlet_ran::{Gnb, GnbConfig};
+use martlet_store::{Secret, Store, Subscriber};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// K and OPc of the tests' subscribers.
+pub fn subscriber_keys() -> ([u8; 16], [u8; 16]) {
+    ([0x46; 16], [0xcd; 16])
+}
+
+/// The core of a test.
+pub struct TestCore {
+    /// What crossed the service-based interface.
+    pub bodies: Arc<BodyRecord>,
+    /// The core.
+    pub core: Core,
+    /// Distinguishes the addresses of tests that run at the same time in one process.
+    number: u8,
+    folder: PathBuf,
+}
+
+static NEXT: AtomicU8 = AtomicU8::new(1);
+
+impl TestCore {
+    /// Starts a core with ten subscribers. `change` has the configuration before.
+    pub async fn start(sbi: Sbi, change: impl FnOnce(&mut Config)) -> Result<TestCore> {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("martlet-test-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&folder)?;
+        let path = folder.join("martlet.db");
+        let (key, opc) = subscriber_keys();
+        let first = Subscriber::new("imsi-001010000000001", Secret(key), Secret(opc), "internet");
+        let ten: Option<Vec<_>> = (0..10).map(|n| first.nth(n)).collect();
+        Store::open(&path)?.add(&ten.context("ten IMSIs")?, false)?;
+
+        let mut config = Config::load(None)?;
+        config.udr.path = path.display().to_string();
+        config.amf.n2.bind = vec![[127, 1, number, 5].into()];
+        change(&mut config);
+        let (trigger, shutdown) = Shutdown::new();
+        let bodies = Arc::new(BodyRecord::default());
+        let mut environment = environment(sbi, false, shutdown);
+        environment.taps.push(bodies.clone());
+        let core = Core::start(&config, &environment, trigger).await?;
+        let started = TestCore { bodies, core, number, folder };
+        started.wait_until_associated().await?;
+        Ok(started)
+    }
+
+    /// The SMF needs its UPF before a session can come up.
+    async fn wait_until_associated(&self) -> Result<()> {
+        let status = self.core.status_source();
+        for _ in 0..500 {
+            let text = status().to_string();
+            if text.contains("\"associated\":true") {
+                return Ok(());
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        anyhow::bail!("the SMF is not associated with the UPF: {}", status())
+    }
+
+    /// A gNB's configuration; it fits the core's.
+    pub fn gnb_config(&self, number: u8) -> GnbConfig {
+        let plmn = martlet_security::Plmn::new("001", "01").expect("a network");
+        let amf = format!("127.1.{}.5:38412", self.number).parse().expect("an address");
+        let mut config = GnbConfig::new(&format!("gnb-{number}"), plmn, number.into(), amf);
+        let local = [127, 1, self.number, 20 + number].into();
+        config.n2_local = Some(local);
+        config.n3 = Some(local);
+        config
+    }
+
+    /// A gNB that is set up.
+    ///
+    /// # Errors
+    /// The core refuses it, or does not answer.
+    pub async fn gnb(&self, number: u8) -> Result<Gnb> {
+        Ok(Gnb::connect(self.gnb_config(number)).await?)
+    }
+
+    /// The n-th subscriber's phone, from 1.
+    pub fn phone(&self, n: u64) -> UeConfig {
+        let (key, opc) = subscriber_keys();
+        let imsi = format!("{:015}", 1_010_000_000_000u64 + n);
+        UeConfig::new(&imsi, 2, key, OperatorKey::Opc(opc)).expect("a phone")
+    }
+
+    /// What each function says of itself, by its name.
+    pub fn status(&self, name: &str) -> serde_json::Value {
+        let status = (self.core.status_source())();
+        let found = status["nfs"].as_array().into_iter().flatten().find(|nf| nf["name"] == name);
+        found.map(|nf| nf["status"].clone()).unwrap_or_default()
+    }
+}
+
+impl Drop for TestCore {
+    fn drop(&mut self) {
+        self.core.shut_down();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
