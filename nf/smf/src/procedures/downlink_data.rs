@@ -1,7 +1,7 @@
 //! Downlink data for an idle UE (TS 23.502, 4.2.3.3): the UPF tells, the AMF is asked to reach the UE.
 use crate::metrics;
 use crate::n4::to_buffer;
-use crate::session::Session;
+use crate::session::{Session, SessionEvent};
 use martlet_pfcp::SessionReportRequest;
 use martlet_pfcp::ie::{PfcpSmReqFlags, ReportType};
 use martlet_sbi_api::namf_communication::NgapIeType;
@@ -22,21 +22,29 @@ pub async fn report(session: &mut Session, report: SessionReportRequest) {
         let _ = session.modify(to_buffer()).await;
     }
     if report.report_type.has(ReportType::DLDR) && !session.active && !session.releasing {
-        reach(session).await;
+        reach(session);
     }
 }
 
-async fn reach(session: &mut Session) {
+/// Asks the AMF without waiting for it: the UE may be coming back by itself, and then the AMF waits for this session.
+fn reach(session: &Session) {
     let started = Instant::now();
     let Some(n2) = session.setup_request() else { return };
-    match session.transfer(None, Some((NgapIeType::PduResSetupReq, n2))).await {
-        Ok(_) => metrics::procedure("downlink_data_notification", "ok", started),
-        Err(problem) => {
-            metrics::procedure("downlink_data_notification", problem.cause(), started);
-            tracing::info!(supi = %session.supi, session = session.id, %problem, "the UE is not reached");
-            not_reached(session).await;
+    let body = session.transfer_body(None, Some((NgapIeType::PduResSetupReq, n2)));
+    let (smf, amf, supi) = (session.smf.clone(), session.amf.clone(), session.supi.clone());
+    let (reference, id) = (session.reference, session.id);
+    tokio::spawn(async move {
+        match amf.n1_n2_message_transfer(&supi, body).await {
+            Ok(_) => metrics::procedure("downlink_data_notification", "ok", started),
+            Err(problem) => {
+                metrics::procedure("downlink_data_notification", problem.cause(), started);
+                tracing::info!(%supi, session = id, %problem, "the UE is not reached");
+                if let Some(handle) = smf.sessions.get(&reference.to_string()) {
+                    handle.send(SessionEvent::TransferFailed);
+                }
+            }
         }
-    }
+    });
 }
 
 /// The UE did not answer: what waits is dropped, and the next packet is told anew.

@@ -40,6 +40,15 @@ impl Session {
         n1: Option<Vec<u8>>,
         n2: Option<(NgapIeType, Vec<u8>)>,
     ) -> Result<StatusReply<N1N2MessageTransferRspData>, Problem> {
+        self.amf.n1_n2_message_transfer(&self.supi, self.transfer_body(n1, n2)).await
+    }
+
+    /// What `transfer` sends.
+    pub fn transfer_body(
+        &self,
+        n1: Option<Vec<u8>>,
+        n2: Option<(NgapIeType, Vec<u8>)>,
+    ) -> Multipart<N1N2MessageTransferReqData> {
         let mut data = N1N2MessageTransferReqData { pdu_session_id: Some(self.id), ..Default::default() };
         let root = self.smf.context.api_root();
         data.n1n2_failure_txf_notif_uri =
@@ -66,6 +75,6 @@ impl Session {
         if let Some((_, n2)) = n2 {
             body = body.part(N2, content_type::NGAP, n2);
         }
-        self.amf.n1_n2_message_transfer(&self.supi, body).await
+        body
     }
 }
