@@ -108,7 +108,9 @@ impl NetworkFunction for Amf {
 
     fn profile(&self, profile: &mut NfProfile) {
         let first = &self.served.guamis[0].sbi.amf_id;
-        let mut n2 = N2InterfaceAmfInfo { amf_name: Some(self.config.name.clone()), ..Default::default() };
+        // The profile's AMF name is a domain name (TS 23.003, 28.3.2.5); the one for gNBs may be any text.
+        let amf_name = Some(&self.config.name).filter(|name| name.contains('.')).cloned();
+        let mut n2 = N2InterfaceAmfInfo { amf_name, ..Default::default() };
         for address in &self.config.n2.bind {
             match address {
                 IpAddr::V4(address) => n2.ipv4_endpoint_address.get_or_insert_default().push(*address),
