@@ -13,7 +13,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     if let Ok(read) = Multipart::<serde_json::Value>::decode(Some(encoded)) {
         let again = read.encode().expect("a body that was read encodes");
         let back = Multipart::<serde_json::Value>::decode(again).expect("a body that was encoded decodes");
-        assert_eq!(back.json, read.json);
-        assert_eq!(back.parts.len(), read.parts.len());
+        // Not the JSON: a number of many digits is rounded each time that it is read.
+        assert_eq!(back.parts, read.parts);
     }
 });

@@ -155,8 +155,9 @@ impl From<CipheringName> for CipheringAlgorithm {
     }
 }
 
-/// What phones show as the network's name (TS 24.501, 5.4.4): nothing is sent where both are empty.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// What phones show as the network's name (TS 24.501, 5.4.4). Where both are empty nothing is sent, and phones show the
+/// name that they know for the PLMN.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NetworkNameConfig {
     /// Full name.
@@ -198,12 +199,6 @@ impl Default for SecurityConfig {
             request_imeisv: true,
             always_authenticate: false,
         }
-    }
-}
-
-impl Default for NetworkNameConfig {
-    fn default() -> Self {
-        NetworkNameConfig { full: "Martlet".into(), short: "Martlet".into() }
     }
 }
 

@@ -9,11 +9,15 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 use tokio::sync::Notify;
 
-/// A UE as the status shows it.
+/// A UE as others see it, without asking its task.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Summary {
     pub supi: Option<Supi>,
     pub registered: bool,
+    /// A registration is at work.
+    pub registering: bool,
+    /// It may be paged while it is idle.
+    pub reachable: bool,
     pub gnb: Option<String>,
     pub sessions: Vec<u8>,
     /// Since when it is deregistered.
@@ -122,7 +126,12 @@ impl Tables {
         oldest.handle.sender.try_send(Event::Evicted).is_ok()
     }
 
-    /// What the status shows of a UE.
+    /// A UE as it was last described.
+    pub fn summary(&self, number: u64) -> Option<Summary> {
+        self.state().ues.get(&number).map(|listed| listed.summary.clone())
+    }
+
+    /// Takes what others see of a UE.
     pub fn describe(&self, number: u64, summary: Summary) {
         if let Some(listed) = self.state().ues.get_mut(&number) {
             listed.summary = summary;

@@ -9,6 +9,7 @@ Reads one message per line from standard input, as a JSON object:
                 `operation` is looked up as an operationId
   direction     "request", "response", or "declaration": that the operation exists, with this name and version
   version       API version, such as "v2", for declarations
+  statuses      HTTP statuses with which the operation may answer, for declarations (optional)
   status        HTTP status, for responses
   body          the JSON body, or the JSON part of a multipart body; missing or null where there is none
   content_type  media type of the body (optional; checked against those that the file allows)
@@ -173,7 +174,8 @@ def check_body(specifications, container, message, reading):
     content = value.get("content") or {}
     body = message.get("body")
     if body is None:
-        if reading and content and message.get("status") != 204 or not reading and value.get("required"):
+        due = 200 <= message.get("status", 0) < 300 and content if reading else value.get("required")
+        if due:
             yield "a body is due, and there is none"
         return
     if not content:
@@ -258,6 +260,26 @@ def plain(specifications, place, text):
     return text
 
 
+def response(specifications, where, operation, status):
+    """The place of the response that holds for a status, or `None`."""
+    # Some files have numbers for keys, some text.
+    keys = {str(key): key for key in operation["responses"]}
+    if str(status) in keys:
+        return specifications.child(where, operation, "responses", keys[str(status)])
+    # Errors of TS 29.500, 5.2.7, may come from every operation.
+    common = ("TS29571_CommonData.yaml", ())
+    found = specifications.child(common, specifications.document(common[0]), "components", "responses")
+    if str(status) in found[1]:
+        return specifications.child(*found, str(status))
+    if "default" in keys and status >= 400:
+        return specifications.child(where, operation, "responses", "default")
+    return None
+
+
+def undefined(operation, status):
+    return f"status {status} is not defined; defined are {', '.join(str(key) for key in operation['responses'])}"
+
+
 def check(specifications, message):
     found = specifications.operation(message)
     where, operation = found["operation"]
@@ -272,14 +294,13 @@ def check(specifications, message):
             yield "there is a body, and none is due"
     elif direction == "response":
         status = message.get("status")
-        responses = operation["responses"]
-        # Some files have numbers for keys, some text.
-        keys = [key for key in responses if str(key) == str(status)] or [key for key in responses if key == "default"]
-        if not keys:
-            yield f"status {status} is not defined; defined are {', '.join(str(key) for key in responses)}"
-        elif keys[0] != "default" or message.get("body") is not None:
-            container = specifications.child(where, operation, "responses", keys[0])
+        if not isinstance(status, int):
+            raise LookupError("a response needs its status")
+        container = response(specifications, where, operation, status)
+        if container:
             yield from check_body(specifications, container, message, reading=True)
+        else:
+            yield undefined(operation, status)
     elif direction == "declaration":
         if "version" in found and message.get("version") != found["version"]:
             yield f"{where[0]} has version {found['version']}"
@@ -287,6 +308,9 @@ def check(specifications, message):
         name = operation.get("operationId") or ""
         if re.fullmatch(r"\w+", name) and message["operation"] != name:
             yield f"{where[0]} names the operation {name}"
+        for status in message.get("statuses", ()):
+            if not response(specifications, where, operation, status):
+                yield undefined(operation, status)
     else:
         raise LookupError(f"direction {direction!r} is none of request, response, declaration")
 

@@ -1,5 +1,5 @@
 //! Every declared operation has the name, method, path and version of 3GPP's OpenAPI files.
-mod common;
+mod validator;
 
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,10 +15,11 @@ fn every_operation_is_in_the_openapi_files() {
                 "operation": operation.name,
                 "method": operation.method.as_str(),
                 "path": operation.path,
+                "statuses": operation.errors.iter().map(|error| error.status).collect::<BTreeSet<_>>(),
             })
         })
         .collect();
-    let Some(violations) = common::violations(&declarations) else { return };
+    let Some(violations) = validator::violations(&declarations) else { return };
     assert!(violations.is_empty(), "{}", violations.join("\n"));
 }
 

@@ -49,6 +49,18 @@ impl Bench {
     }
 }
 
+impl Bench {
+    /// The same datapath once more.
+    pub fn boxed(&self) -> Box<dyn Datapath> {
+        Box::new(self.forwarder.clone())
+    }
+
+    /// Whether a session has this tunnel.
+    pub fn has_tunnel(&self, teid: u32) -> bool {
+        self.forwarder.by_teid(teid).is_some()
+    }
+}
+
 impl Rig for Bench {
     fn datapath(&mut self) -> &mut dyn Datapath {
         &mut self.forwarder

@@ -33,11 +33,14 @@ pub(crate) struct Gnb {
     pub address: SocketAddr,
     link: Link,
     setup: RwLock<Option<Arc<GnbSetup>>>,
+    /// Its name, else its identity, else its address; it stays when the gNB is gone.
+    label: RwLock<String>,
 }
 
 impl Gnb {
     pub fn new(number: u64, address: SocketAddr, link: Link) -> Self {
-        Gnb { number, address, link, setup: RwLock::default() }
+        let label = RwLock::new(address.to_string());
+        Gnb { number, address, link, setup: RwLock::default(), label }
     }
 
     /// What it said of itself; `None` before NG setup.
@@ -47,6 +50,10 @@ impl Gnb {
 
     /// It says something else of itself; gives what it said before.
     pub fn set_up(&self, setup: Option<GnbSetup>) -> Option<Arc<GnbSetup>> {
+        if let Some(setup) = &setup {
+            let label = setup.name.clone().unwrap_or_else(|| setup.id.clone());
+            *self.label.write().unwrap_or_else(|e| e.into_inner()) = label;
+        }
         let mut place = self.setup.write().unwrap_or_else(|e| e.into_inner());
         let before = std::mem::replace(&mut *place, setup.map(Arc::new));
         metrics::gnbs(i64::from(place.is_some()) - i64::from(before.is_some()));
@@ -55,10 +62,7 @@ impl Gnb {
 
     /// Its name, else its identity, else its address: for logs and the status.
     pub fn label(&self) -> String {
-        match self.setup() {
-            Some(setup) => setup.name.clone().unwrap_or_else(|| setup.id.clone()),
-            None => self.address.to_string(),
-        }
+        self.label.read().unwrap_or_else(|e| e.into_inner()).clone()
     }
 
     /// For `martlet status`; `None` before NG setup.

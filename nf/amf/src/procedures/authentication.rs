@@ -121,7 +121,7 @@ fn resource(ue: &Ue, href: &str) -> Option<(AusfUeAuthenticationClient, String)>
 
 /// What the UE is told where the AUSF gives no challenge (TS 29.524, 5.2.2.2).
 fn refused(ue: &Ue, problem: &Problem) -> Stop {
-    tracing::warn!(supi = ue.label(), gnb = ue.gnb(), %problem, "the AUSF gives no challenge");
+    tracing::info!(supi = ue.label(), gnb = ue.gnb(), %problem, "the AUSF gives no challenge");
     match (problem.status(), problem.cause()) {
         (403, "SERVING_NETWORK_NOT_AUTHORIZED") => Stop::reject(GmmCause::ServingNetworkNotAuthorized),
         (403 | 404, _) | (501, "UNSUPPORTED_PROTECTION_SCHEME") => Stop::reject(GmmCause::IllegalUe),

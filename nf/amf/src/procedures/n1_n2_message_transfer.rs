@@ -4,56 +4,69 @@ use super::{
     nas_transport, paging, pdu_session_resource_modify, pdu_session_resource_release, pdu_session_resource_setup,
 };
 use crate::n2::downlink::SessionToSetUp;
+use crate::tables::Summary;
 use crate::ue::{Stop, Transfer, TransferAnswer, Ue};
 use bytes::Bytes;
-use martlet_sbi::{Problem, StatusReply};
+use martlet_sbi::{ApiRoot, Problem, StatusReply};
 use martlet_sbi_api::namf_communication::{
-    N1MessageClass, N1N2MessageTransferCause, N1N2MessageTransferRspData, N2InformationClass, NgapIeType,
+    N1MessageClass, N1N2MessageTransferCause, N1N2MessageTransferReqData, N1N2MessageTransferRspData,
+    N2InformationClass, NgapIeType,
 };
+
+/// What can be said of a transfer without the UE's task, which may be waiting for the very SMF that asks; `None` where
+/// its task has to say.
+pub(crate) fn answer_at_once(root: &ApiRoot, ue: &Summary, request: &N1N2MessageTransferReqData) -> Option<TransferAnswer> {
+    let psi = request.pdu_session_id?;
+    if ue.registering {
+        return Some(Err(registering()));
+    }
+    let supi = ue.supi.as_ref().filter(|_| ue.registered && ue.sessions.contains(&psi))?;
+    match (ue.gnb.is_some(), request.skip_ind == Some(true), ue.reachable) {
+        (true, _, _) => Some(initiated()),
+        (false, true, _) => Some(not_transferred()),
+        (false, false, true) => Some(attempting(location(root, supi, psi))),
+        (false, false, false) => Some(Err(unreachable())),
+    }
+}
 
 /// Takes a transfer: a UE that is connected gets it at once, an idle one is paged.
 pub(crate) async fn run(ue: &mut Ue, mut transfer: Transfer) {
-    if ue.connection.is_some() {
-        if let Err(problem) = check(ue, &transfer) {
-            return transfer.answer(Err(problem));
-        }
-        transfer.answer(initiated());
-        if let Err(stop) = deliver(ue, transfer).await {
-            tracing::info!(supi = ue.label(), gnb = ue.gnb(), why = stop.label(), "a message did not reach the UE");
-            ue.conclude(stop).await;
+    if ue.connection.is_none() {
+        if queue(ue, transfer) {
+            paging::run(ue).await;
         }
         return;
     }
-    if queue(ue, transfer) {
-        paging::run(ue).await;
+    if let Err(problem) = check(ue, &transfer) {
+        return paging::fail(ue, transfer, problem);
+    }
+    transfer.answer(initiated());
+    if let Err(stop) = deliver(ue, transfer).await {
+        tracing::info!(supi = ue.label(), gnb = ue.gnb(), why = stop.label(), "a message did not reach the UE");
+        ue.conclude(stop).await;
     }
 }
 
 /// Takes a transfer for a UE that is idle, and is paged or about to be; says whether the UE is to be paged for it.
 pub(crate) fn queue(ue: &mut Ue, mut transfer: Transfer) -> bool {
-    let answer = match check(ue, &transfer) {
-        Err(problem) => Err(problem),
+    let refused = match check(ue, &transfer) {
+        Err(problem) => problem,
         Ok(()) if transfer.request.skip_ind == Some(true) => {
-            let cause = N1N2MessageTransferCause::N1MsgNotTransferred;
-            Ok(StatusReply::ok(N1N2MessageTransferRspData::new(cause)))
+            transfer.answer(not_transferred());
+            return false;
         }
-        Ok(()) if !paging::is_possible(ue) => {
-            Err(Problem::new(504, "UE_NOT_REACHABLE").detail("the UE has not been heard of for long"))
-        }
+        Ok(()) if !paging::is_possible(ue) => unreachable(),
         Ok(()) if ue.pending.len() >= ue.amf.config.limits.ue_queue => {
-            Err(Problem::new(409, "HIGHER_PRIORITY_REQUEST_ONGOING").detail("enough waits for the UE already"))
+            Problem::new(409, "HIGHER_PRIORITY_REQUEST_ONGOING").detail("enough waits for the UE already")
         }
         Ok(()) => {
-            transfer.answer(Ok(StatusReply {
-                status: 202,
-                location: Some(location(ue, transfer.request.pdu_session_id)),
-                body: Some(N1N2MessageTransferRspData::new(N1N2MessageTransferCause::AttemptingToReachUe)),
-            }));
+            let psi = transfer.request.pdu_session_id.unwrap_or(0);
+            transfer.answer(attempting(location(ue.amf.context.api_root(), &ue.label(), psi)));
             ue.pending.push(transfer);
             return true;
         }
     };
-    transfer.answer(answer);
+    paging::fail(ue, transfer, refused);
     false
 }
 
@@ -81,14 +94,31 @@ pub(super) fn take_pending(ue: &mut Ue) -> (Vec<SessionToSetUp>, Vec<Transfer>) 
     (sessions, rest)
 }
 
+/// The UE registers at the moment.
+pub(crate) fn registering() -> Problem {
+    Problem::new(409, "TEMPORARY_REJECT_REGISTRATION_ONGOING").detail("the UE registers at the moment")
+}
+
+fn unreachable() -> Problem {
+    Problem::new(504, "UE_NOT_REACHABLE").detail("the UE has not been heard of for long")
+}
+
+fn not_transferred() -> TransferAnswer {
+    Ok(StatusReply::ok(N1N2MessageTransferRspData::new(N1N2MessageTransferCause::N1MsgNotTransferred)))
+}
+
+fn attempting(location: String) -> TransferAnswer {
+    let body = N1N2MessageTransferRspData::new(N1N2MessageTransferCause::AttemptingToReachUe);
+    Ok(StatusReply { status: 202, location: Some(location), body: Some(body) })
+}
+
 fn initiated() -> TransferAnswer {
     Ok(StatusReply::ok(N1N2MessageTransferRspData::new(N1N2MessageTransferCause::N1N2TransferInitiated)))
 }
 
 /// URI of a transfer that waits for the UE.
-pub(super) fn location(ue: &Ue, psi: Option<u8>) -> String {
-    let root = ue.amf.context.api_root();
-    format!("{root}/namf-comm/v1/ue-contexts/{}/n1-n2-messages/{}", ue.label(), psi.unwrap_or(0))
+pub(super) fn location(root: &ApiRoot, supi: &str, psi: u8) -> String {
+    format!("{root}/namf-comm/v1/ue-contexts/{supi}/n1-n2-messages/{psi}")
 }
 
 /// What the AMF can do something with.

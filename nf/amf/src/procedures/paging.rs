@@ -1,4 +1,5 @@
 //! Paging (TS 23.502, 4.2.3.3, steps 3 to 6; TS 24.501, 5.6.2): an idle UE is asked to come.
+use super::n1_n2_message_transfer;
 use crate::metrics::Procedure;
 use crate::n2::downlink;
 use crate::ue::{Event, Idle, Stop, Transfer, Ue, Work};
@@ -87,11 +88,19 @@ pub(crate) fn is_possible(ue: &Ue) -> bool {
     ue.registered && ue.guti.is_some() && !matches!(ue.idle, Some(Idle::Unreachable(_)))
 }
 
+/// Refuses a transfer: with the answer to it, or, where it was answered before, by the notification of its failure.
+pub(crate) fn fail(ue: &Ue, mut transfer: Transfer, problem: Problem) {
+    match transfer.answer.is_some() {
+        true => transfer.answer(Err(problem)),
+        false => tell_failure(ue, transfer, N1N2MessageTransferCause::UeNotReachableForSession),
+    }
+}
+
 /// Tells the sender of a transfer that it has failed in the end (TS 29.518, 5.2.2.3.2), without waiting for it.
-fn tell_failure(ue: &Ue, mut transfer: Transfer, cause: N1N2MessageTransferCause) {
-    transfer.answer(Err(Problem::new(504, "UE_NOT_REACHABLE")));
+fn tell_failure(ue: &Ue, transfer: Transfer, cause: N1N2MessageTransferCause) {
     let Some(uri) = transfer.request.n1n2_failure_txf_notif_uri else { return };
-    let location = super::n1_n2_message_transfer::location(ue, transfer.request.pdu_session_id);
+    let psi = transfer.request.pdu_session_id.unwrap_or(0);
+    let location = n1_n2_message_transfer::location(ue.amf.context.api_root(), &ue.label(), psi);
     let body = N1N2MsgTxfrFailureNotification::new(cause, location);
     let (peer, supi) = (ue.amf.context.callback_peer().about(&ue.label()), ue.label());
     tokio::spawn(async move {
@@ -100,4 +109,3 @@ fn tell_failure(ue: &Ue, mut transfer: Transfer, cause: N1N2MessageTransferCause
         }
     });
 }
-

@@ -46,6 +46,7 @@ pub(crate) async fn run(
         Ok(session) => {
             tracing::debug!(supi = ue.label(), gnb = ue.gnb(), psi, dnn = %session.dnn, "the SMF has the UE's request");
             ue.sessions.insert(psi, session);
+            ue.publish();
             procedure.succeeded();
             Ok(())
         }

@@ -20,8 +20,10 @@ const TAKE_OVER: Duration = Duration::from_secs(10);
 pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
     let procedure = Procedure::start("registration");
     ue.request = Some(inbound.message.clone());
+    ue.publish();
     let outcome = registration(ue, inbound).await;
     ue.request = None;
+    ue.publish();
     match outcome {
         Ok(()) => {
             procedure.succeeded();

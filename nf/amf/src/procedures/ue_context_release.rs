@@ -11,6 +11,7 @@ pub(crate) fn run(ue: &mut Ue, cause: Cause) {
     let Some(connection) = ue.connection.take() else { return };
     ue.secured = false;
     ue.leave_connection();
+    ue.publish();
     let limit = ue.amf.config.timers.ngap();
     tokio::spawn(release(connection, cause, limit, ue.amf.clone()));
 }

@@ -1,6 +1,7 @@
-//! Namf_Communication (TS 29.518, 5.2). Handlers find the UE's task and wait for its answer; the task does the work, also
-//! where the consumer has given up by then.
+//! Namf_Communication (TS 29.518, 5.2). The UE's task does the work, also where the consumer has given up by then. What can
+//! be answered without it is: it may be waiting for the consumer.
 use crate::Amf;
+use crate::procedures::n1_n2_message_transfer;
 use crate::ue::{Event, Transfer, UeHandle};
 use martlet_nas::Guti;
 use martlet_sbi::{Created, Multipart, Problem, StatusReply};
@@ -56,10 +57,18 @@ impl AmfCommunication for Amf {
         let n2 = body.json.n2_info_container.as_ref().and_then(|n2| n2.sm_info.as_ref());
         let n2 = n2.and_then(|info| info.n2_info_content.as_ref()).map(|content| &content.ngap_data.content_id);
         let (n1, n2) = (n1.and_then(|id| body.find(id)).cloned(), n2.and_then(|id| body.find(id)).cloned());
+        let summary = self.tables.summary(ue.number).unwrap_or_default();
+        let at_once = n1_n2_message_transfer::answer_at_once(self.context.api_root(), &summary, &body.json);
+        if let Some(Err(problem)) = at_once {
+            return Err(problem);
+        }
         let (answer, answered) = oneshot::channel();
-        let transfer = Transfer { request: body.json, n1, n2, answer: Some(answer) };
-        self.tell(&ue, Event::Transfer(transfer.into()))?;
-        answered.await.unwrap_or_else(|_| Err(unknown(ue_context_id)))
+        let answer = at_once.is_none().then_some(answer);
+        self.tell(&ue, Event::Transfer(Transfer { request: body.json, n1, n2, answer }.into()))?;
+        match at_once {
+            Some(answer) => answer,
+            None => answered.await.unwrap_or_else(|_| Err(unknown(ue_context_id))),
+        }
     }
 
     async fn n1_n2_message_subscribe(

@@ -202,3 +202,15 @@ async fn a_paged_ue_may_register_instead() {
     core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
     assert_eq!(phone.status().await.unwrap().active_user_planes, [1]);
 }
+
+#[tokio::test]
+async fn an_smf_that_waits_for_the_amf_does_not_hold_up_the_ue() {
+    // The SMF sends a transfer in the midst of an update, and answers the update when the transfer is answered.
+    let core = Core::start().await;
+    let gnb = core.gnb().await;
+    let phone = idle_with_session(&core, &gnb, manual(1)).await;
+    core.smf.set_manner(super::smf::Manner::TransferFirst);
+    phone.service_request_for(ServicePurpose::Data, &[1]).await.unwrap();
+    let told = core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
+    assert_eq!(told, ["update 1 ACTIVATING", "transferred 200", "update 1 PDU_RES_SETUP_RSP"]);
+}

@@ -22,6 +22,8 @@ pub enum Manner {
     Reject,
     /// Without one.
     Fail,
+    /// Accepts, and sends a message to the UE before it answers to an activation.
+    TransferFirst,
 }
 
 #[derive(Clone)]
@@ -163,7 +165,7 @@ impl SmfPduSession for SmfByHand {
         let pti = n1[2];
         self.note(format!("create {psi} {} {}", body.json.s_nssai.unwrap(), body.json.dnn.clone().unwrap()));
         match *Self::lock(&self.manner) {
-            Manner::Accept => {}
+            Manner::Accept | Manner::TransferFirst => {}
             Manner::Reject => {
                 let reject = NasPduSessionEstablishmentReject::new(NasFGsmCause::from_cause(GsmCause::MissingOrUnknownDnn));
                 let error = SmContextCreateError {
@@ -214,6 +216,12 @@ impl SmfPduSession for SmfByHand {
             self.note(format!("update {psi} {state}"));
             if *state != UpCnxState::Activating {
                 return Ok(None);
+            }
+            let manner = *Self::lock(&self.manner);
+            if manner == Manner::TransferFirst {
+                let status = vec![0x2e, psi, 0, 0xd6, 98];
+                let answer = self.transfer(&context.supi, psi, Some(status), None).await.unwrap();
+                self.note(format!("transferred {}", answer.status));
             }
             let data = SmContextUpdatedData {
                 n2_sm_info: part("n2"),

@@ -2,6 +2,7 @@
 use super::{Event, Security, Session, Transfer, UeHandle, Work};
 use crate::Amf;
 use crate::n2::Connection;
+use crate::procedures::paging;
 use crate::served::{ServedGuami, Tai};
 use crate::tables::Summary;
 use bytes::Bytes;
@@ -174,12 +175,14 @@ impl Ue {
         policy.or(self.subscription.as_ref().and_then(|s| s.access.rfsp_index))
     }
 
-    /// Tells the tables what the status shows.
+    /// Tells the tables what others see of the UE. Called where they must see a change at once, and after each procedure.
     pub fn publish(&self) {
         let deregistered = matches!(self.idle, Some(Idle::Deregistered(_)));
         let summary = Summary {
             supi: self.supi.clone(),
             registered: self.registered,
+            registering: self.request.is_some(),
+            reachable: paging::is_possible(self),
             gnb: self.connection.as_ref().map(|connection| connection.gnb.label()),
             sessions: self.sessions.keys().copied().collect(),
             deregistered_since: deregistered.then(Instant::now),

@@ -119,9 +119,8 @@ impl Ue {
             Event::Initial(_) | Event::Replaced(_) | Event::Evicted | Event::Deregister(_) => {
                 Err(Stop::Preempted(Work::Event(event)))
             }
-            Event::Transfer(mut transfer) if self.request.is_some() => {
-                let problem = Problem::new(409, "TEMPORARY_REJECT_REGISTRATION_ONGOING");
-                transfer.answer(Err(problem.detail("the UE registers at the moment")));
+            Event::Transfer(mut transfer) if self.request.is_some() && transfer.answer.is_some() => {
+                transfer.answer(Err(n1_n2_message_transfer::registering()));
                 Ok(())
             }
             Event::Transfer(transfer) if self.paging => {

@@ -104,6 +104,7 @@ impl Ue {
         self.connection = Some(message.connection);
         self.secured = proved;
         self.idle = None;
+        self.publish();
         match opened {
             Ok(inbound) => self.nas(inbound).await,
             Err(refused) => {
@@ -186,6 +187,7 @@ impl Ue {
         drop(connection);
         self.secured = false;
         self.set_aside.clear();
+        self.publish();
         let radio_lost = Cause::radioNetwork(CauseRadioNetwork::radio_connection_with_ue_lost);
         self.deactivate_all(crate::served::cause_to_sbi(&radio_lost)).await;
     }

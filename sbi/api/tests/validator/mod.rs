@@ -9,13 +9,14 @@ pub fn violations(messages: &[Value]) -> Option<Vec<String>> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let beside_the_workspace = here.join("../../../shared/specs/openapi");
     let folder = std::env::var_os("MARTLET_3GPP_OPENAPI").map_or(beside_the_workspace, PathBuf::from);
-    let mut command = Command::new("python3");
+    let python = std::env::var("MARTLET_PYTHON").unwrap_or_else(|_| "python3".into());
+    let mut command = Command::new(&python);
     command.arg(here.join("tests/openapi_validate.py")).arg("--specs").arg(folder);
     let running = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut running = match running {
         Ok(running) => running,
         Err(error) => {
-            eprintln!("SKIPPED: python3 does not start: {error}");
+            eprintln!("SKIPPED: {python} does not start: {error}");
             return None;
         }
     };

@@ -1,0 +1,7 @@
+//! N4 with an SMF made by hand, above the forwarder of the `kernel` datapath without its sockets.
+mod associations;
+mod malformed;
+mod reports;
+mod sessions;
+mod smf;
+mod usage;
