@@ -1,5 +1,5 @@
 # What people and machines type. Each target says what it installs before it does.
-.PHONY: help build release demo test lint guest-test fuzz soak lab clean packages-build packages-demo packages-test oracles
+.PHONY: help build release demo test lint fuzz clean packages-build packages-demo packages-test oracles
 
 CARGO ?= cargo
 PYTHON_ORACLES := $(CURDIR)/target/oracles
@@ -27,7 +27,7 @@ release: packages-build ## Build target/release/martlet
 demo: packages-demo ## Build, start a core, let a phone in, send its traffic, show a summary (uses root for namespaces)
 	$(CARGO) build --release --locked -p martlet
 	@echo "The demo makes network namespaces and interfaces and removes them again: it runs as root."
-	$(AS_ROOT) target/release/martlet demo
+	$(AS_ROOT) deploy/demo/run.sh target/release/martlet
 
 oracles: packages-test
 	@test -x $(PYTHON_ORACLES)/bin/python || echo "Martlet installs pycrate and the OpenAPI validators from PyPI into target/oracles."
@@ -43,8 +43,8 @@ lint: ## Check form and habits
 	$(CARGO) fmt --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
-lab: release ## Run the control-plane experiment in full
-	target/release/martlet lab control-plane
+fuzz: ## Run every fuzz target for SECONDS each (30; needs a nightly toolchain and cargo-fuzz)
+	fuzz/run.sh $(SECONDS)
 
 clean: ## Remove what was built
 	$(CARGO) clean

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# A core, a gNB and a phone in a network namespace of their own; all of it is gone afterwards.
+#
+#     deploy/demo/run.sh PROGRAM      as root; PROGRAM is the path of `martlet`
+set -euo pipefail
+
+if [ "${1:-}" != --inside ]; then
+    [ "$(id -u)" = 0 ] || { echo "The demo makes a network namespace: run it as root." >&2; exit 1; }
+    exec unshare --net "$0" --inside "$(realpath "${1:?name the path of martlet}")"
+fi
+
+martlet=$2
+here=$(realpath "$(dirname "$0")")
+folder=$(mktemp -d)
+core='' server=''
+finish() {
+    for process in $server $core; do kill -TERM "$process" 2>/dev/null || true; done
+    wait
+    rm -rf "$folder"
+}
+trap finish EXIT
+cd "$folder"
+
+ip link set lo up
+"$martlet" --log warn subscriber add imsi-001010000000001 \
+    --key 465b5ce8b199b49faa5f0a2ee238a6bc --opc cd63cb71954a9f4e48a5994e37a02baf
+"$martlet" --log warn up > core.log 2>&1 &
+core=$!
+until "$martlet" --log error status > /dev/null 2>&1; do
+    kill -0 "$core" 2>/dev/null || { echo "The core did not start:" >&2; cat core.log >&2; exit 1; }
+    sleep 0.1
+done
+iperf3 --server --bind 10.45.0.1 > /dev/null 2>&1 &
+server=$!
+"$martlet" --log warn status
+"$martlet" --log warn ran -c "$here/scenario.yaml"
