@@ -189,3 +189,23 @@ impl Config {
         sections.into_iter().flat_map(within).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_as_defaults_is_what_holds_without_a_file() {
+        let printed = Config::load(None).expect("the defaults are right");
+        assert_eq!(format!("{printed:#?}"), format!("{:#?}", Config::default()));
+    }
+
+    #[test]
+    fn a_wrong_line_is_named() {
+        let file = std::env::temp_dir().join(format!("martlet-config-{}.yaml", std::process::id()));
+        std::fs::write(&file, "oam:\n  bind: 127.0.0.1:9090\nsmf:\n  dnns:\n    - name: internet\n      pool: 10.45.0.0/99\n").unwrap();
+        let error = Config::load(Some(&file)).unwrap_err().to_string();
+        let _ = std::fs::remove_file(&file);
+        assert!(error.contains(":6") || error.contains("line 6"), "{error}");
+    }
+}
