@@ -22,3 +22,16 @@ mod start;
 pub use config::UpfConfig;
 pub use kernel::{KernelDatapath, Signals};
 pub use start::{StatusSource, UpfError, UpfHandle, start};
+
+/// Reads octets as a flow description, up to the first that is 0, and a packet after it, for fuzzing.
+#[doc(hidden)]
+pub fn fuzz_rules(data: &[u8]) {
+    let (text, packet) = data.split_at(data.iter().position(|octet| *octet == 0).unwrap_or(data.len()));
+    let flow = rules::Flow::of(packet.get(1..).unwrap_or_default());
+    let flow_description = Some(String::from_utf8_lossy(text).into_owned());
+    let filter = martlet_pfcp::ie::SdfFilter { flow_description, ..Default::default() };
+    if let (Ok(rule), Some(flow)) = (rules::SdfRule::of(&filter), flow) {
+        rule.matches(&flow, rules::Direction::Uplink);
+        rule.matches(&flow, rules::Direction::Downlink);
+    }
+}

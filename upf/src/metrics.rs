@@ -88,3 +88,23 @@ impl Collector for Packets {
         [self.events.collect(), self.drops.collect()].concat()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_are_among_the_metrics_while_their_datapath_lives() {
+        let value = |reason: &str| {
+            let families = prometheus::gather();
+            let family = families.iter().find(|f| f.name() == "martlet_upf_dropped_packets_total")?;
+            let metric = family.get_metric().iter().find(|m| m.get_label().iter().any(|l| l.value() == reason))?;
+            Some(metric.get_counter().get_value())
+        };
+        let counters = Arc::new(Counters::default());
+        show(&counters);
+        let before = value("gate").unwrap();
+        counters.dropped(DropReason::Gate);
+        assert_eq!(value("gate"), Some(before + 1.0));
+    }
+}

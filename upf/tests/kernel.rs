@@ -1,45 +1,20 @@
 //! The `kernel` datapath with its real socket and TUN device, each check in a network namespace of its own.
+mod common;
+
+use common::{REMOTE, in_namespace};
 use martlet_upf::config::{N6Mode, UpfConfig};
 use martlet_upf::conformance::{Rig, checks, udp_packet};
 use martlet_upf::datapath::{Datapath, Event};
 use martlet_upf::{KernelDatapath, Signals};
-use nix::sched::{CloneFlags, unshare};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 const GNB: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 const N3: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 8);
-const REMOTE: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
 
 /// Something comes within this time, if it comes at all.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-fn run(program: &str, arguments: &str) {
-    let status = Command::new(program).args(arguments.split(' ')).status().expect("the program runs");
-    assert!(status.success(), "{program} {arguments}");
-}
-
-/// Runs a test on a thread of its own, in a new network namespace that ends with it.
-fn in_namespace(test: impl FnOnce() + Send + 'static) {
-    let thread = std::thread::spawn(move || {
-        if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
-            eprintln!("SKIPPED: a network namespace cannot be made ({error}); run the tests as root");
-            return;
-        }
-        if !std::path::Path::new("/dev/net/tun").exists() {
-            eprintln!("SKIPPED: /dev/net/tun is missing");
-            return;
-        }
-        run("ip", "link set lo up");
-        run("ip", &format!("addr add {REMOTE}/32 dev lo"));
-        test();
-    });
-    if let Err(panic) = thread.join() {
-        std::panic::resume_unwind(panic);
-    }
-}
 
 struct KernelRig {
     datapath: KernelDatapath,

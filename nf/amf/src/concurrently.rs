@@ -13,7 +13,8 @@ pub(crate) async fn all<'a, F: Future + Send + 'a>(futures: impl IntoIterator<It
 where
     F::Output: Send,
 {
-    let mut slots: Vec<Slot<'a, F::Output>> = futures.into_iter().map(|future| Slot::Running(Box::pin(future))).collect();
+    let mut slots: Vec<Slot<'a, F::Output>> =
+        futures.into_iter().map(|future| Slot::Running(Box::pin(future))).collect();
     poll_fn(move |context| {
         let mut running = false;
         for slot in &mut slots {

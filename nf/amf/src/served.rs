@@ -178,8 +178,8 @@ mod tests {
 
     #[test]
     fn the_registration_area_starts_where_the_ue_is() {
-        let mut config = AmfConfig::default();
-        config.tais = (1..40).map(|tac| TaiConfig { plmn: "00101".into(), tac }).collect();
+        let tais = (1..40).map(|tac| TaiConfig { plmn: "00101".into(), tac }).collect();
+        let config = AmfConfig { tais, ..Default::default() };
         let served = Served::new(&config).unwrap();
         let current = Tai { plmn: served.plmns[0].plmn, tac: 30 };
         let area = served.registration_area(current);

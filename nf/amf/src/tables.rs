@@ -5,6 +5,7 @@ use crate::ue::{Event, UeHandle};
 use martlet_sbi_api::common::Supi;
 use rand::Rng;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 use tokio::sync::Notify;
@@ -171,8 +172,8 @@ impl Tables {
         let mut rng = rand::rng();
         loop {
             let tmsi: u32 = rng.random();
-            if !state.by_tmsi.contains_key(&tmsi) {
-                state.by_tmsi.insert(tmsi, handle.clone());
+            if let Entry::Vacant(free) = state.by_tmsi.entry(tmsi) {
+                free.insert(handle.clone());
                 return tmsi;
             }
         }

@@ -1,80 +1,168 @@
 //! The NSSF's section of the configuration.
 use martlet_config::Finding;
-use martlet_sbi_api::common::Snssai;
+use martlet_sbi_api::common::{PlmnId, Snssai, Tai};
 use serde::{Deserialize, Serialize};
-
-/// A slice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SliceConfig {
-    /// Slice or service type.
-    pub sst: u8,
-    /// Slice differentiator, 24 bits.
-    #[serde(default)]
-    pub sd: Option<u32>,
-}
-
-impl From<SliceConfig> for Snssai {
-    fn from(slice: SliceConfig) -> Snssai {
-        Snssai::new(slice.sst, slice.sd)
-    }
-}
 
 /// A tracking area in which only some slices are there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TaConfig {
+pub struct AreaConfig {
+    /// MCC and MNC without a separator, such as `00101`; any network where it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plmn: Option<String>,
     /// Tracking area code, 24 bits.
     pub tac: u32,
     /// Its slices.
-    pub slices: Vec<SliceConfig>,
+    pub slices: Vec<Snssai>,
+}
+
+/// An instance of a slice: which of them a session is to use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InstanceConfig {
+    /// The slice.
+    pub slice: Snssai,
+    /// Identity of the instance.
+    pub nsi: String,
+    /// API root of the NRF that knows the instance's functions; left out, it is that of the NSSF.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nrf: Option<String>,
 }
 
 /// What the NSSF needs to know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NssfConfig {
-    /// Slices of the network.
-    pub slices: Vec<SliceConfig>,
+    /// Slices of the network, each an `sst` with an `sd` of six hexadecimal digits, or without.
+    pub slices: Vec<Snssai>,
     /// Tracking areas that do not have all of them.
-    pub areas: Vec<TaConfig>,
+    pub areas: Vec<AreaConfig>,
+    /// Instances of slices, for sessions.
+    pub instances: Vec<InstanceConfig>,
+    /// Set of AMFs that serve the slices, such as `001-01-01-001` (MCC, MNC, region, set); left out, the AMF that asks
+    /// stays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target_amf_set: Option<String>,
 }
 
 impl Default for NssfConfig {
     fn default() -> Self {
-        NssfConfig { slices: vec![SliceConfig { sst: 1, sd: None }], areas: Vec::new() }
+        NssfConfig {
+            slices: vec![Snssai::new(1, None)],
+            areas: Vec::new(),
+            instances: Vec::new(),
+            target_amf_set: None,
+        }
     }
 }
 
-impl NssfConfig {
-    /// Slices of the network.
-    pub fn all(&self) -> Vec<Snssai> {
-        self.slices.iter().map(|slice| (*slice).into()).collect()
-    }
+fn is(plmn: &PlmnId, text: &str) -> bool {
+    text.strip_prefix(plmn.mcc()).is_some_and(|mnc| mnc == plmn.mnc())
+}
 
-    /// Slices of a tracking area.
-    pub fn supported(&self, tac: Option<u32>) -> Vec<Snssai> {
-        match self.areas.iter().find(|area| Some(area.tac) == tac) {
-            Some(area) => area.slices.iter().map(|slice| (*slice).into()).collect(),
-            None => self.all(),
-        }
+impl NssfConfig {
+    /// Slices of a tracking area; those of the network where the area is not known to have fewer.
+    pub(crate) fn supported(&self, tai: Option<&Tai>) -> &[Snssai] {
+        let here = |area: &&AreaConfig| {
+            tai.is_some_and(|tai| {
+                area.tac == tai.tac.to_u32() && area.plmn.as_ref().is_none_or(|plmn| is(&tai.plmn_id, plmn))
+            })
+        };
+        self.areas.iter().find(here).map_or(&self.slices, |area| &area.slices)
     }
 
     /// What is wrong with it.
     pub fn check(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
+        let mut wrong = |path: String, message: String| findings.push(Finding::new(path, message));
         if self.slices.is_empty() {
-            findings.push(Finding::new("slices", "a network has one slice at least: write - sst: 1"));
+            wrong("slices".into(), "a network has one slice at least: write - sst: 1".into());
         }
+        let unknown = |slice: &Snssai| format!("slice {slice} is not among nssf.slices: add it there");
         for (n, area) in self.areas.iter().enumerate() {
             if area.tac >> 24 != 0 {
-                findings.push(Finding::new(format!("areas[{n}].tac"), "a tracking area code has 24 bits"));
+                wrong(format!("areas[{n}].tac"), "a tracking area code has 24 bits".into());
+            }
+            let digits = |plmn: &String| matches!(plmn.len(), 5 | 6) && plmn.bytes().all(|b| b.is_ascii_digit());
+            if area.plmn.as_ref().is_some_and(|plmn| !digits(plmn)) {
+                wrong(format!("areas[{n}].plmn"), "write MCC and MNC as five or six digits, such as 00101".into());
             }
             for (m, slice) in area.slices.iter().enumerate().filter(|(_, slice)| !self.slices.contains(slice)) {
-                let message = format!("slice {} is not among nssf.slices: add it there", Snssai::from(*slice));
-                findings.push(Finding::new(format!("areas[{n}].slices[{m}]"), message));
+                wrong(format!("areas[{n}].slices[{m}]"), unknown(slice));
             }
         }
+        for (n, instance) in self.instances.iter().enumerate() {
+            if !self.slices.contains(&instance.slice) {
+                wrong(format!("instances[{n}].slice"), unknown(&instance.slice));
+            }
+        }
+        if self.target_amf_set.as_ref().is_some_and(|set| !is_amf_set(set)) {
+            let message = "write MCC, MNC, AMF region and AMF set, such as 001-01-01-001";
+            wrong("target_amf_set".into(), message.into());
+        }
         findings
+    }
+}
+
+/// `AmfSetId` with its network and region (TS 29.531, 6.1.6.2.2): `^[0-9]{3}-[0-9]{2,3}-[A-Fa-f0-9]{2}-[0-3][A-Fa-f0-9]{2}$`.
+fn is_amf_set(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let [mcc, mnc, region, set] = parts[..] else { return false };
+    let decimal = |part: &str, lengths: &[usize]| {
+        lengths.contains(&part.len()) && part.bytes().all(|digit| digit.is_ascii_digit())
+    };
+    let hexadecimal =
+        |part: &str, length: usize| part.len() == length && part.bytes().all(|digit| digit.is_ascii_hexdigit());
+    decimal(mcc, &[3])
+        && decimal(mnc, &[2, 3])
+        && hexadecimal(region, 2)
+        && hexadecimal(set, 3)
+        && set.starts_with(['0', '1', '2', '3'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_right_and_mistakes_are_told_by_place() {
+        assert_eq!(NssfConfig::default().check(), []);
+        let area = AreaConfig { plmn: Some("1/1".into()), tac: 1 << 24, slices: vec![Snssai::new(2, None)] };
+        let instance = InstanceConfig { slice: Snssai::new(3, None), nsi: "a".into(), nrf: None };
+        let config = NssfConfig {
+            areas: vec![area],
+            instances: vec![instance],
+            target_amf_set: Some("001-01-01-401".into()),
+            ..NssfConfig::default()
+        };
+        let paths: Vec<_> = config.check().into_iter().map(|finding| finding.path).collect();
+        assert_eq!(
+            paths,
+            ["areas[0].tac", "areas[0].plmn", "areas[0].slices[0]", "instances[0].slice", "target_amf_set"]
+        );
+        assert!(is_amf_set("001-01-01-3ff") && !is_amf_set("001-01-01") && !is_amf_set("001-1-01-001"));
+    }
+
+    #[test]
+    fn an_area_is_one_of_its_network() {
+        let area = |plmn: Option<&str>, tac, sst| AreaConfig {
+            plmn: plmn.map(str::to_string),
+            tac,
+            slices: vec![Snssai::new(sst, None)],
+        };
+        let config = NssfConfig {
+            slices: (1..=3).map(|sst| Snssai::new(sst, None)).collect(),
+            areas: vec![area(Some("00101"), 7, 2), area(None, 7, 3)],
+            ..NssfConfig::default()
+        };
+        let supported = |mnc: &str, tac: &str| {
+            let tai: Tai =
+                serde_json::from_value(serde_json::json!({"plmnId": {"mcc": "001", "mnc": mnc}, "tac": tac})).unwrap();
+            config.supported(Some(&tai)).iter().map(|slice| slice.sst).collect::<Vec<_>>()
+        };
+        assert_eq!(supported("01", "000007"), [2]);
+        assert_eq!(supported("02", "000007"), [3]);
+        assert_eq!(supported("01", "000008"), [1, 2, 3]);
+        assert_eq!(config.supported(None).len(), 3);
     }
 }

@@ -4,7 +4,7 @@
 mod config;
 mod selection;
 
-pub use config::{NssfConfig, SliceConfig, TaConfig};
+pub use config::{AreaConfig, InstanceConfig, NssfConfig};
 
 use martlet_nf::{NetworkFunction, NfContext, StartError};
 use martlet_sbi::{Problem, Route};
@@ -17,14 +17,15 @@ use std::sync::Arc;
 /// The NSSF.
 pub struct Nssf {
     config: NssfConfig,
+    context: Arc<NfContext>,
 }
 
 impl NetworkFunction for Nssf {
     const TYPE: NfType = NfType::Nssf;
     type Config = NssfConfig;
 
-    async fn create(config: NssfConfig, _: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
-        Ok(Arc::new(Nssf { config }))
+    async fn create(config: NssfConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
+        Ok(Arc::new(Nssf { config, context }))
     }
 
     fn routes(self: &Arc<Self>) -> Vec<Route> {
@@ -41,10 +42,16 @@ impl NssfNsSelection for Nssf {
         if query.nf_type.is_none() || query.nf_id.is_none() {
             return Err(Problem::new(400, "MANDATORY_QUERY_PARAM_MISSING").detail("nf-type and nf-id"));
         }
-        let supported = self.config.supported(query.tai.as_ref().map(|tai| tai.0.tac.to_u32()));
+        let supported = self.config.supported(query.tai.as_ref().map(|tai| &tai.0));
         match (query.slice_info_request_for_registration, query.slice_info_request_for_pdu_session) {
-            (Some(request), None) => selection::for_registration(&request.0, &supported, &self.config.all()),
-            (None, Some(request)) => selection::for_session(&request.0, &supported),
+            (Some(request), None) => {
+                let mut info = selection::for_registration(&request.0, supported, &self.config.slices)?;
+                info.target_amf_set = self.config.target_amf_set.clone();
+                Ok(info)
+            }
+            (None, Some(request)) => {
+                selection::for_session(&request.0, supported, &self.config.instances, self.context.nrf().root())
+            }
             _ => {
                 let detail = "exactly one of the slice-info-request parameters for registration and PDU session";
                 Err(Problem::new(400, "MANDATORY_QUERY_PARAM_MISSING").detail(detail))

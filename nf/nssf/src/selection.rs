@@ -1,8 +1,9 @@
 //! The choice (TS 23.501, 5.15.5.2; TS 29.531, 5.2.2.2).
-use martlet_sbi::Problem;
+use crate::InstanceConfig;
+use martlet_sbi::{ApiRoot, Problem};
 use martlet_sbi_api::common::{AccessType, Snssai};
 use martlet_sbi_api::nnssf_ns_selection::{
-    AllowedNssai, AllowedSnssai, AuthorizedNetworkSliceInfo, ConfiguredSnssai, SliceInfoForPduSession,
+    AllowedNssai, AllowedSnssai, AuthorizedNetworkSliceInfo, ConfiguredSnssai, NsiInformation, SliceInfoForPduSession,
     SliceInfoForRegistration,
 };
 
@@ -56,22 +57,34 @@ pub fn for_registration(
     })
 }
 
-/// For a PDU session: whether its slice is there.
+/// For a PDU session: whether its slice is there, and which instance of it (TS 29.531, 5.2.2.2.3). An instance without an
+/// NRF of its own is known to `nrf`.
 pub fn for_session(
     request: &SliceInfoForPduSession,
     supported: &[Snssai],
+    instances: &[InstanceConfig],
+    nrf: &ApiRoot,
 ) -> Result<AuthorizedNetworkSliceInfo, Problem> {
     if !supported.contains(&request.s_nssai) {
         let detail = format!("slice {} is not there where the UE is", request.s_nssai);
         return Err(Problem::new(403, "SNSSAI_NOT_SUPPORTED").detail(detail));
     }
-    Ok(AuthorizedNetworkSliceInfo::default())
+    let instance = instances.iter().find(|instance| instance.slice == request.s_nssai);
+    let nsi_information = instance.map(|instance| {
+        let root = instance.nrf.clone().unwrap_or_else(|| nrf.to_string());
+        NsiInformation {
+            nrf_id: format!("{root}/nnrf-disc/v1/nf-instances"),
+            nsi_id: Some(instance.nsi.clone()),
+            nrf_nf_mgt_uri: Some(format!("{root}/nnrf-nfm/v1/nf-instances")),
+        }
+    });
+    Ok(AuthorizedNetworkSliceInfo { nsi_information, ..Default::default() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use martlet_sbi_api::nnssf_ns_selection::SubscribedSnssai;
+    use martlet_sbi_api::nnssf_ns_selection::{RoamingIndication, SubscribedSnssai};
 
     fn slice(sst: u8) -> Snssai {
         Snssai::new(sst, None)
@@ -101,5 +114,20 @@ mod tests {
         assert_eq!(ask(&[2], &[1]), Ok((vec![1], 0, 1)));
         assert_eq!(ask(&[], &[1, 2]), Ok((vec![1], 0, 0)));
         assert_eq!(ask(&[3], &[3]), Err("SNSSAI_NOT_SUPPORTED".into()));
+    }
+
+    #[test]
+    fn a_session_gets_the_instance_of_its_slice() {
+        let instances = [InstanceConfig { slice: slice(2), nsi: "second".into(), nrf: None }];
+        let nrf = ApiRoot::http("127.0.0.10:7777");
+        let ask = |sst| {
+            let request = SliceInfoForPduSession::new(slice(sst), RoamingIndication::NonRoaming);
+            for_session(&request, &[slice(1), slice(2)], &instances, &nrf)
+        };
+        assert_eq!(ask(1).unwrap().nsi_information, None);
+        let instance = ask(2).unwrap().nsi_information.unwrap();
+        assert_eq!(instance.nsi_id.as_deref(), Some("second"));
+        assert_eq!(instance.nrf_id, "http://127.0.0.10:7777/nnrf-disc/v1/nf-instances");
+        assert_eq!(ask(3).unwrap_err().cause(), "SNSSAI_NOT_SUPPORTED");
     }
 }

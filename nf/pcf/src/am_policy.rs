@@ -3,22 +3,30 @@ use crate::{Pcf, user_unknown};
 use martlet_sbi::{Created, Problem};
 use martlet_sbi_api::npcf_am_policy_control::{
     PcfAmPolicyControl, PolicyAssociation, PolicyAssociationRequest, PolicyAssociationUpdateRequest, PolicyUpdate,
+    RequestTrigger,
 };
 use martlet_sbi_api::nudr_dr::PolicyFeaturesQuery;
 
-/// A UE's policy association.
+/// A UE's policy association: what the AMF said last.
 #[derive(Debug, Clone)]
 pub struct AmAssociation {
     request: PolicyAssociationRequest,
 }
 
-impl AmAssociation {
-    /// The policy: what the AMF may do is what the subscription says.
-    fn policy(&self) -> PolicyAssociation {
-        let mut policy = PolicyAssociation { supp_feat: "0".into(), ..Default::default() };
-        policy.rfsp = self.request.rfsp;
-        policy.ue_ambr = self.request.ue_ambr.clone();
-        policy
+impl Pcf {
+    /// The policy: what the AMF may do is what the subscription says, but for an RFSP index that is configured. No area
+    /// is restricted.
+    fn am_policy(&self, request: &PolicyAssociationRequest) -> PolicyAssociation {
+        PolicyAssociation {
+            supp_feat: "0".into(),
+            rfsp: self.config.default_rfsp.or(request.rfsp),
+            ue_ambr: request.ue_ambr.clone(),
+            ..Default::default()
+        }
+    }
+
+    fn am_resource(&self, id: &str) -> String {
+        format!("{}/npcf-am-policy-control/v1/policies/{id}", self.context.api_root())
     }
 }
 
@@ -33,18 +41,19 @@ impl PcfAmPolicyControl for Pcf {
     ) -> Result<Created<PolicyAssociation>, Problem> {
         let supi = body.supi.clone();
         let udr = self.udr(&supi).await?;
-        udr.read_access_and_mobility_policy_data(&supi, PolicyFeaturesQuery::default()).await.map_err(user_unknown)?;
-        let association = AmAssociation { request: body };
-        let policy = association.policy();
-        let id = self.am.add(supi.to_string(), association).ok_or_else(|| {
+        let policy_data = udr.read_access_and_mobility_policy_data(&supi, PolicyFeaturesQuery::default()).await;
+        crate::if_there(policy_data).map_err(user_unknown)?;
+        let policy = self.am_policy(&body);
+        let id = self.am.add(supi.to_string(), AmAssociation { request: body }).ok_or_else(|| {
             Problem::new(503, "NF_CONGESTION").detail("too many policy associations: raise pcf.max_am_policies")
         })?;
-        let location = format!("{}/npcf-am-policy-control/v1/policies/{id}", self.context.api_root());
-        Ok(Created { location, body: policy })
+        Ok(Created { location: self.am_resource(&id), body: policy })
     }
 
     async fn read_individual_am_policy_association(&self, pol_asso_id: &str) -> Result<PolicyAssociation, Problem> {
-        self.am.get(pol_asso_id).map(|association| association.policy()).ok_or_else(|| unknown(pol_asso_id))
+        let association = self.am.get(pol_asso_id).ok_or_else(|| unknown(pol_asso_id))?;
+        let policy = self.am_policy(&association.request);
+        Ok(PolicyAssociation { request: Some(association.request), ..policy })
     }
 
     async fn report_observed_event_triggers(
@@ -52,20 +61,37 @@ impl PcfAmPolicyControl for Pcf {
         pol_asso_id: &str,
         body: PolicyAssociationUpdateRequest,
     ) -> Result<PolicyUpdate, Problem> {
-        let uri = self.am.change(pol_asso_id, |association| {
-            if let Some(uri) = body.notification_uri {
-                association.request.notification_uri = uri;
-            }
-            if let Some(location) = body.user_loc {
-                association.request.user_loc = Some(location);
-            }
+        let met = body.triggers.clone().unwrap_or_default();
+        let request = self.am.change(pol_asso_id, |association| {
+            take_over(&mut association.request, body);
+            association.request.clone()
         });
-        uri.ok_or_else(|| unknown(pol_asso_id))?;
-        let resource = format!("{}/npcf-am-policy-control/v1/policies/{pol_asso_id}", self.context.api_root());
-        Ok(PolicyUpdate { resource_uri: resource, ..Default::default() })
+        let policy = self.am_policy(&request.ok_or_else(|| unknown(pol_asso_id))?);
+        // What the met triggers are about is decided anew (TS 29.507, 4.2.3.1).
+        Ok(PolicyUpdate {
+            resource_uri: self.am_resource(pol_asso_id),
+            rfsp: policy.rfsp.filter(|_| met.contains(&RequestTrigger::RfspCh)),
+            ue_ambr: policy.ue_ambr.filter(|_| met.contains(&RequestTrigger::UeAmbrCh)),
+            ..Default::default()
+        })
     }
 
     async fn delete_individual_am_policy_association(&self, pol_asso_id: &str) -> Result<(), Problem> {
         if self.am.remove(pol_asso_id) { Ok(()) } else { Err(unknown(pol_asso_id)) }
     }
+}
+
+/// What an update says replaces what was said before; what it does not say stays.
+fn take_over(request: &mut PolicyAssociationRequest, update: PolicyAssociationUpdateRequest) {
+    if let Some(uri) = update.notification_uri {
+        request.notification_uri = uri;
+    }
+    request.user_loc = update.user_loc.or(request.user_loc.take());
+    request.rfsp = update.rfsp.or(request.rfsp);
+    request.ue_ambr = update.ue_ambr.or(request.ue_ambr.take());
+    request.serv_area_res = update.serv_area_res.or(request.serv_area_res.take());
+    request.allowed_snssais = update.allowed_snssais.or(request.allowed_snssais.take());
+    request.access_types = update.access_types.or(request.access_types.take());
+    request.rat_types = update.rat_types.or(request.rat_types.take());
+    request.guami = update.guami.or(request.guami.take());
 }

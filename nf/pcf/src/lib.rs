@@ -14,7 +14,7 @@ use martlet_nf::{Criteria, NetworkFunction, NfContext, StartError};
 use martlet_sbi::{Problem, Route};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::npcf_am_policy_control::NPCF_AM_POLICY_CONTROL;
-use martlet_sbi_api::npcf_sm_policy_control::{NPCF_SMPOLICYCONTROL, SmPolicyControl};
+use martlet_sbi_api::npcf_sm_policy_control::{NPCF_SMPOLICYCONTROL, SmPolicyContextData};
 use martlet_sbi_api::nudr_dr::UdrDataRepositoryClient;
 use std::sync::Arc;
 
@@ -23,7 +23,8 @@ pub struct Pcf {
     context: Arc<NfContext>,
     config: PcfConfig,
     am: Associations<AmAssociation>,
-    sm: Associations<SmPolicyControl>,
+    /// What each SMF said last: what is decided follows from it.
+    sm: Associations<SmPolicyContextData>,
 }
 
 impl Pcf {
@@ -51,6 +52,16 @@ impl NetworkFunction for Pcf {
 
     fn status(&self) -> serde_json::Value {
         serde_json::json!({"UE policies": self.am.len(), "session policies": self.sm.len()})
+    }
+}
+
+/// Policy data, where the UDR has some: a subscriber without any gets what is configured. A subscriber that is not known
+/// stays an error.
+fn if_there<T>(outcome: Result<T, Problem>) -> Result<Option<T>, Problem> {
+    match outcome {
+        Ok(data) => Ok(Some(data)),
+        Err(problem) if problem.status() == 404 && problem.cause() != "USER_NOT_FOUND" => Ok(None),
+        Err(problem) => Err(problem),
     }
 }
 

@@ -108,7 +108,7 @@ impl N4 {
     }
 
     fn receive_request(&mut self, from: SocketAddr, octets: &[u8], header: Header, body: &[u8], now: Moment) {
-        match self.answers.seen(from, header.sequence, now.instant) {
+        match self.answers.seen_as(from, header.sequence, octets, now.instant) {
             Seen::New => {}
             Seen::UnderWay => return,
             Seen::Answered(octets) => {

@@ -40,8 +40,8 @@ pub async fn run(
                     let datagram = buffer.get(..length).unwrap_or_default();
                     with(&mut |n4| n4.receive(from, datagram, Moment::now()))
                 }
-                // A port that does not answer shows at the next receive; that is no reason to end.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
+                // An SMF that is not there shows at the next receive; that is no reason to end.
+                Err(error) if is_passing(&error) => continue,
                 Err(error) => return Err(error),
             },
             count = events.recv_many(&mut batch, EVENTS_AT_A_TIME) => {
@@ -59,4 +59,9 @@ pub async fn run(
             }
         }
     }
+}
+
+fn is_passing(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionRefused, HostUnreachable, NetworkUnreachable};
+    matches!(error.kind(), ConnectionRefused | HostUnreachable | NetworkUnreachable)
 }

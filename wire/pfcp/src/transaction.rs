@@ -1,6 +1,7 @@
 //! Reliable delivery (TS 29.244, 6.4): requests are repeated until they are answered, and a request that comes again
 //! gets the same answer again. Without sockets or a clock of its own: the caller brings both.
 use std::collections::{HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -139,8 +140,15 @@ pub enum Seen {
 /// Requests of others.
 pub struct Answers {
     limits: Limits,
-    seen: HashMap<(SocketAddr, u32), Option<Vec<u8>>>,
+    seen: HashMap<(SocketAddr, u32), Request>,
     order: VecDeque<(Instant, (SocketAddr, u32))>,
+}
+
+struct Request {
+    /// Tells a request from another one with the same sequence number, as a sender that has restarted may send it.
+    digest: u64,
+    since: Instant,
+    answer: Option<Vec<u8>>,
 }
 
 impl Answers {
@@ -149,22 +157,39 @@ impl Answers {
         Answers { limits, seen: HashMap::new(), order: VecDeque::new() }
     }
 
-    /// Looks a request up and remembers it.
+    /// Looks a request up by its sequence number alone, and remembers it.
     pub fn seen(&mut self, from: SocketAddr, sequence: u32, now: Instant) -> Seen {
+        self.look_up(from, sequence, 0, now)
+    }
+
+    /// Looks a request up by its sequence number and its octets, and remembers it. A request that is another one than
+    /// that of the same number before is new.
+    pub fn seen_as(&mut self, from: SocketAddr, sequence: u32, octets: &[u8], now: Instant) -> Seen {
+        let mut hasher = DefaultHasher::new();
+        octets.hash(&mut hasher);
+        self.look_up(from, sequence, hasher.finish(), now)
+    }
+
+    fn look_up(&mut self, from: SocketAddr, sequence: u32, digest: u64, now: Instant) -> Seen {
         // As long as the sender may repeat it, and some more for the way.
         let lifetime = self.limits.t1 * (u32::from(self.limits.n1) + 1);
         while let Some((since, key)) = self.order.front() {
             if now.saturating_duration_since(*since) < lifetime && self.order.len() <= self.limits.most {
                 break;
             }
-            self.seen.remove(key);
+            // One that came anew in the meantime has its own place in the order.
+            if self.seen.get(key).is_some_and(|request| request.since == *since) {
+                self.seen.remove(key);
+            }
             self.order.pop_front();
         }
         match self.seen.get(&(from, sequence)) {
-            Some(Some(answer)) => Seen::Answered(answer.clone()),
-            Some(None) => Seen::UnderWay,
-            None => {
-                self.seen.insert((from, sequence), None);
+            Some(known) if known.digest == digest => match &known.answer {
+                Some(answer) => Seen::Answered(answer.clone()),
+                None => Seen::UnderWay,
+            },
+            _ => {
+                self.seen.insert((from, sequence), Request { digest, since: now, answer: None });
                 self.order.push_back((now, (from, sequence)));
                 Seen::New
             }
@@ -174,7 +199,7 @@ impl Answers {
     /// Keeps an answer for repetitions of its request.
     pub fn answer(&mut self, to: SocketAddr, sequence: u32, octets: &[u8]) {
         if let Some(place) = self.seen.get_mut(&(to, sequence)) {
-            *place = Some(octets.to_vec());
+            place.answer = Some(octets.to_vec());
         }
     }
 }
@@ -221,5 +246,21 @@ mod tests {
         assert_eq!(answers.seen(peer(1), 5, start), Seen::Answered(vec![1, 2]));
         assert_eq!(answers.seen(peer(2), 5, start), Seen::New);
         assert_eq!(answers.seen(peer(1), 5, start + Duration::from_secs(5)), Seen::New);
+    }
+
+    #[test]
+    fn another_request_with_the_same_number_is_new() {
+        let mut answers = Answers::new(Limits::default());
+        let start = Instant::now();
+        assert_eq!(answers.seen_as(peer(1), 5, b"first", start), Seen::New);
+        answers.answer(peer(1), 5, &[1]);
+        assert_eq!(answers.seen_as(peer(1), 5, b"first", start), Seen::Answered(vec![1]));
+        let later = start + Duration::from_secs(2);
+        assert_eq!(answers.seen_as(peer(1), 5, b"second", later), Seen::New);
+        answers.answer(peer(1), 5, &[2]);
+        // The first one grows old; the second one stays.
+        let later = start + Duration::from_secs(5);
+        assert_eq!(answers.seen_as(peer(1), 5, b"second", later), Seen::Answered(vec![2]));
+        assert_eq!(answers.seen.len(), 1);
     }
 }

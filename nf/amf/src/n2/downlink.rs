@@ -166,11 +166,7 @@ pub(crate) fn session_release(ue: &Connection, psi: u8, transfer: &Bytes, nas: O
 }
 
 /// PDU SESSION RESOURCE MODIFY CONFIRM.
-pub(crate) fn session_modify_confirm(
-    ue: &Connection,
-    done: Vec<(u8, Bytes)>,
-    failed: Vec<(u8, Bytes)>,
-) -> Built {
+pub(crate) fn session_modify_confirm(ue: &Connection, done: Vec<(u8, Bytes)>, failed: Vec<(u8, Bytes)>) -> Built {
     type Confirm<'a> = PDUSessionResourceModifyConfirm<'a>;
     let mut ies = vec![
         build_ngap_ie!(PDUSessionResourceModifyConfirm, AMF_UE_NGAP_ID(ue.amf_id))?,

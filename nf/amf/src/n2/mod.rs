@@ -8,9 +8,9 @@ mod link;
 mod listener;
 pub(crate) mod uplink;
 
+#[cfg(test)]
+pub(crate) use association::serve;
 pub(crate) use connection::{Connection, Location};
 pub(crate) use gnb::{Area, Gnb, GnbSetup, Gnbs};
 pub(crate) use link::Link;
 pub(crate) use listener::{accept, listen};
-#[cfg(test)]
-pub(crate) use association::serve;

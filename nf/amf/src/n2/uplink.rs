@@ -172,11 +172,7 @@ pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Er
                 req list: PDUSessionResourceModifyListModInd = PDUSessionResourceModifyListModInd(list) => list,
             );
             let transfers = Some(list);
-            Uplink::SessionModifyIndication(items!(
-                transfers,
-                data,
-                pdu_session_resource_modify_indication_transfer
-            ))
+            Uplink::SessionModifyIndication(items!(transfers, data, pdu_session_resource_modify_indication_transfer))
         }
         Kind::Initiating_UEContextReleaseRequest => {
             extract_ngap_ies!(pdu, UEContextReleaseRequest,

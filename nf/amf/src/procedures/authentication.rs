@@ -8,7 +8,7 @@ use martlet_nas::{
 use martlet_sbi::{ApiRoot, Problem};
 use martlet_sbi_api::common::{Hex, SecretHex};
 use martlet_sbi_api::nausf_ueauthentication::{
-    AuthData, AuthResult, AuthenticationInfo, AusfUeAuthenticationClient, Av5gAka, ConfirmationData, LINK_5G_AKA,
+    AusfUeAuthenticationClient, AuthData, AuthResult, AuthenticationInfo, Av5gAka, ConfirmationData, LINK_5G_AKA,
 };
 use martlet_sbi_api::nudm_ueau::ResynchronizationInfo;
 use martlet_security::nas_5gs::{HxresStar, KSeaf};
@@ -50,8 +50,7 @@ pub(crate) async fn run(ue: &mut Ue, ngksi_of_ue: KeySetIdentifier) -> Result<Ke
             Answer::Failure(Some(GmmCause::SynchFailure), Some(auts)) if !synchronised => {
                 // The home network takes the UE's sequence number over (TS 33.501, 6.1.3.3.2).
                 synchronised = true;
-                let resynchronisation =
-                    ResynchronizationInfo { rand: challenge.vector.rand.clone(), auts: Hex(auts) };
+                let resynchronisation = ResynchronizationInfo { rand: challenge.vector.rand, auts: Hex(auts) };
                 challenge = self::challenge(ue, Some(resynchronisation)).await?;
             }
             Answer::Failure(Some(GmmCause::MacFailure | GmmCause::NonFiveGAuthenticationUnacceptable), _)
@@ -101,9 +100,9 @@ async fn challenge(ue: &Ue, resynchronisation: Option<ResynchronizationInfo>) ->
             return Err(Problem::new(501, "UNSUPPORTED").detail("the AUSF chose another method than 5G-AKA"));
         };
         let link = context.links.get(LINK_5G_AKA).and_then(|link| link.uri());
-        let (ausf, id) = link.and_then(|href| resource(ue, href)).ok_or_else(|| {
-            Problem::system_failure("the AUSF gave no link for the answer to its challenge")
-        })?;
+        let (ausf, id) = link
+            .and_then(|href| resource(ue, href))
+            .ok_or_else(|| Problem::system_failure("the AUSF gave no link for the answer to its challenge"))?;
         Ok(Challenge { vector, ausf, id })
     };
     asked.await.map_err(|problem| refused(ue, &problem))

@@ -44,7 +44,8 @@ pub(crate) async fn by_udm(ue: &mut Ue, reason: DeregistrationReason) {
     if let Some(subscription) = &mut ue.subscription {
         subscription.sdm_subscription = None;
     }
-    let told = matches!(reason, DeregistrationReason::SubscriptionWithdrawn | DeregistrationReason::ReregistrationRequired);
+    let told =
+        matches!(reason, DeregistrationReason::SubscriptionWithdrawn | DeregistrationReason::ReregistrationRequired);
     if told && ue.registered && ue.connection.is_some() {
         let again = reason == DeregistrationReason::ReregistrationRequired;
         if let Err(stop) = by_network(ue, again).await {

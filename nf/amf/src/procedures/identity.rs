@@ -24,9 +24,7 @@ pub(crate) async fn ask(ue: &mut Ue) -> Result<(), Stop> {
     let timer = NasTimer { name: "T3570", duration: ue.amf.config.timers.t3570() };
     let identity = ue
         .exchange(&request, Protection::AsSecured, timer, |_, inbound| match &inbound.message {
-            Nas5gsMessage::Gmm(_, Nas5gmmMessage::IdentityResponse(response)) => {
-                Some(response.mobile_identity.clone())
-            }
+            Nas5gsMessage::Gmm(_, Nas5gmmMessage::IdentityResponse(response)) => Some(response.mobile_identity.clone()),
             _ => None,
         })
         .await?;

@@ -15,7 +15,11 @@ use martlet_sbi_api::namf_communication::{
 
 /// What can be said of a transfer without the UE's task, which may be waiting for the very SMF that asks; `None` where
 /// its task has to say.
-pub(crate) fn answer_at_once(root: &ApiRoot, ue: &Summary, request: &N1N2MessageTransferReqData) -> Option<TransferAnswer> {
+pub(crate) fn answer_at_once(
+    root: &ApiRoot,
+    ue: &Summary,
+    request: &N1N2MessageTransferReqData,
+) -> Option<TransferAnswer> {
     let psi = request.pdu_session_id?;
     if ue.registering {
         return Some(Err(registering()));
@@ -128,8 +132,7 @@ fn check(ue: &Ue, transfer: &Transfer) -> Result<(), Problem> {
     }
     let request = &transfer.request;
     let sm_n1 = request.n1_message_container.as_ref().is_none_or(|n1| n1.n1_message_class == N1MessageClass::Sm);
-    let sm_n2 =
-        request.n2_info_container.as_ref().is_none_or(|n2| n2.n2_information_class == N2InformationClass::Sm);
+    let sm_n2 = request.n2_info_container.as_ref().is_none_or(|n2| n2.n2_information_class == N2InformationClass::Sm);
     if !sm_n1 || !sm_n2 {
         return Err(Problem::new(403, "UNSPECIFIED").detail("the AMF forwards messages of sessions only"));
     }

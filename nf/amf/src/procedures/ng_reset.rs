@@ -21,12 +21,7 @@ pub(crate) fn run(amf: &Arc<Amf>, gnb: &Arc<Gnb>, pdu: &NGAPPDU<'_>) -> Result<V
             let connections = lost.count();
             tracing::info!(gnb = gnb.label(), connections, cause = why, "the gNB resets connections");
             // The list goes back as it came (8.7.4.2.2).
-            build_ngap!(
-                SuccessfulOutcome,
-                NGReset,
-                NGResetAcknowledge,
-                UEAssociatedLogicalNGConnectionList(list),
-            )
+            build_ngap!(SuccessfulOutcome, NGReset, NGResetAcknowledge, UEAssociatedLogicalNGConnectionList(list),)
         }
         _ => {
             let connections = amf.tables.lose_gnb(gnb.number);

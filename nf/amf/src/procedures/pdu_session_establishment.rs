@@ -31,12 +31,7 @@ impl From<GmmCause> for NotEstablished {
 }
 
 /// Establishes session `psi` with the request of the UE, or says why not.
-pub(crate) async fn run(
-    ue: &mut Ue,
-    psi: u8,
-    transport: &NasUlNasTransport,
-    message: Bytes,
-) -> Result<(), Stop> {
+pub(crate) async fn run(ue: &mut Ue, psi: u8, transport: &NasUlNasTransport, message: Bytes) -> Result<(), Stop> {
     let procedure = Procedure::start("pdu_session_establishment");
     // A session with this identity that the UE has forgotten is released (TS 24.501, 5.4.5.2.5 a 2).
     if let Some(before) = ue.sessions.remove(&psi) {
@@ -110,10 +105,7 @@ fn slice(ue: &Ue, requested: Option<Option<Slice>>) -> Result<(Slice, Slice), No
 fn dnn(ue: &Ue, slice: &Slice, asked: Option<Option<String>>) -> Result<Dnn, NotEstablished> {
     let unknown = NotEstablished::from(GmmCause::DnnNotSupportedOrNotSubscribedInTheSlice);
     let Some(subscription) = &ue.subscription else { return Err(unknown) };
-    let asked = match asked {
-        None => None,
-        Some(text) => Some(text.and_then(|text| text.parse::<Dnn>().ok())),
-    };
+    let asked = asked.map(|text| text.and_then(|text| text.parse::<Dnn>().ok()));
     let chosen = match asked {
         None => default_dnn(&subscription.smf_selection, *slice),
         Some(asked) => asked.filter(|dnn| is_subscribed(&subscription.smf_selection, *slice, dnn)),
@@ -121,7 +113,10 @@ fn dnn(ue: &Ue, slice: &Slice, asked: Option<Option<String>>) -> Result<Dnn, Not
     chosen.ok_or(unknown)
 }
 
-fn infos(data: &SmfSelectionSubscriptionData, slice: Slice) -> impl Iterator<Item = &martlet_sbi_api::nudm_sdm::DnnInfo> {
+fn infos(
+    data: &SmfSelectionSubscriptionData,
+    slice: Slice,
+) -> impl Iterator<Item = &martlet_sbi_api::nudm_sdm::DnnInfo> {
     let of_slice = data.subscribed_snssai_infos.iter().flatten();
     let of_slice = of_slice.filter(move |(key, _)| key.parse().is_ok_and(|key| slice_from_sbi(&key) == slice));
     of_slice.flat_map(|(_, info)| &info.dnn_infos).filter(|info| info.dnn_barred != Some(true))
@@ -165,9 +160,8 @@ fn create_data(ue: &Ue, psi: u8, slice: Slice, dnn: &Dnn) -> Option<SmContextCre
 /// What the UE is told of an SMF's refusal: the SMF's own answer, where there is one.
 fn refused(ue: &Ue, psi: u8, mut problem: Problem) -> NotEstablished {
     tracing::info!(supi = ue.label(), gnb = ue.gnb(), psi, %problem, "the SMF refuses a session");
-    let answer = SmContextCreateError::from_problem(&mut problem).and_then(|error| {
-        error.json.n1_sm_msg.as_ref().and_then(|part| error.find(&part.content_id)).cloned()
-    });
+    let answer = SmContextCreateError::from_problem(&mut problem)
+        .and_then(|error| error.json.n1_sm_msg.as_ref().and_then(|part| error.find(&part.content_id)).cloned());
     if let Some(answer) = answer {
         return NotEstablished::Rejected(answer);
     }
@@ -175,10 +169,9 @@ fn refused(ue: &Ue, psi: u8, mut problem: Problem) -> NotEstablished {
     match problem.cause() {
         "DNN_NOT_SUPPORTED" | "DNN_DENIED" => GmmCause::DnnNotSupportedOrNotSubscribedInTheSlice.into(),
         "DNN_CONGESTION" => NotEstablished::Refused(Refusal { cause: GmmCause::Congestion, back_off }),
-        "INSUFFICIENT_RESOURCES_SLICE_DNN" => NotEstablished::Refused(Refusal {
-            cause: GmmCause::InsufficientResourcesForSpecificSliceAndDnn,
-            back_off,
-        }),
+        "INSUFFICIENT_RESOURCES_SLICE_DNN" => {
+            NotEstablished::Refused(Refusal { cause: GmmCause::InsufficientResourcesForSpecificSliceAndDnn, back_off })
+        }
         "INSUFFICIENT_RESOURCES_SLICE" | "S_NSSAI_CONGESTION" => {
             NotEstablished::Refused(Refusal { cause: GmmCause::InsufficientResourcesForSpecificSlice, back_off })
         }

@@ -26,7 +26,11 @@ pub(crate) async fn run(ue: &mut Ue, psi: u8, transfer: Bytes, nas: Option<Vec<u
         procedure.failed("no_answer");
         return Ok(());
     };
-    if outcome.failed.is_empty() { procedure.succeeded() } else { procedure.failed("refused") }
+    if outcome.failed.is_empty() {
+        procedure.succeeded()
+    } else {
+        procedure.failed("refused")
+    }
     let done = outcome.done.into_iter().map(|info| (info, N2SmInfoType::PduResModRsp));
     let failed = outcome.failed.into_iter().map(|info| (info, N2SmInfoType::PduResModFail));
     for ((psi, info), kind) in done.chain(failed) {

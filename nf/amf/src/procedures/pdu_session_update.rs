@@ -34,9 +34,8 @@ pub(crate) async fn run(ue: &mut Ue, psi: u8, message: Bytes) -> Result<(), Stop
             if problem.status() == 404 {
                 ue.sessions.remove(&psi);
             }
-            let answer = SmContextUpdateError::from_problem(&mut problem).and_then(|error| {
-                error.json.n1_sm_msg.as_ref().and_then(|part| error.find(&part.content_id)).cloned()
-            });
+            let answer = SmContextUpdateError::from_problem(&mut problem)
+                .and_then(|error| error.json.n1_sm_msg.as_ref().and_then(|part| error.find(&part.content_id)).cloned());
             match answer {
                 Some(answer) => nas_transport::downlink(ue, psi, &answer).await,
                 None => return_to_ue(ue, psi, &message, GmmCause::PayloadWasNotForwarded).await,

@@ -74,6 +74,10 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
         ue.set_registered(false);
     } else {
         ue.sessions.extend(inherited);
+        // Their user planes ended with the connection that the other context had.
+        if !proved {
+            ue.deactivate_all(None).await;
+        }
     }
 
     // What the UE may do (steps 14 to 16).

@@ -1,6 +1,6 @@
 //! Service request (TS 23.502, 4.2.3.2; TS 24.501, 5.6.1): an idle UE has something to send, or was paged.
-use super::{implicit_deregistration, initial_context_setup, n1_n2_message_transfer, ue_context_release};
 use super::user_plane_activation::{self, Activation};
+use super::{implicit_deregistration, initial_context_setup, n1_n2_message_transfer, ue_context_release};
 use crate::metrics::{self, Procedure};
 use crate::ue::{Reject, Stop, Ue, count};
 use martlet_nas::inbound::Inbound;

@@ -129,8 +129,7 @@ fn select(
 /// The rejected NSSAI of these slices: none of them in the current PLMN (TS 24.501, 9.11.3.46).
 pub(crate) fn rejected_nssai(slices: &[Slice]) -> Option<NasRejectedNssai> {
     let elements: Vec<_> = slices.iter().take(8).map(Slice::to_nas).collect();
-    let entries: Vec<_> =
-        elements.iter().map(|slice| (RejectedNssaiCause::NotAvailableInPlmnOrSnpn, slice)).collect();
+    let entries: Vec<_> = elements.iter().map(|slice| (RejectedNssaiCause::NotAvailableInPlmnOrSnpn, slice)).collect();
     if entries.is_empty() { None } else { NasRejectedNssai::from_entries(&entries).ok() }
 }
 

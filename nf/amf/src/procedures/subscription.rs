@@ -101,9 +101,8 @@ pub(crate) fn check_area(ue: &Ue) -> Result<(), Stop> {
     let access = &subscription.access;
     let tac = connection.location.tai.tac;
     let forbidden = access.forbidden_areas.iter().flatten().flat_map(|area| area.tacs.iter().flatten());
-    let barred = |list: &Option<Vec<CoreNetworkType>>| {
-        list.as_ref().is_some_and(|list| list.contains(&CoreNetworkType::FiveGc))
-    };
+    let barred =
+        |list: &Option<Vec<CoreNetworkType>>| list.as_ref().is_some_and(|list| list.contains(&CoreNetworkType::FiveGc));
     if access.rat_restrictions.as_ref().is_some_and(|list| list.contains(&RatType::Nr))
         || barred(&access.core_network_type_restrictions)
     {

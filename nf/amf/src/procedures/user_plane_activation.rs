@@ -84,10 +84,9 @@ pub(crate) async fn report(ue: &mut Ue, expected: &[u8], outcome: SessionOutcome
         if let Err(problem) = &answer {
             tracing::warn!(supi = ue.label(), psi, %problem, "the SMF did not take the gNB's answer");
         }
-        if *kind == N2SmInfoType::PduResSetupFail || answer.is_err() {
-            if let Some(session) = ue.sessions.get_mut(psi) {
-                session.active = false;
-            }
+        let down = *kind == N2SmInfoType::PduResSetupFail || answer.is_err();
+        if let Some(session) = ue.sessions.get_mut(psi).filter(|_| down) {
+            session.active = false;
         }
     }
     down.retain(|psi| ue.sessions.contains_key(psi));

@@ -36,13 +36,9 @@ async fn a_usim_that_is_ahead_is_resynchronised() {
 #[tokio::test]
 async fn every_pair_of_algorithms_works() {
     use crate::config::{CipheringName::*, IntegrityName::*};
-    for (ciphering, integrity, nea, nia) in [
-        (NEA0, NIA1, 0, 1),
-        (NEA1, NIA1, 1, 1),
-        (NEA2, NIA2, 2, 2),
-        (NEA3, NIA3, 3, 3),
-        (NEA0, NIA0, 0, 0),
-    ] {
+    for (ciphering, integrity, nea, nia) in
+        [(NEA0, NIA1, 0, 1), (NEA1, NIA1, 1, 1), (NEA2, NIA2, 2, 2), (NEA3, NIA3, 3, 3), (NEA0, NIA0, 0, 0)]
+    {
         let core = Core::start_with(|config| {
             config.security.ciphering = vec![ciphering];
             config.security.integrity = vec![integrity];
@@ -163,8 +159,11 @@ async fn nobody_can_disturb_a_ue_with_its_5g_guti() {
         NasServiceType::from_service_type(ServiceType::Data),
         NasFGsMobileIdentity::from_s_tmsi(guti.s_tmsi()),
     );
-    let messages =
-        [Nas5gsMessage::new_5gmm(deregistration), Nas5gsMessage::new_5gmm(registration), Nas5gsMessage::new_5gmm(service)];
+    let messages = [
+        Nas5gsMessage::new_5gmm(deregistration),
+        Nas5gsMessage::new_5gmm(registration),
+        Nas5gsMessage::new_5gmm(service),
+    ];
     for (n, message) in messages.into_iter().enumerate() {
         let attacker = gnb.new_ue(ue(50 + n as u32)).unwrap();
         attacker.send_raw_nas(message.encode().unwrap()).await.unwrap();

@@ -2,7 +2,9 @@
 //! process without sockets.
 mod core;
 mod faults;
+mod hostile;
 mod idle;
 mod life;
 mod n2;
 mod smf;
+mod timers;

@@ -7,7 +7,7 @@ use martlet_ran::PduSessionRequest;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-fn setup(mcc: &str, sst: u8) -> Bytes {
+pub fn setup(mcc: &str, sst: u8) -> Bytes {
     let plmn = helpers::plmn(mcc, "01").unwrap();
     let id = GlobalRANNodeID::globalGNB_ID(helpers::global_gnb_id(plmn, 0x777, 24).unwrap());
     let slices = SliceSupportList(vec![SliceSupportItem::new(helpers::s_nssai(sst, None), None)]);
@@ -23,7 +23,7 @@ fn setup(mcc: &str, sst: u8) -> Bytes {
     pdu.unwrap().encode().unwrap().into()
 }
 
-async fn next(from_amf: &mut mpsc::Receiver<(u16, Bytes)>) -> NGAP_PDU {
+pub async fn next(from_amf: &mut mpsc::Receiver<(u16, Bytes)>) -> NGAP_PDU {
     let received = tokio::time::timeout(Duration::from_secs(2), from_amf.recv()).await;
     let (_, data) = received.expect("an answer in time").expect("an AMF");
     let pdu = NGAP_PDU::decode(&data).unwrap();
@@ -31,8 +31,51 @@ async fn next(from_amf: &mut mpsc::Receiver<(u16, Bytes)>) -> NGAP_PDU {
     pdu
 }
 
-fn cause(pdu: &NGAP_PDU) -> Cause {
+pub fn cause(pdu: &NGAP_PDU) -> Cause {
     pdu.ie::<ie::Cause>().unwrap().unwrap()
+}
+
+/// Where the UEs of these tests are.
+pub fn place() -> UserLocationInformation<'static> {
+    let plmn = helpers::plmn("001", "01").unwrap();
+    let cell = helpers::nr_cgi(plmn, 0x777, 24, 1).unwrap();
+    let nr = UserLocationInformationNR::new(cell, helpers::tai(plmn, [0, 0, 1]), None, None);
+    UserLocationInformation::userLocationInformationNR(nr)
+}
+
+/// INITIAL UE MESSAGE.
+pub fn initial(ran_id: u32, nas: Vec<u8>) -> Bytes {
+    let pdu = build_ngap!(
+        InitiatingMessage,
+        InitialUEMessage,
+        InitialUEMessage,
+        RAN_UE_NGAP_ID(ran_id),
+        NAS_PDU(nas),
+        UserLocationInformation(place()),
+        RRCEstablishmentCause(RRCEstablishmentCause::mo_Signalling),
+    );
+    pdu.unwrap().encode().unwrap().into()
+}
+
+/// UPLINK NAS TRANSPORT.
+pub fn uplink(amf_id: u64, ran_id: u32, nas: Vec<u8>) -> Bytes {
+    let pdu = build_ngap!(
+        InitiatingMessage,
+        UplinkNASTransport,
+        UplinkNASTransport,
+        AMF_UE_NGAP_ID(amf_id),
+        RAN_UE_NGAP_ID(ran_id),
+        NAS_PDU(nas),
+        UserLocationInformation(place()),
+    );
+    pdu.unwrap().encode().unwrap().into()
+}
+
+/// AMF UE NGAP ID and NAS message of a DOWNLINK NAS TRANSPORT.
+pub fn downlink(pdu: &NGAP_PDU) -> (u64, Vec<u8>) {
+    assert_eq!(pdu.kind(), Kind::Initiating_DownlinkNASTransport);
+    let amf_id = pdu.ie::<ie::AMF_UE_NGAP_ID>().unwrap().unwrap().0;
+    (amf_id, pdu.ie::<ie::NAS_PDU>().unwrap().unwrap().0.to_vec())
 }
 
 #[tokio::test]
@@ -82,19 +125,7 @@ async fn wrong_messages_get_their_cause() {
         assert_eq!(cause(&indication), Cause::protocol(CauseProtocol::transfer_syntax_error));
     }
     // A UE that there is not.
-    let plmn = helpers::plmn("001", "01").unwrap();
-    let cell = helpers::nr_cgi(plmn, 0x777, 24, 1).unwrap();
-    let place = UserLocationInformationNR::new(cell, helpers::tai(plmn, [0, 0, 1]), None, None);
-    let transport = build_ngap!(
-        InitiatingMessage,
-        UplinkNASTransport,
-        UplinkNASTransport,
-        AMF_UE_NGAP_ID(99u64),
-        RAN_UE_NGAP_ID(7u32),
-        NAS_PDU(vec![0x7e, 0, 0x64, 22]),
-        UserLocationInformation(UserLocationInformation::userLocationInformationNR(place)),
-    );
-    to_amf.send(transport.unwrap().encode().unwrap().into()).await.unwrap();
+    to_amf.send(uplink(99, 7, vec![0x7e, 0, 0x64, 22])).await.unwrap();
     let indication = next(&mut from_amf).await;
     assert_eq!(cause(&indication), Cause::radioNetwork(CauseRadioNetwork::unknown_local_UE_NGAP_ID));
     assert_eq!(indication.ie::<ie::AMF_UE_NGAP_ID>().unwrap().unwrap().0, 99);

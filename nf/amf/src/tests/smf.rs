@@ -6,8 +6,8 @@ use martlet_sbi::{Created, Multipart, Problem, ProblemDetails, Route, StatusRepl
 use martlet_sbi_api::common::{Dnn, ExtSnssai, RefToBinaryData, Snssai};
 use martlet_sbi_api::namf_communication::*;
 use martlet_sbi_api::nnrf_nfmanagement::{DnnSmfInfoItem, NfProfile, NfType, SmfInfo, SnssaiSmfInfoItem};
-use martlet_sbi_api::nsmf_callback::{NSMF_CALLBACK, SmfCallback};
 use martlet_sbi_api::npcf_sm_policy_control::{PartialSuccessReport, SmPolicyNotification, TerminationNotification};
+use martlet_sbi_api::nsmf_callback::{NSMF_CALLBACK, SmfCallback};
 use martlet_sbi_api::nsmf_pdusession::*;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
@@ -98,25 +98,23 @@ impl SmfByHand {
     ) -> Result<StatusReply<N1N2MessageTransferRspData>, Problem> {
         let part = |id: &str| RefToBinaryData { content_id: id.into() };
         let mut data = N1N2MessageTransferReqData { pdu_session_id: Some(psi), ..Default::default() };
-        data.n1n2_failure_txf_notif_uri = Some(format!("{}/nsmf-callback/v1/n1-n2-transfer-failure/{psi}", self.nf.api_root()));
+        data.n1n2_failure_txf_notif_uri =
+            Some(format!("{}/nsmf-callback/v1/n1-n2-transfer-failure/{psi}", self.nf.api_root()));
         let mut parts = Vec::new();
         if let Some(n1) = n1 {
             data.n1_message_container = Some(N1MessageContainer::new(N1MessageClass::Sm, part("n1")));
             parts.push(("n1", content_type::NAS, n1));
         }
         if let Some((kind, n2)) = n2 {
-            let content =
-                N2InfoContent { ngap_message_type: None, ngap_ie_type: Some(kind), ngap_data: part("n2") };
+            let content = N2InfoContent { ngap_message_type: None, ngap_ie_type: Some(kind), ngap_data: part("n2") };
             let mut container = N2InfoContainer::new(N2InformationClass::Sm);
-            container.sm_info = Some(N2SmInformation {
-                pdu_session_id: psi,
-                n2_info_content: Some(content),
-                ..Default::default()
-            });
+            container.sm_info =
+                Some(N2SmInformation { pdu_session_id: psi, n2_info_content: Some(content), ..Default::default() });
             data.n2_info_container = Some(container);
             parts.push(("n2", content_type::NGAP, n2));
         }
-        let body = parts.into_iter().fold(Multipart::new(data), |body, (id, media, octets)| body.part(id, media, octets));
+        let body =
+            parts.into_iter().fold(Multipart::new(data), |body, (id, media, octets)| body.part(id, media, octets));
         self.amf().await.n1_n2_message_transfer(supi, body).await
     }
 
@@ -132,7 +130,7 @@ pub fn setup() -> Vec<u8> {
     SetupRequest::new(tunnel, SessionType::Ipv4, vec![flow]).with_ambr(1_000_000, 1_000_000).encode().unwrap()
 }
 
-fn release_command() -> Vec<u8> {
+pub fn release_command() -> Vec<u8> {
     use martlet_ngap::ngap::{Cause, CauseNas};
     ReleaseCommand::new(Cause::nas(CauseNas::normal_release)).encode().unwrap()
 }
@@ -167,13 +165,15 @@ impl SmfPduSession for SmfByHand {
         match *Self::lock(&self.manner) {
             Manner::Accept | Manner::TransferFirst => {}
             Manner::Reject => {
-                let reject = NasPduSessionEstablishmentReject::new(NasFGsmCause::from_cause(GsmCause::MissingOrUnknownDnn));
+                let reject =
+                    NasPduSessionEstablishmentReject::new(NasFGsmCause::from_cause(GsmCause::MissingOrUnknownDnn));
                 let error = SmContextCreateError {
                     error: ProblemDetails { status: Some(403), cause: Some("DNN_DENIED".into()), ..Default::default() },
                     n1_sm_msg: Some(RefToBinaryData { content_id: "n1".into() }),
                     ..Default::default()
                 };
-                let body = Multipart::new(error).part("n1", content_type::NAS, gsm(Nas5gsMessage::new_5gsm(reject, psi, pti)));
+                let body =
+                    Multipart::new(error).part("n1", content_type::NAS, gsm(Nas5gsMessage::new_5gsm(reject, psi, pti)));
                 return Err(SmContextCreateError::into_problem(body));
             }
             Manner::Fail => return Err(Problem::new(500, "INSUFFICIENT_RESOURCES_SLICE_DNN")),
@@ -183,8 +183,11 @@ impl SmfPduSession for SmfByHand {
         let me = MADE.lock().unwrap().get(self.nf.instance_id()).cloned();
         let (amf, message) = (self.amf().await, accept(psi, pti));
         let part = |id: &str| RefToBinaryData { content_id: id.into() };
-        let content =
-            N2InfoContent { ngap_message_type: None, ngap_ie_type: Some(NgapIeType::PduResSetupReq), ngap_data: part("n2") };
+        let content = N2InfoContent {
+            ngap_message_type: None,
+            ngap_ie_type: Some(NgapIeType::PduResSetupReq),
+            ngap_data: part("n2"),
+        };
         let mut container = N2InfoContainer::new(N2InformationClass::Sm);
         container.sm_info =
             Some(N2SmInformation { pdu_session_id: psi, n2_info_content: Some(content), ..Default::default() });

@@ -111,9 +111,7 @@ impl Ue {
         match event {
             Event::Uplink { amf_id, .. } if !self.is_current(amf_id) => Ok(()),
             Event::Uplink { message, amf_id } => match message {
-                Uplink::ReleaseRequest { .. } => {
-                    Err(Stop::Preempted(Work::Event(Event::Uplink { message, amf_id })))
-                }
+                Uplink::ReleaseRequest { .. } => Err(Stop::Preempted(Work::Event(Event::Uplink { message, amf_id }))),
                 other => self.note(other),
             },
             Event::Initial(_) | Event::Replaced(_) | Event::Evicted | Event::Deregister(_) => {

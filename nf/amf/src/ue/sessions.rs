@@ -100,11 +100,8 @@ impl Ue {
     pub async fn release_sessions(&mut self, sessions: Vec<(u8, Session)>, cause: Option<Cause>) {
         let location = self.connection.as_ref().map(|connection| connection.location.to_sbi());
         let releases = sessions.iter().map(|(_, session)| {
-            let data = SmContextReleaseData {
-                cause: cause.clone(),
-                ue_location: location.clone(),
-                ..Default::default()
-            };
+            let data =
+                SmContextReleaseData { cause: cause.clone(), ue_location: location.clone(), ..Default::default() };
             let smf = self.smf(&session.context);
             let reference = session.context.reference.clone();
             async move { smf.release_sm_context(&reference, Some(data.into())).await }
@@ -131,8 +128,7 @@ impl Ue {
     /// Releases the sessions that the UE says are not active on its side (TS 24.501, 5.5.1.3.4, 5.6.1.4).
     pub async fn release_mismatched(&mut self, active_in_ue: impl Fn(u8) -> bool) {
         let gone: Vec<u8> = self.sessions.keys().copied().filter(|psi| !active_in_ue(*psi)).collect();
-        let sessions: Vec<_> =
-            gone.into_iter().filter_map(|psi| Some((psi, self.sessions.remove(&psi)?))).collect();
+        let sessions: Vec<_> = gone.into_iter().filter_map(|psi| Some((psi, self.sessions.remove(&psi)?))).collect();
         if !sessions.is_empty() {
             self.release_sessions(sessions, Some(Cause::PduSessionStatusMismatch)).await;
         }

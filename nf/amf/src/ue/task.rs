@@ -92,7 +92,8 @@ impl Ue {
         let context = self.security.as_mut().map(|security| &mut security.nas);
         let opened = inbound::from_ue(context, false, &message.nas);
         let proved = opened.as_ref().is_ok_and(Inbound::is_verified);
-        if !proved && !(self.is_new() && self.connection.is_none()) {
+        let unknown = self.is_new() && self.connection.is_none();
+        if !proved && !unknown {
             return self.hand_over(message);
         }
         if self.connection.is_some() {
@@ -121,7 +122,8 @@ impl Ue {
     /// Gives a connection to the task of a UE that is not known.
     fn hand_over(&mut self, message: InitialMessage) {
         tracing::info!(
-            supi = self.label(), gnb = message.connection.gnb.label(),
+            supi = self.label(),
+            gnb = message.connection.gnb.label(),
             "a UE names this one's 5G-GUTI and does not prove it: it is taken for another"
         );
         let Some(handle) = self.amf.new_ue() else { return metrics::dropped("initial_ue_message") };
@@ -142,7 +144,12 @@ impl Ue {
             _ => {
                 metrics::nas_error("state");
                 let text = inbound.message.to_string();
-                tracing::warn!(supi = self.label(), gnb = self.gnb(), message = text, "a NAS message that fits nowhere");
+                tracing::warn!(
+                    supi = self.label(),
+                    gnb = self.gnb(),
+                    message = text,
+                    "a NAS message that fits nowhere"
+                );
                 if inbound.is_verified() {
                     let cause = martlet_nas::GmmCause::MessageTypeNotCompatibleWithTheProtocolState;
                     let _ = self.send_status(cause).await;

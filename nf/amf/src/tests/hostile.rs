@@ -1,0 +1,73 @@
+//! Octets near real messages: nothing that a gNB sends may end the AMF, or disturb a UE.
+use super::core::{Core, ue};
+use super::n2::{initial, setup, uplink};
+use bytes::Bytes;
+use martlet_ran::PduSessionRequest;
+
+/// A generator that gives the same numbers each time.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self, below: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % below as u64) as usize
+    }
+}
+
+#[tokio::test]
+async fn near_messages_do_no_harm() {
+    let core = Core::start_with(|config| {
+        config.timers.t3560_ms = 20;
+        config.timers.t3570_ms = 20;
+        config.timers.nas_attempts = 1;
+        config.timers.ngap_ms = 50;
+        config.limits.max_ues = 200;
+    })
+    .await;
+    let gnb = core.gnb().await;
+    let phone = gnb.new_ue(ue(1)).unwrap();
+    phone.register().await.unwrap();
+    phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+    let guti = phone.status().await.unwrap().guti.unwrap();
+
+    let (to_amf, mut from_amf) = core.link();
+    let drained = tokio::spawn(async move { while from_amf.recv().await.is_some() {} });
+    to_amf.send(setup("001", 1)).await.unwrap();
+    let suci = hex::decode("7e004179000d0100f1100000000000000010022e04f0f0f0f0").unwrap();
+    let mut service = vec![0x7e, 0x01, 1, 2, 3, 4, 9, 0x7e, 0x00, 0x4c, 0x10, 0x00, 0x07, 0xf4];
+    service.extend(&guti.s_tmsi().to_nas_octets()[1..]);
+    let amf_id = core.amf.tables.connections()[0];
+    let originals = [
+        setup("001", 1),
+        initial(1, suci.clone()),
+        initial(2, service),
+        uplink(amf_id, 1, suci),
+        uplink(amf_id, 1, vec![0x7e, 0x02, 1, 2, 3, 4, 5, 6, 7, 8]),
+        Bytes::from(hex::decode("002a4015000003000a0002002a005500020007000f40020500").unwrap()),
+    ];
+    let mut numbers = Numbers(0x6d61_7274_6c65_7421);
+    for n in 0..6000 {
+        let mut octets = originals[n % originals.len()].to_vec();
+        for _ in 0..=numbers.next(3) {
+            let at = numbers.next(octets.len());
+            match numbers.next(4) {
+                0 => octets[at] ^= 1 << numbers.next(8),
+                1 => octets.truncate(at.max(1)),
+                2 => octets.insert(at, numbers.next(256) as u8),
+                _ => octets[at] = numbers.next(256) as u8,
+            }
+        }
+        to_amf.send(octets.into()).await.unwrap();
+        if n % 50 == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+    drop(to_amf);
+    // The UE of the other gNB has noticed nothing.
+    phone.release_pdu_session(1).await.unwrap();
+    phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+    core.wait_for((1, 1, 1)).await;
+    drained.abort();
+}

@@ -1,0 +1,223 @@
+//! UEs and gNBs that do not answer, made by hand.
+use super::core::{Core, ue};
+use super::n2::{downlink, initial, next, setup, uplink};
+use super::smf::Manner;
+use crate::AmfConfig;
+use bytes::Bytes;
+use martlet_nas::*;
+use martlet_ngap::NgapPduKind as Kind;
+use martlet_ran::PduSessionRequest;
+use tokio::sync::mpsc;
+
+const SUCI: &str = "suci-0-001-01-0000-0-0-0000000001";
+
+/// REGISTRATION REQUEST with this identity.
+fn registration(identity: NasFGsMobileIdentity) -> NasRegistrationRequest {
+    NasRegistrationRequest::new(
+        NasFGsRegistrationType::from_registration_type(RegistrationType::InitialRegistration),
+        NasKeySetIdentifier::from_key_set_identifier(KeySetIdentifier::NoKey).unwrap(),
+        identity,
+    )
+}
+
+fn by_suci() -> NasFGsMobileIdentity {
+    NasFGsMobileIdentity::from_suci(&Suci::Imsi(SUCI.parse().unwrap())).unwrap()
+}
+
+fn capable(request: NasRegistrationRequest) -> Vec<u8> {
+    let capability = NasUeSecurityCapability::from_capabilities(0xf0, 0x70);
+    Nas5gsMessage::new_5gmm(request.with_ue_security_capability(capability)).encode().unwrap()
+}
+
+fn quick(config: &mut AmfConfig) {
+    config.timers.t3560_ms = 40;
+    config.timers.t3570_ms = 40;
+    config.timers.t3550_ms = 40;
+    config.timers.ngap_ms = 300;
+    config.timers.nas_attempts = 3;
+}
+
+/// A core and a gNB that is made by hand.
+async fn by_hand() -> (Core, mpsc::Sender<Bytes>, mpsc::Receiver<(u16, Bytes)>) {
+    let core = Core::start_with(quick).await;
+    let (to_amf, mut from_amf) = core.link();
+    to_amf.send(setup("001", 1)).await.unwrap();
+    assert_eq!(next(&mut from_amf).await.kind(), Kind::Successful_NGSetup);
+    (core, to_amf, from_amf)
+}
+
+#[tokio::test]
+async fn a_request_is_repeated_as_often_as_it_may_and_the_connection_ended() {
+    let (core, to_amf, mut from_amf) = by_hand().await;
+    to_amf.send(initial(1, capable(registration(by_suci())))).await.unwrap();
+    for _ in 0..3 {
+        let (_, nas) = downlink(&next(&mut from_amf).await);
+        assert_eq!(nas[..3], [0x7e, 0x00, 0x56], "AUTHENTICATION REQUEST");
+    }
+    assert_eq!(next(&mut from_amf).await.kind(), Kind::Initiating_UEContextRelease);
+    // The gNB never confirms.
+    core.wait_for((0, 0, 0)).await;
+}
+
+#[tokio::test]
+async fn an_unknown_5g_guti_is_asked_who_it_is() {
+    let (core, to_amf, mut from_amf) = by_hand().await;
+    let guti = core.amf.served.guamis[0].id.guti(core.amf.served.plmns[0].plmn, 0x0bad_cafe).unwrap();
+    to_amf.send(initial(1, capable(registration(NasFGsMobileIdentity::from_guti(guti))))).await.unwrap();
+    let (amf_id, nas) = downlink(&next(&mut from_amf).await);
+    assert_eq!(nas, [0x7e, 0x00, 0x5b, 0x01], "IDENTITY REQUEST for the SUCI");
+    let response = Nas5gsMessage::new_5gmm(NasIdentityResponse::new(by_suci())).encode().unwrap();
+    to_amf.send(uplink(amf_id, 1, response)).await.unwrap();
+    let (_, nas) = downlink(&next(&mut from_amf).await);
+    assert_eq!(nas[..3], [0x7e, 0x00, 0x56], "AUTHENTICATION REQUEST");
+    // One that says that it has no identity.
+    to_amf.send(initial(2, capable(registration(NasFGsMobileIdentity::from_guti(guti))))).await.unwrap();
+    let mut asked = None;
+    while asked.is_none() {
+        let (amf_id, nas) = downlink(&next(&mut from_amf).await);
+        asked = (nas[2] == 0x5b).then_some(amf_id);
+    }
+    let none = Nas5gsMessage::new_5gmm(NasIdentityResponse::new(NasFGsMobileIdentity::from_no_identity()));
+    to_amf.send(uplink(asked.unwrap(), 2, none.encode().unwrap())).await.unwrap();
+    loop {
+        let pdu = next(&mut from_amf).await;
+        if pdu.kind() == Kind::Initiating_DownlinkNASTransport && downlink(&pdu).1[2] == 0x44 {
+            assert_eq!(downlink(&pdu).1, [0x7e, 0x00, 0x44, 9]);
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn another_ngksi_is_chosen_and_a_ue_that_refuses_for_ever_is_rejected() {
+    let (core, to_amf, mut from_amf) = by_hand().await;
+    to_amf.send(initial(1, capable(registration(by_suci())))).await.unwrap();
+    let in_use = NasAuthenticationFailure::new(NasFGmmCause::from_cause(GmmCause::NgKsiAlreadyInUse));
+    let in_use = Nas5gsMessage::new_5gmm(in_use).encode().unwrap();
+    let mut seen = Vec::new();
+    loop {
+        let (amf_id, nas) = downlink(&next(&mut from_amf).await);
+        if nas == [0x7e, 0x00, 0x58] {
+            break; // AUTHENTICATION REJECT
+        }
+        assert_eq!(nas[..3], [0x7e, 0x00, 0x56]);
+        seen.push(nas[3]);
+        to_amf.send(uplink(amf_id, 1, in_use.clone())).await.unwrap();
+    }
+    assert_eq!(seen, [0, 1, 2, 3, 4, 5, 6]);
+    assert_eq!(next(&mut from_amf).await.kind(), Kind::Initiating_UEContextRelease);
+    core.wait_for((0, 0, 0)).await;
+}
+
+#[tokio::test]
+async fn a_request_without_capabilities_or_of_another_kind_is_rejected() {
+    let (core, to_amf, mut from_amf) = by_hand().await;
+    // Authenticated by hand it cannot be: the capability is missed where it is needed, after the authentication.
+    to_amf.send(initial(1, vec![0x7e, 0x00, 0x41])).await.unwrap();
+    let (_, nas) = downlink(&next(&mut from_amf).await);
+    assert_eq!(nas, [0x7e, 0x00, 0x64, 96], "5GMM STATUS, #96");
+    assert_eq!(next(&mut from_amf).await.kind(), Kind::Initiating_UEContextRelease);
+    // Uplink NAS transport as a beginning: nobody knows the UE.
+    to_amf.send(initial(2, vec![0x7e, 0x00, 0x67, 0x01, 0x00, 0x01, 0x00])).await.unwrap();
+    assert_eq!(next(&mut from_amf).await.kind(), Kind::Initiating_UEContextRelease);
+    core.wait_for((0, 0, 0)).await;
+}
+
+#[tokio::test]
+async fn a_ran_ue_ngap_id_used_again_begins_anew() {
+    let (core, to_amf, mut from_amf) = by_hand().await;
+    to_amf.send(initial(1, capable(registration(by_suci())))).await.unwrap();
+    let (first, _) = downlink(&next(&mut from_amf).await);
+    to_amf.send(initial(1, capable(registration(by_suci())))).await.unwrap();
+    let second = loop {
+        let (amf_id, _) = downlink(&next(&mut from_amf).await);
+        if amf_id != first {
+            break amf_id;
+        }
+    };
+    assert_eq!(core.amf.tables.connections(), [second]);
+    core.wait_for((0, 0, 0)).await;
+}
+
+#[tokio::test]
+async fn a_new_request_takes_the_place_of_the_old_one() {
+    let (_core, to_amf, mut from_amf) = by_hand().await;
+    to_amf.send(initial(1, capable(registration(by_suci())))).await.unwrap();
+    let (amf_id, first) = downlink(&next(&mut from_amf).await);
+    // The same again changes nothing.
+    to_amf.send(uplink(amf_id, 1, capable(registration(by_suci())))).await.unwrap();
+    // Another begins anew, with another challenge.
+    let other = registration(by_suci())
+        .with_requested_nssai(NasNssai::from_snssais(&[NasSNssai::from_sst_sd(1, None)]).unwrap());
+    to_amf.send(uplink(amf_id, 1, capable(other))).await.unwrap();
+    let mut challenges = vec![first];
+    for _ in 0..4 {
+        let pdu = next(&mut from_amf).await;
+        if pdu.kind() == Kind::Initiating_DownlinkNASTransport {
+            challenges.push(downlink(&pdu).1);
+        }
+    }
+    challenges.dedup();
+    assert_eq!(challenges.len(), 2, "one challenge for each request");
+}
+
+#[tokio::test]
+async fn a_session_that_the_gnb_does_not_set_up_is_reported() {
+    use martlet_sbi_api::namf_communication::NgapIeType;
+    let core = Core::start().await;
+    let gnb = core.gnb().await;
+    let phone = gnb.new_ue(ue(1)).unwrap();
+    phone.register().await.unwrap();
+    core.smf.set_manner(Manner::Accept);
+    phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+    core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
+    // A transfer that the gNB cannot read: it fails that session.
+    let supi = "imsi-001010000000001";
+    core.smf.transfer(supi, 1, None, Some((NgapIeType::PduResSetupReq, vec![0xff; 3]))).await.unwrap();
+    core.smf.wait_for("update 1 PDU_RES_SETUP_FAIL").await;
+    phone.deregister().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_network_changes_and_releases_sessions() {
+    use martlet_ngap::transfer::ModifyRequest;
+    use martlet_sbi_api::namf_communication::NgapIeType;
+    let core = Core::start().await;
+    let gnb = core.gnb().await;
+    let phone = gnb.new_ue(ue(1)).unwrap();
+    phone.register().await.unwrap();
+    phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+    core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
+    let supi = "imsi-001010000000001";
+    let change =
+        ModifyRequest { ambr: Some(martlet_ngap::transfer::Ambr { downlink: 5, uplink: 5 }), ..Default::default() };
+    let n2 = Some((NgapIeType::PduResModReq, change.encode().unwrap()));
+    core.smf.transfer(supi, 1, None, n2).await.unwrap();
+    core.smf.wait_for("update 1 PDU_RES_MOD_RSP").await;
+    let command = NasPduSessionReleaseCommand::new(NasFGsmCause::from_cause(GsmCause::RegularDeactivation));
+    let command = Nas5gsMessage::new_5gsm(command, 1, 0).encode().unwrap();
+    let n2 = Some((NgapIeType::PduResRelCmd, super::smf::release_command()));
+    core.smf.transfer(supi, 1, Some(command), n2).await.unwrap();
+    let told = core.smf.wait_for("update 1 release complete").await;
+    assert!(told.contains(&"update 1 PDU_RES_REL_RSP".to_string()), "{told:?}");
+    assert!(phone.status().await.unwrap().sessions.is_empty());
+}
+
+#[tokio::test]
+async fn the_udm_ends_a_registration() {
+    let core = Core::start().await;
+    let gnb = core.gnb().await;
+    let phone = gnb.new_ue(ue(1)).unwrap();
+    phone.register().await.unwrap();
+    phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+    let handle = core.amf.find("imsi-001010000000001").unwrap();
+    let reason = martlet_sbi_api::nudm_uecm::DeregistrationReason::SubscriptionWithdrawn;
+    core.amf.tell(&handle, crate::ue::Event::Deregister(reason)).unwrap();
+    core.wait_for((0, 0, 0)).await;
+    assert_eq!(core.smf.sessions(), 0);
+    phone.wait_idle().await.unwrap();
+    assert!(phone.status().await.unwrap().guti.is_some());
+    // It may come again.
+    phone.register().await.unwrap();
+    core.wait_for((1, 1, 1)).await;
+}

@@ -1,0 +1,35 @@
+//! A network namespace with a host of the data network in it.
+#![allow(dead_code)] // each test program uses its part
+use nix::sched::{CloneFlags, unshare};
+use std::net::Ipv4Addr;
+use std::process::Command;
+
+/// The host in the data network.
+pub const REMOTE: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
+
+/// Runs a program that has to succeed.
+pub fn run(program: &str, arguments: &str) {
+    let status = Command::new(program).args(arguments.split(' ')).status().expect("the program runs");
+    assert!(status.success(), "{program} {arguments}");
+}
+
+/// Runs a test on a thread of its own, in a new network namespace that ends with it. Without the right to make one, or
+/// without TUN devices, the test is skipped, visibly.
+pub fn in_namespace(test: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::spawn(move || {
+        if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
+            eprintln!("SKIPPED: a network namespace cannot be made ({error}); run the tests as root");
+            return;
+        }
+        if !std::path::Path::new("/dev/net/tun").exists() {
+            eprintln!("SKIPPED: /dev/net/tun is missing; load the module tun");
+            return;
+        }
+        run("ip", "link set lo up");
+        run("ip", &format!("addr add {REMOTE}/32 dev lo"));
+        test();
+    });
+    if let Err(panic) = thread.join() {
+        std::panic::resume_unwind(panic);
+    }
+}

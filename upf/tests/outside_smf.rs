@@ -1,0 +1,60 @@
+//! The whole UPF with an SMF and a gNB of another implementation: see smf.py.
+mod common;
+
+use common::in_namespace;
+use martlet_upf::config::N6Mode;
+use martlet_upf::{UpfConfig, start};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// What smf.py says when all is as the specifications ask.
+const EXPECTED: &str = "\
+refused 72 True
+association 1 1 1
+heartbeat True
+session 1 True 127.0.0.8
+modified 1
+echo 0 2
+uplink up 10.45.0.2
+downlink 0 0xbeef 01000900 down
+idle 1
+report 56 1 2
+paged 0 0xcafe page
+unknown-rule 73 True
+deleted 1 3f000000000000005e000000000000001e0000000000000040
+deleted-again 65
+";
+
+#[test]
+fn another_implementation_makes_a_session_and_sends_traffic() {
+    let python = std::env::var("MARTLET_PYTHON").unwrap_or_else(|_| "python3".into());
+    let probe = Command::new(&python).args(["-c", "import pycrate_mobile"]).stderr(Stdio::null()).status();
+    if !probe.is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED: {python} has no pycrate; `make oracles` installs it");
+        return;
+    }
+    in_namespace(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let mut config = UpfConfig::default();
+            config.n6.mode = N6Mode::Routing;
+            let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+            let upf = start(config, async move { drop(stopped.await) }).await.expect("the UPF starts");
+            let status = upf.status_source();
+            let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/smf.py");
+            // The child is in the namespace of the thread that starts it.
+            let child = Command::new(&python).arg(script).stdout(Stdio::piped()).spawn().expect("python runs");
+            let output = tokio::task::spawn_blocking(move || child.wait_with_output());
+            let output = tokio::time::timeout(Duration::from_secs(60), output).await;
+            let output = output.expect("it ends in time").expect("no panic").expect("it ends");
+            assert_eq!(String::from_utf8_lossy(&output.stdout), EXPECTED);
+            assert!(output.status.success());
+            let now = status();
+            assert_eq!((&now["sessionCount"], &now["associations"][0]["nodeId"]), (&0.into(), &"127.0.0.7".into()));
+            assert_eq!(now["counters"]["uplink_packets"], 1);
+            drop(stop);
+            upf.finished().await.expect("it ends in order");
+            assert_eq!(status(), serde_json::Value::Null);
+        });
+    });
+}
