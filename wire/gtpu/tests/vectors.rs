@@ -88,3 +88,27 @@ fn the_vectors_are_what_the_other_implementation_writes() {
     let output = Command::new(&python).arg(script).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), VECTORS);
 }
+
+#[test]
+fn tshark_finds_nothing_wrong_with_what_we_write() {
+    let mut capture = martlet_wire_testing::capture::Capture::new();
+    let packet = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 59, 0, 0, 10, 45, 0, 2, 10, 45, 0, 1];
+    let container = PduSessionContainer { rqi: true, ppi: Some(2), ..PduSessionContainer::downlink(5) };
+    let messages = [
+        [g_pdu_header(7, Some(PduSessionContainer::uplink(9)), packet.len()).unwrap().as_slice(), &packet].concat(),
+        [g_pdu_header(7, Some(container), packet.len()).unwrap().as_slice(), &packet].concat(),
+        echo_request(1),
+        echo_response(1),
+        error_indication(7, [127, 0, 0, 8].into()),
+        error_indication(7, "2001:db8::8".parse().unwrap()),
+        supported_extension_headers(0),
+        end_marker(7, Some(PduSessionContainer::downlink(5))),
+    ];
+    messages.iter().for_each(|message| capture.udp(PORT, message));
+    let Some(dissected) = capture.dissect("gtpu", &[]) else { return };
+    assert_eq!(dissected.len(), messages.len());
+    for (n, packet) in dissected.iter().enumerate() {
+        assert_eq!(packet.problem, None, "message {n}: {packet:?}");
+        assert!(packet.protocols.contains("gtp"), "message {n}: {packet:?}");
+    }
+}

@@ -309,3 +309,16 @@ proptest! {
         fuzz_decode(&octets);
     }
 }
+
+#[test]
+fn tshark_finds_nothing_wrong_with_our_messages() {
+    let mut capture = martlet_wire_testing::capture::Capture::new();
+    let samples = samples();
+    samples.iter().for_each(|(_, packet)| capture.udp(PORT, &packet.encode()));
+    let Some(dissected) = capture.dissect("pfcp", &[]) else { return };
+    assert_eq!(dissected.len(), samples.len());
+    for ((name, _), packet) in samples.iter().zip(dissected) {
+        assert_eq!(packet.problem, None, "{name}: {packet:?}");
+        assert!(packet.protocols.ends_with("pfcp"), "{name}: {packet:?}");
+    }
+}
