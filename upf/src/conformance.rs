@@ -14,8 +14,11 @@ mod rig;
 pub use packets::{g_pdu, payload_of, udp_packet};
 pub use rig::{Rig, session};
 
+/// One check.
+pub type Check<R> = fn(&mut R);
+
 /// All checks, by name. Each wants a rig of its own.
-pub fn checks<R: Rig>() -> Vec<(&'static str, fn(&mut R))> {
+pub fn checks<R: Rig>() -> Vec<(&'static str, Check<R>)> {
     vec![
         ("uplink packets lose their tunnel", uplink_packets_lose_their_tunnel),
         ("downlink packets get their tunnel and QoS flow", downlink_packets_get_their_tunnel_and_qos_flow),

@@ -80,7 +80,7 @@ impl Rig for Bench {
     fn send_n3(&mut self, datagram: &[u8]) {
         let mut buffer = [&[0; HEADROOM], datagram].concat();
         let from = SocketAddr::new(GNB, 2152);
-        if let Some(reply) = self.forwarder.from_peer(&mut buffer, HEADROOM, from, N3, Instant::now()) {
+        if let Some(reply) = self.forwarder.take_datagram(&mut buffer, HEADROOM, from, N3, Instant::now()) {
             self.left.to_peers.lock().unwrap().push_back((GNB, reply));
         }
     }
@@ -92,7 +92,7 @@ impl Rig for Bench {
     fn send_n6(&mut self, port: u16, payload: &[u8]) {
         let packet = udp_packet((self.remote(), port), (self.ue(), 9000), payload);
         let mut buffer = [&[0; HEADROOM], &packet[..]].concat();
-        self.forwarder.from_network(Frame::new(&mut buffer, HEADROOM), Instant::now());
+        self.forwarder.take_from_network(Frame::new(&mut buffer, HEADROOM), Instant::now());
     }
     fn receive_n6(&mut self) -> Option<Vec<u8>> {
         let packet = self.left.to_network.lock().unwrap().pop_front()?;

@@ -13,7 +13,7 @@ pub(super) type Reply = Option<Vec<u8>>;
 
 impl<O: Outlet> Forwarder<O> {
     /// Takes a datagram that starts `start` octets into `buffer` and fills the rest; `local` is the address it came to.
-    pub(super) fn from_peer(
+    pub(super) fn take_datagram(
         &self,
         buffer: &mut [u8],
         start: usize,
@@ -53,7 +53,7 @@ impl<O: Outlet> Forwarder<O> {
         let end = (start + 8).saturating_add(usize::from(counted)).min(buffer.len());
         if let Some(message) = buffer.get_mut(..end) {
             let at = end.saturating_sub(length);
-            self.from_tunnel(&entry, teid, qfi, Frame::new(message, at), now);
+            self.take_tunnelled(&entry, teid, qfi, Frame::new(message, at), now);
         }
         None
     }

@@ -99,7 +99,7 @@ fn from_n3(forwarder: &Forwarder<Sockets>, local: IpAddr, stopped: &UnixStream) 
         let now = Instant::now();
         batch.each(|datagram| {
             let Some((buffer, from)) = datagram else { return forwarder.counters.dropped(DropReason::Malformed) };
-            if let Some(reply) = forwarder.from_peer(buffer, HEADROOM, from, local, now)
+            if let Some(reply) = forwarder.take_datagram(buffer, HEADROOM, from, local, now)
                 && let Err(error) = socket.send_to(&reply, from)
             {
                 tracing::debug!(peer = %from, %error, "GTP-U answer not sent");
@@ -119,7 +119,7 @@ fn from_n6(forwarder: &Forwarder<Sockets>, stopped: &UnixStream) -> io::Result<(
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(length) => {
                     let filled = buffer.get_mut(..HEADROOM + length).unwrap_or_default();
-                    forwarder.from_network(Frame::new(filled, HEADROOM), now);
+                    forwarder.take_from_network(Frame::new(filled, HEADROOM), now);
                 }
                 Err(error) if transient(&error) => break,
                 Err(error) => return Err(error),

@@ -77,7 +77,7 @@ macro_rules! group {
                 }
                 Ok($name { $($field: group!(@finish $need $field $value),)* })
             }
-            #[allow(unused_variables)]
+            #[allow(unused_variables, clippy::ptr_arg)]
             pub(crate) fn encode_members(&self, out: &mut Vec<u8>) {
                 $(group!(@write $need self.$field, out);)*
             }

@@ -256,8 +256,8 @@ impl Message {
 /// Whether a message type asks for an answer.
 pub fn is_request(message_type: u8) -> bool {
     match message_type {
-        1..=10 => message_type % 2 == 1,
-        12..=15 | 50..=57 => message_type % 2 == 0,
+        1..=10 => !message_type.is_multiple_of(2),
+        12..=15 | 50..=57 => message_type.is_multiple_of(2),
         _ => false,
     }
 }
