@@ -93,7 +93,7 @@ impl Udm {
             return Ok(supi);
         }
         let revealed = self.keys.deconceal(supi_or_suci).map_err(|error| match error {
-            SidfError::Text(_) => Problem::mandatory_ie_incorrect("supiOrSuci", error.to_string()),
+            SidfError::Text(_) => not_parsed(supi_or_suci, error.to_string()),
             SidfError::UnknownKey { scheme: 1 | 2, .. } => {
                 Problem::new(403, "INVALID_HN_PUBLIC_KEY_IDENTIFIER").detail(error.to_string())
             }
@@ -103,6 +103,21 @@ impl Udm {
             SidfError::Suci(_) => Problem::new(403, "INVALID_SCHEME_OUTPUT").detail(error.to_string()),
         })?;
         revealed.try_into().map_err(|e| Problem::new(403, "INVALID_SCHEME_OUTPUT").detail(format!("{e}")))
+    }
+}
+
+/// A text that is no SUCI we know: for a scheme that is not ours, for a scheme output that is too short, or altogether.
+fn not_parsed(text: &str, detail: String) -> Problem {
+    // suci-0-MCC-MNC-routing-scheme-key-output (TS 29.571, 5.3.2); a network identifier may have hyphens itself.
+    let mut parts = text.rsplit('-');
+    let (output, key, scheme) = (parts.next(), parts.next(), parts.next());
+    let is_hex = |text: &str| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let formed = output.is_some_and(is_hex) && key.is_some_and(|key| key.parse::<u8>().is_ok());
+    match scheme.filter(|scheme| text.starts_with("suci-") && formed && scheme.len() == 1 && is_hex(scheme)) {
+        Some("1" | "2") => Problem::new(403, "INVALID_SCHEME_OUTPUT").detail(detail),
+        Some("0") | None => Problem::mandatory_ie_incorrect("supiOrSuci", detail),
+        Some(scheme) => Problem::new(501, "UNSUPPORTED_PROTECTION_SCHEME")
+            .detail(format!("protection scheme {scheme} is none of null, profile A and profile B")),
     }
 }
 

@@ -1,0 +1,237 @@
+//! 5G-AKA through AUSF, UDM and UDR as an AMF and a UE go through it (TS 33.501, 6.1.3.2).
+#[path = "../../udm/tests/home_network/mod.rs"]
+mod home_network;
+
+use home_network::*;
+use martlet_ausf::AusfConfig;
+use martlet_sbi::Problem;
+use martlet_sbi_api::common::{Hex, SecretHex};
+use martlet_sbi_api::nausf_ueauthentication::*;
+use martlet_sbi_api::nudm_ueau::ResynchronizationInfo;
+use martlet_sbi_api::nudm_uecm::FeaturesQuery;
+use martlet_sbi_api::nudr_dr::{FieldsQuery, UdrDataRepositoryClient};
+use martlet_security::aka::{self, SubscriberKey};
+use martlet_security::nas_5gs::{HomeNetworkPublicKey, HxresStar};
+use martlet_security::sidf::{Concealment, conceal};
+use martlet_security::usim::{Challenge, Usim};
+use martlet_security::{Autn, Plmn, Rand, sqn};
+use martlet_udm::{HomeNetworkKey, Scheme, UdmConfig, generate_key_pair};
+
+const NETWORK: &str = "5G:mnc001.mcc001.3gppnetwork.org";
+
+fn key() -> SubscriberKey {
+    SubscriberKey::new(&K, &OPC)
+}
+
+/// What the AMF got of a challenge.
+struct Offer {
+    id: String,
+    link: String,
+    rand: Rand,
+    autn: Autn,
+    hxres_star: HxresStar,
+}
+
+async fn offer(ausf: &AusfUeAuthenticationClient, info: AuthenticationInfo) -> Result<Offer, Problem> {
+    let created = ausf.ue_authentications_post(info).await?;
+    assert_eq!(created.body.auth_type, AuthType::FiveGAka);
+    let links = serde_json::to_value(&created.body.links[LINK_5G_AKA]).unwrap();
+    let AuthData::FiveGAka(av) = created.body.five_g_auth_data else { panic!("no 5G-AKA challenge") };
+    Ok(Offer {
+        id: created.location.rsplit('/').next().unwrap().to_string(),
+        link: links["href"].as_str().unwrap().to_string(),
+        rand: Rand::new(&av.rand.0),
+        autn: Autn::new(&av.autn.0),
+        hxres_star: HxresStar::new(&av.hxres_star.0),
+    })
+}
+
+fn info(subscriber: &str) -> AuthenticationInfo {
+    AuthenticationInfo::new(subscriber.parse().unwrap(), NETWORK.into())
+}
+
+fn answer(res_star: [u8; 16]) -> ConfirmationData {
+    ConfirmationData { res_star: Some(SecretHex(res_star)), ..Default::default() }
+}
+
+/// One whole authentication; the AMF's and the UE's K_AMF are the same afterwards.
+async fn authenticate(ausf: &AusfUeAuthenticationClient, usim: &mut Usim, info: AuthenticationInfo, supi: &str) {
+    let offer = offer(ausf, info).await.unwrap();
+    assert!(offer.link.ends_with(&format!("/nausf-auth/v1/ue-authentications/{}/5g-aka-confirmation", offer.id)));
+    let Challenge::Accepted(ue) = usim.challenge(&offer.rand, &offer.autn, NETWORK) else { panic!("refused") };
+    let res_star = *ue.res_star.as_octets();
+    assert!(aka::hres_star_matches(&offer.rand, &res_star, &offer.hxres_star));
+    let confirmed = ausf.confirm_5g_aka(&offer.id, answer(res_star)).await.unwrap();
+    assert_eq!(confirmed.auth_result, AuthResult::AuthenticationSuccess);
+    assert_eq!(confirmed.supi.as_deref(), Some(supi));
+    let k_seaf = martlet_security::nas_5gs::KSeaf::new(&confirmed.kseaf.unwrap().0);
+    let k_amf = aka::k_amf(&k_seaf, supi).unwrap();
+    assert_eq!(ue.k_amf(NETWORK, supi).unwrap().as_octets(), k_amf.as_octets());
+}
+
+async fn a_whole_authentication(binding: Binding) {
+    let network = HomeNetwork::start(binding).await;
+    let ausf = AusfUeAuthenticationClient::new(network.ausf());
+    let udr = UdrDataRepositoryClient::new(network.udr());
+    let mut usim = Usim::new(key());
+    for _ in 0..3 {
+        authenticate(&ausf, &mut usim, info(SUPI), SUPI).await;
+    }
+    let event = udr.query_authentication_status(SUPI, FieldsQuery::default()).await.unwrap();
+    assert!(event.success && event.serving_network_name == NETWORK);
+    // Each vector has used one number up, on both sides.
+    let data = udr.query_auth_subs_data(SUPI, FeaturesQuery::default()).await.unwrap();
+    let last = data.sequence_number.unwrap().sqn.unwrap();
+    assert_eq!(sqn::from_text(&last), Some(usim.sqn()));
+    assert_eq!(usim.sqn(), sqn::next(sqn::next(sqn::next(0))));
+}
+
+#[tokio::test]
+async fn a_whole_authentication_locally() {
+    a_whole_authentication(Binding::Local).await;
+}
+
+#[tokio::test]
+async fn a_whole_authentication_over_http() {
+    a_whole_authentication(Binding::Http).await;
+}
+
+async fn resynchronisation(binding: Binding) {
+    let network = HomeNetwork::start(binding).await;
+    let ausf = AusfUeAuthenticationClient::new(network.ausf());
+    // The card is far ahead of the home network, as after a restored database.
+    let mut usim = Usim::at(key(), 9000 << 5 | 7);
+    let first = offer(&ausf, info(SUPI)).await.unwrap();
+    let Challenge::SyncFailure(auts) = usim.challenge(&first.rand, &first.autn, NETWORK) else { panic!("fresh") };
+
+    // A forged AUTS moves nothing: the next vector is still the one after the first.
+    let with = |rand: &Rand, auts: [u8; 14]| {
+        let mut again = info(SUPI);
+        again.resynchronization_info = Some(ResynchronizationInfo { rand: Hex(*rand.as_octets()), auts: Hex(auts) });
+        again
+    };
+    let mut forged = auts;
+    forged[13] ^= 1;
+    let second = offer(&ausf, with(&first.rand, forged)).await.unwrap();
+    assert!(matches!(usim.challenge(&second.rand, &second.autn, NETWORK), Challenge::SyncFailure(_)));
+    assert_eq!(network.store.subscriber(SUPI).unwrap().unwrap().sqn, sqn::next(sqn::next(0)));
+
+    authenticate(&ausf, &mut usim, with(&first.rand, auts), SUPI).await;
+    authenticate(&ausf, &mut usim, info(SUPI), SUPI).await;
+    assert_eq!(network.store.subscriber(SUPI).unwrap().unwrap().sqn, usim.sqn());
+}
+
+#[tokio::test]
+async fn resynchronisation_locally() {
+    resynchronisation(Binding::Local).await;
+}
+
+#[tokio::test]
+async fn resynchronisation_over_http() {
+    resynchronisation(Binding::Http).await;
+}
+
+async fn wrong_answers(binding: Binding) {
+    let network = HomeNetwork::start(binding).await;
+    let ausf = AusfUeAuthenticationClient::new(network.ausf());
+    let udr = UdrDataRepositoryClient::new(network.udr());
+    // Another key: the card does not take the network for its own.
+    let mut stranger = Usim::new(SubscriberKey::new(&[1; 16], &OPC));
+    let first = offer(&ausf, info(SUPI)).await.unwrap();
+    assert!(matches!(stranger.challenge(&first.rand, &first.autn, NETWORK), Challenge::MacFailure));
+    // An answer that is wrong, and the right one after it: each challenge is answered once.
+    let refused = ausf.confirm_5g_aka(&first.id, answer([7; 16])).await.unwrap();
+    assert_eq!((refused.auth_result, refused.kseaf, refused.supi), (AuthResult::AuthenticationFailure, None, None));
+    assert!(!udr.query_authentication_status(SUPI, FieldsQuery::default()).await.unwrap().success);
+    assert_eq!(failure(ausf.confirm_5g_aka(&first.id, answer([7; 16])).await), (404, "CONTEXT_NOT_FOUND".into()));
+    // No answer at all.
+    let second = offer(&ausf, info(SUPI)).await.unwrap();
+    let refused = ausf.confirm_5g_aka(&second.id, ConfirmationData::default()).await.unwrap();
+    assert_eq!(refused.auth_result, AuthResult::AuthenticationFailure);
+    // Nobody of that name, and a network of no name.
+    let output = "0a".repeat(45);
+    let causes = [
+        (info("imsi-001019999999999"), (404, "USER_NOT_FOUND")),
+        (AuthenticationInfo::new(SUPI.parse().unwrap(), "5G:here".into()), (403, "SERVING_NETWORK_NOT_AUTHORIZED")),
+        (info(&format!("suci-0-001-01-0000-1-27-{output}")), (403, "INVALID_HN_PUBLIC_KEY_IDENTIFIER")),
+        (info("suci-0-001-01-0000-1-27-00112233"), (403, "INVALID_SCHEME_OUTPUT")),
+        (info("suci-0-001-01-0000-0-0-12x4"), (400, "MANDATORY_IE_INCORRECT")),
+        (info(&format!("suci-0-001-01-0000-9-27-{output}")), (501, "UNSUPPORTED_PROTECTION_SCHEME")),
+    ];
+    for (info, (status, cause)) in causes {
+        let who = info.supi_or_suci.to_string();
+        assert_eq!(failure(ausf.ue_authentications_post(info).await), (status, cause.to_string()), "{who}");
+    }
+}
+
+#[tokio::test]
+async fn wrong_answers_locally() {
+    wrong_answers(Binding::Local).await;
+}
+
+#[tokio::test]
+async fn wrong_answers_over_http() {
+    wrong_answers(Binding::Http).await;
+}
+
+#[tokio::test]
+async fn concealed_subscribers_of_every_scheme_authenticate() {
+    let pairs = [Scheme::A, Scheme::B].map(|scheme| (scheme, generate_key_pair(scheme).unwrap()));
+    let keys = pairs.iter().enumerate().map(|(n, (scheme, pair))| HomeNetworkKey {
+        id: n as u8 + 1,
+        scheme: *scheme,
+        private: pair.private.clone(),
+    });
+    let udm = UdmConfig { home_network_keys: keys.collect(), ..Default::default() };
+    let network = HomeNetwork::start_with(Binding::Local, udm).await;
+    let ausf = AusfUeAuthenticationClient::new(network.ausf());
+    let octets = |n: usize| {
+        let (_, pair) = &pairs[n];
+        (0..pair.public.len() / 2).map(|i| u8::from_str_radix(&pair.public[2 * i..2 * i + 2], 16).unwrap())
+    };
+    let a = HomeNetworkPublicKey::profile_a(octets(0).collect::<Vec<_>>().as_slice().try_into().unwrap());
+    let b = HomeNetworkPublicKey::profile_b(&octets(1).collect::<Vec<_>>()).unwrap();
+    let concealments =
+        [Concealment::Null, Concealment::Ecies { key_id: 1, key: a }, Concealment::Ecies { key_id: 2, key: b }];
+    let mut usim = Usim::new(key());
+    for concealment in concealments {
+        let suci = conceal(Plmn::new("001", "01").unwrap(), "0000000001", "0", &concealment).unwrap().to_string();
+        authenticate(&ausf, &mut usim, info(&suci), SUPI).await;
+        if !matches!(concealment, Concealment::Null) {
+            let broken = format!("{}{}", &suci[..suci.len() - 1], if suci.ends_with('0') { "1" } else { "0" });
+            let refused = ausf.ue_authentications_post(info(&broken)).await;
+            assert_eq!(failure(refused), (403, "INVALID_SCHEME_OUTPUT".into()));
+        }
+    }
+}
+
+#[tokio::test]
+async fn authentications_side_by_side_never_share_a_sequence_number() {
+    let network = HomeNetwork::start(Binding::Local).await;
+    let ausf = AusfUeAuthenticationClient::new(network.ausf());
+    let begin = |_| {
+        let ausf = ausf.clone();
+        tokio::spawn(async move { offer(&ausf, info(SUPI)).await.unwrap() })
+    };
+    let under_way: Vec<_> = (0..20).map(begin).collect();
+    let mut seen = std::collections::BTreeSet::new();
+    for task in under_way {
+        let offer = task.await.unwrap();
+        let response = key().milenage().check_autn(&offer.rand, &offer.autn).unwrap();
+        assert!(seen.insert(response.sqn().get()), "the same sequence number twice");
+    }
+    assert_eq!(seen.len(), 20);
+}
+
+#[tokio::test]
+async fn no_more_authentications_than_configured_are_under_way() {
+    let few = AusfConfig { max_pending: 2, ..Default::default() };
+    let network = HomeNetwork::start_as(Binding::Local, UdmConfig::default(), few).await;
+    let ausf = AusfUeAuthenticationClient::new(network.ausf());
+    let first = offer(&ausf, info(SUPI)).await.unwrap();
+    offer(&ausf, info(SUPI)).await.unwrap();
+    let refused = ausf.ue_authentications_post(info(SUPI)).await.err().expect("no room");
+    assert_eq!((refused.status(), refused.cause(), refused.retry_after), (503, "NF_CONGESTION", Some(1)));
+    ausf.confirm_5g_aka(&first.id, answer([0; 16])).await.unwrap();
+    offer(&ausf, info(SUPI)).await.unwrap();
+}
