@@ -42,9 +42,11 @@ impl UdmUeContextManagement for Udm {
         let udr = self.udr(ue_id).await?;
         let before = absent(udr.query_amf_context_3gpp(ue_id, FieldsQuery::default()).await)?;
         let mut reply = udr.create_amf_context_3gpp(ue_id, body.clone()).await?;
-        if let Some(old) =
-            before.filter(|old| old.amf_instance_id != body.amf_instance_id && old.purge_flag != Some(true))
-        {
+        // An AMF that was started anew has another identity behind the same URI, and would take the word for its own.
+        let elsewhere = |old: &Amf3GppAccessRegistration| {
+            old.amf_instance_id != body.amf_instance_id && old.dereg_callback_uri != body.dereg_callback_uri
+        };
+        if let Some(old) = before.filter(|old| elsewhere(old) && old.purge_flag != Some(true)) {
             self.tell_old_amf(ue_id, old, body.initial_registration_ind == Some(true));
         }
         if reply.status == 201 {
