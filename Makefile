@@ -1,5 +1,5 @@
 # What people and machines type. Each target says what it installs before it does.
-.PHONY: help build release demo test lint fuzz clean packages-build packages-demo packages-test oracles
+.PHONY: help build release demo test lint lab fuzz clean packages-build packages-demo packages-test oracles
 
 CARGO ?= cargo
 PYTHON_ORACLES := $(CURDIR)/target/oracles
@@ -42,6 +42,9 @@ test: packages-test oracles ## Run all tests (uses root for namespaces, TUN devi
 lint: ## Check form and habits
 	$(CARGO) fmt --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+lab: release ## Measure the control plane: report, raw data and plots in lab-results (uses root for a namespace)
+	$(AS_ROOT) target/release/martlet --log warn lab control-plane
 
 fuzz: ## Run every fuzz target for SECONDS each (30; needs a nightly toolchain and cargo-fuzz)
 	fuzz/run.sh $(SECONDS)

@@ -1,7 +1,7 @@
 //! `martlet check`: is a configuration right, and if not, in which line.
-use martlet::config::Config;
 use anyhow::Result;
 use clap::Args;
+use martlet::config::Config;
 use std::path::PathBuf;
 
 /// Checks a configuration.

@@ -115,10 +115,16 @@ impl SbiSection {
         ];
         for (n, (name, address)) in all.iter().enumerate() {
             if let Some((other, _)) = all[..n].iter().find(|(_, taken)| taken == address) {
-                findings.push(Finding::new(*name, format!("{address} is the address of {other} already: give each its own")));
+                findings.push(Finding::new(
+                    *name,
+                    format!("{address} is the address of {other} already: give each its own"),
+                ));
             }
             if address.ip().is_unspecified() {
-                findings.push(Finding::new(*name, "the address is put into URIs for others: write one that they can reach"));
+                findings.push(Finding::new(
+                    *name,
+                    "the address is put into URIs for others: write one that they can reach",
+                ));
             }
         }
         if self.timeout_ms == 0 {
@@ -185,7 +191,8 @@ impl Config {
             ("smf", self.smf.check()),
             ("amf", self.amf.check()),
         ];
-        let within = |(section, findings): (&'static str, Vec<Finding>)| findings.into_iter().map(move |f| f.within(section));
+        let within =
+            |(section, findings): (&'static str, Vec<Finding>)| findings.into_iter().map(move |f| f.within(section));
         sections.into_iter().flat_map(within).collect()
     }
 }
@@ -203,7 +210,11 @@ mod tests {
     #[test]
     fn a_wrong_line_is_named() {
         let file = std::env::temp_dir().join(format!("martlet-config-{}.yaml", std::process::id()));
-        std::fs::write(&file, "oam:\n  bind: 127.0.0.1:9090\nsmf:\n  dnns:\n    - name: internet\n      pool: 10.45.0.0/99\n").unwrap();
+        std::fs::write(
+            &file,
+            "oam:\n  bind: 127.0.0.1:9090\nsmf:\n  dnns:\n    - name: internet\n      pool: 10.45.0.0/99\n",
+        )
+        .unwrap();
         let error = Config::load(Some(&file)).unwrap_err().to_string();
         let _ = std::fs::remove_file(&file);
         assert!(error.contains(":6") || error.contains("line 6"), "{error}");

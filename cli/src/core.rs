@@ -6,7 +6,6 @@ use martlet_nf::{Environment, Shutdown, ShutdownTrigger};
 use martlet_sbi::{Bindings, LocalBinding};
 use martlet_sbi_http::{ClientLimits, HttpBinding, ServerLimits};
 use serde_json::{Value, json};
-use std::future::Future;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
@@ -23,7 +22,13 @@ pub enum Sbi {
 pub fn environment(sbi: Sbi, listen: bool, shutdown: Shutdown) -> Environment {
     let bindings = Bindings::new().with_remote(Arc::new(HttpBinding::new(ClientLimits::default())));
     let bindings = if sbi == Sbi::Local { bindings.with_local(LocalBinding::new()) } else { bindings };
-    Environment { bindings, listen: listen || sbi == Sbi::Http, limits: ServerLimits::default(), taps: Vec::new(), shutdown }
+    Environment {
+        bindings,
+        listen: listen || sbi == Sbi::Http,
+        limits: ServerLimits::default(),
+        taps: Vec::new(),
+        shutdown,
+    }
 }
 
 /// A function's identity and where it tells its status.
@@ -47,7 +52,8 @@ impl Core {
         let mut listed = Vec::new();
         let mut work = JoinSet::new();
         for name in NAMES {
-            let Running { name, instance_id, authority, status, finished } = start_named(name, config, environment).await?;
+            let Running { name, instance_id, authority, status, finished } =
+                start_named(name, config, environment).await?;
             listed.push(Listed { name, instance_id, authority, status });
             work.spawn(finished);
         }
@@ -58,7 +64,8 @@ impl Core {
     pub fn status_source(&self) -> Arc<dyn Fn() -> Value + Send + Sync> {
         let listed = self.listed.clone();
         Arc::new(move || {
-            let nfs: Vec<Value> = listed.iter().map(|nf| entry(nf.name, &nf.instance_id, &nf.authority, (nf.status)())).collect();
+            let nfs: Vec<Value> =
+                listed.iter().map(|nf| entry(nf.name, &nf.instance_id, &nf.authority, (nf.status)())).collect();
             json!({"mode": "one process", "pid": std::process::id(), "nfs": nfs})
         })
     }
@@ -69,16 +76,14 @@ impl Core {
     }
 
     /// Waits for the end: the first function that ends, by the shutdown or by an error, ends the others.
-    pub fn finished(mut self) -> impl Future<Output = Result<()>> + Send {
-        async move {
-            let mut outcome = Ok(());
-            while let Some(ended) = self.work.join_next().await {
-                self.trigger.trigger();
-                let ended = ended.context("a network function ended abnormally").and_then(|ended| Ok(ended?));
-                outcome = outcome.and(ended);
-            }
-            outcome
+    pub async fn finished(mut self) -> Result<()> {
+        let mut outcome = Ok(());
+        while let Some(ended) = self.work.join_next().await {
+            self.trigger.trigger();
+            let ended = ended.context("a network function ended abnormally").and_then(|ended| Ok(ended?));
+            outcome = outcome.and(ended);
         }
+        outcome
     }
 }
 

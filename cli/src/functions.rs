@@ -33,7 +33,12 @@ impl From<RunningNf> for Running {
 
 /// Starts a function by its name.
 pub async fn start_named(name: &str, config: &Config, environment: &Environment) -> Result<Running> {
-    async fn one<F: NetworkFunction>(own: F::Config, config: &Config, name: &str, environment: &Environment) -> Result<Running> {
+    async fn one<F: NetworkFunction>(
+        own: F::Config,
+        config: &Config,
+        name: &str,
+        environment: &Environment,
+    ) -> Result<Running> {
         Ok(start::<F>(own, &config.sbi.of(name), environment).await?.into())
     }
     match name {

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod check;
-
+mod lab;
 mod log;
 mod nf;
 mod oam_client;
@@ -49,6 +49,9 @@ enum Command {
     Defaults,
     /// Run a scenario of simulated gNBs and phones against a core
     Ran(ran::RanArgs),
+    /// Run an experiment: measure, keep raw data, draw plots
+    #[command(subcommand)]
+    Lab(lab::LabCommand),
 }
 
 fn main() -> ExitCode {
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         Command::Ran(args) => ran::run(args),
+        Command::Lab(command) => lab::run(command),
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,10 +1,10 @@
 //! `martlet nf NAME`: one network function alone in its process.
-use martlet::config::Config;
-use martlet::functions::{NAMES, start_named};
 use crate::runtime;
-use martlet::core::{Sbi, entry, environment};
 use anyhow::Result;
 use clap::Args;
+use martlet::config::Config;
+use martlet::core::{Sbi, entry, environment};
+use martlet::functions::{NAMES, start_named};
 use martlet_nf::Shutdown;
 use martlet_nf::oam::OamServer;
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
 //! `martlet up --split`: one process for each network function, watched by this one.
-use martlet::config::Config;
-use martlet::functions::NAMES;
 use crate::log::LogFormat;
 use crate::{oam_client, runtime};
 use anyhow::{Context, Result, bail};
+use martlet::config::Config;
+use martlet::functions::NAMES;
 use martlet_nf::Shutdown;
 use martlet_nf::oam::OamServer;
 use std::path::PathBuf;

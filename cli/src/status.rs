@@ -1,8 +1,8 @@
 //! `martlet status`: what a running core has.
-use martlet::config::Config;
 use crate::{oam_client, runtime};
 use anyhow::Result;
 use clap::Args;
+use martlet::config::Config;
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -61,7 +61,9 @@ fn lines(value: &Value, depth: usize, out: &mut String) {
                 out.push_str(&format!("{indent}{name}: {}\n", items.len()));
                 for item in items {
                     let text = match item.as_object() {
-                        Some(members) => members.iter().map(|(k, v)| format!("{k} {}", plain(v))).collect::<Vec<_>>().join("  "),
+                        Some(members) => {
+                            members.iter().map(|(k, v)| format!("{k} {}", plain(v))).collect::<Vec<_>>().join("  ")
+                        }
                         None => plain(item),
                     };
                     out.push_str(&format!("{indent}  {text}\n"));
@@ -81,6 +83,9 @@ mod tests {
         let status = serde_json::json!({"mode": "one process", "pid": 7, "nfs": [
             {"name": "amf", "authority": "127.0.0.17:7777", "status": {"gnbs": [{"name": "gnb-1", "ues": 2}], "ues": {"registered": 2}}}]});
         let text = render(&status);
-        assert!(text.contains("AMF   127.0.0.17:7777\n  gnbs: 1\n    name gnb-1  ues 2\n  ues\n    registered: 2\n"), "{text}");
+        assert!(
+            text.contains("AMF   127.0.0.17:7777\n  gnbs: 1\n    name gnb-1  ues 2\n  ues\n    registered: 2\n"),
+            "{text}"
+        );
     }
 }

@@ -1,10 +1,13 @@
 //! The experiments: each one command that runs, keeps raw data, and shows figures and plots.
 #![forbid(unsafe_code)]
 
+pub mod control_plane;
 mod core_process;
 mod machine;
+mod namespace;
 mod output;
 mod plot;
+mod progress;
 pub mod stats;
 
 pub use core_process::{CoreProcess, Usage};

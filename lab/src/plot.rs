@@ -28,20 +28,27 @@ const SIZE: (u32, u32) = (560, 420);
 const COLOURS: [RGBColor; 5] =
     [RGBColor(0, 90, 160), RGBColor(200, 80, 20), RGBColor(40, 130, 60), RGBColor(120, 60, 140), RGBColor(90, 90, 90)];
 
-/// Draws panels side by side into `NAME.svg` and `NAME.png`.
+/// Draws panels side by side, four of them in a square, into `NAME.svg` and `NAME.png`.
 pub fn draw(folder: &Path, name: &str, panels: &[Panel]) -> Result<()> {
-    let size = (SIZE.0 * panels.len() as u32, SIZE.1);
+    let columns = if panels.len() == 4 { 2 } else { panels.len() };
+    let rows = panels.len().div_ceil(columns.max(1));
+    let size = (SIZE.0 * columns as u32, SIZE.1 * rows as u32);
     let mut svg = String::new();
     {
         let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
         root.fill(&WHITE).map_err(failed)?;
-        for (area, panel) in root.split_evenly((1, panels.len())).iter().zip(panels) {
+        for (area, panel) in root.split_evenly((rows, columns)).iter().zip(panels) {
             draw_panel(area, panel)?;
         }
         root.present().map_err(failed)?;
     }
     std::fs::write(folder.join(format!("{name}.svg")), &svg)?;
     rasterise(&svg, &folder.join(format!("{name}.png")))
+}
+
+/// A number beside an axis, without the noise of binary fractions.
+fn tick(value: f64) -> String {
+    ((value * 1e6).round() / 1e6).to_string()
 }
 
 fn failed(error: impl std::fmt::Display) -> anyhow::Error {
@@ -63,8 +70,8 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
         .configure_mesh()
         .x_desc(&panel.x_label)
         .y_desc(&panel.y_label)
-        .x_label_formatter(&|x| format!("{x}"))
-        .y_label_formatter(&|y| format!("{y}"))
+        .x_label_formatter(&|x| tick(*x))
+        .y_label_formatter(&|y| tick(*y))
         .label_style(("sans-serif", 13))
         .axis_desc_style(("sans-serif", 14))
         .light_line_style(WHITE)

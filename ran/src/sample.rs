@@ -66,6 +66,9 @@ pub struct Sample {
     pub latency: Duration,
     /// Until the last message of the procedure was handed to the transport; at least `latency`.
     pub total: Duration,
+    /// The part of `latency` that was spent waiting for the core: from each uplink message to the downlink message that
+    /// followed it.
+    pub core: Duration,
     /// What went wrong; `None`: nothing.
     pub failure: Option<String>,
 }
@@ -141,6 +144,7 @@ mod tests {
                 start: Instant::now(),
                 latency: Duration::ZERO,
                 total: Duration::ZERO,
+                core: Duration::ZERO,
                 failure: None,
             });
         }

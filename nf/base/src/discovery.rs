@@ -48,7 +48,7 @@ impl Criteria {
             target_nf_type: Some(target),
             requester_nf_type: Some(requester),
             service_names: Some(TextList(vec![ServiceName::from(api)])),
-            snssais: self.snssai.clone().map(|s| Json(vec![s])),
+            snssais: self.snssai.map(|s| Json(vec![s])),
             dnn: self.dnn.clone(),
             guami: self.guami.clone().map(Json),
             supi: self.supi.clone(),

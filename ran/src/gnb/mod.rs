@@ -2,6 +2,7 @@
 mod amf_configuration_update;
 mod command;
 mod config;
+mod core_time;
 mod dispatch;
 mod error;
 mod error_indication;
@@ -42,7 +43,7 @@ use config::Identity;
 use martlet_ngap::ngap::{Cause, CauseProtocol};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use table::UeTable;
 use tokio::sync::{Mutex as AsyncMutex, broadcast, mpsc, watch};
 
@@ -321,11 +322,12 @@ impl Gnb {
         subject: Arc<str>,
         start: Instant,
         received: Instant,
+        core: Duration,
         failure: Option<String>,
     ) {
         let latency = received.saturating_duration_since(start);
         let total = start.elapsed().max(latency);
-        self.0.samples.push(Sample { procedure, subject, start, latency, total, failure });
+        self.0.samples.push(Sample { procedure, subject, start, latency, total, core, failure });
     }
 
     async fn not_understood(&self, amf_id: Option<u64>, ran_id: Option<u32>) {

@@ -35,12 +35,26 @@ pub(super) async fn run(gnb: &Gnb) -> Result<AmfInfo, GnbError> {
     match pdu.kind() {
         NgapPduKind::Successful_NGSetup => {
             let info = read_response(&pdu).map_err(|e| lost(format!("NG SETUP RESPONSE: {e}")))?;
-            gnb.record(Procedure::NgSetup, config.name.as_str().into(), start, received, None);
+            gnb.record(
+                Procedure::NgSetup,
+                config.name.as_str().into(),
+                start,
+                received,
+                received.saturating_duration_since(start),
+                None,
+            );
             Ok(info)
         }
         NgapPduKind::Unsuccessful_NGSetup => {
             let cause = read_failure(&pdu).unwrap_or_else(|e| format!("unreadable: {e}"));
-            gnb.record(Procedure::NgSetup, config.name.as_str().into(), start, received, Some(cause.clone()));
+            gnb.record(
+                Procedure::NgSetup,
+                config.name.as_str().into(),
+                start,
+                received,
+                received.saturating_duration_since(start),
+                Some(cause.clone()),
+            );
             Err(GnbError::SetupRefused { gnb: name(), cause })
         }
         other => Err(lost(format!("{other:?} instead of an answer to NG setup"))),

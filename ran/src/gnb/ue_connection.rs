@@ -108,6 +108,7 @@ impl UeTask {
     /// Hand a message to the transport, on the UE's stream. The moment just before.
     pub(super) async fn transmit(&mut self, message: Vec<u8>) -> Result<Instant, LinkError> {
         let at = Instant::now();
+        self.core.sent(at);
         self.gnb.link().send(self.connection.stream, message.into()).await?;
         Ok(at)
     }

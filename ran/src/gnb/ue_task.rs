@@ -1,5 +1,6 @@
 //! The task that owns a UE: its NAS layer, its connection through the gNB, its sessions, and who waits for what.
 use super::command::{Command, UeEvent, Waiting};
+use super::core_time::CoreTime;
 use super::link::LinkError;
 use super::sessions::RanSession;
 use super::ue_context_release::ReleaseReason;
@@ -111,6 +112,7 @@ pub(crate) struct UeTask {
     pub(super) paged: bool,
     /// When what is being handled was received.
     pub(super) received: Instant,
+    pub(super) core: CoreTime,
     pub(super) starts: Starts,
     pub(super) waiters: Waiters,
     pub(super) deferred: VecDeque<Command>,
@@ -141,6 +143,7 @@ impl UeTask {
             camped: None,
             paged: false,
             received: Instant::now(),
+            core: CoreTime::default(),
             starts: Starts::default(),
             waiters: Waiters::default(),
             deferred: VecDeque::new(),
@@ -209,6 +212,7 @@ impl UeTask {
         match message {
             ToUe::Downlink(downlink) => {
                 self.received = downlink.at;
+                self.core.received(downlink.at);
                 self.on_downlink(downlink.pdu).await;
             }
             ToUe::Paged { at } => {
@@ -295,7 +299,7 @@ impl UeTask {
 
     pub(super) fn record(&self, procedure: Procedure, start: Option<Instant>, failure: Option<String>) {
         if let Some(start) = start {
-            self.gnb.record(procedure, self.supi.clone(), start, self.received, failure);
+            self.gnb.record(procedure, self.supi.clone(), start, self.received, self.core.since(start), failure);
         }
     }
 

@@ -151,22 +151,24 @@ impl Report {
     }
 }
 
-/// Write raw samples as CSV: microseconds since `origin`, latency and total in microseconds.
+/// Write raw samples as CSV: microseconds since `origin`; latency, total, and time spent waiting for the core in
+/// microseconds.
 ///
 /// # Errors
 /// The file cannot be written.
 pub fn write_csv(mut to: impl io::Write, samples: &[Sample], origin: Instant) -> io::Result<()> {
-    writeln!(to, "procedure,subject,start_us,latency_us,total_us,failure")?;
+    writeln!(to, "procedure,subject,start_us,latency_us,total_us,core_us,failure")?;
     for sample in samples {
         let micros = |d: Duration| d.as_secs_f64() * 1e6;
         writeln!(
             to,
-            "{},{},{:.1},{:.1},{:.1},{}",
+            "{},{},{:.1},{:.1},{:.1},{:.1},{}",
             sample.procedure.name(),
             quoted(&sample.subject),
             micros(sample.start.saturating_duration_since(origin)),
             micros(sample.latency),
             micros(sample.total),
+            micros(sample.core),
             quoted(sample.failure.as_deref().unwrap_or_default()),
         )?;
     }
@@ -211,11 +213,12 @@ mod tests {
             start: origin,
             latency: Duration::from_micros(1500),
             total: Duration::from_micros(1600),
+            core: Duration::from_micros(1400),
             failure: Some("a \"b\", c".into()),
         };
         let mut csv = Vec::new();
         write_csv(&mut csv, &[sample], origin).unwrap();
         let csv = String::from_utf8(csv).unwrap();
-        assert_eq!(csv.lines().nth(1), Some("registration,imsi-1,0.0,1500.0,1600.0,\"a \"\"b\"\", c\""));
+        assert_eq!(csv.lines().nth(1), Some("registration,imsi-1,0.0,1500.0,1600.0,1400.0,\"a \"\"b\"\", c\""));
     }
 }

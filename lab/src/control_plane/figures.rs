@@ -1,0 +1,47 @@
+//! From latencies to figures.
+use super::Point;
+use super::round::{Measured, Taken};
+use crate::stats::{median, quantile};
+use crate::{Figure, Output};
+use anyhow::{Context, Result};
+
+/// Medians, 99th percentiles, and the part of the core, of each point.
+pub(super) fn of_points(points: &[Point], output: &mut Output) -> Result<()> {
+    for point in points {
+        for what in Measured::ALL {
+            let latencies = || point.rounds.iter().flat_map(|round| round.of(what));
+            let all: Vec<f64> = latencies().map(|l| l.latency).collect();
+            let core: Vec<f64> = latencies().map(|l| l.core).collect();
+            let id = |statistic: &str| format!("{}.{}.ues{}.{statistic}", what.name(), point.variant.name(), point.ues);
+            let p50 = median(&all).context("no samples")?;
+            let p99 = quantile(&all, 0.99).context("no samples")?;
+            output.figure(Figure::of(id("p50"), "ms", p50));
+            output.figure(Figure::of(id("p99"), "ms", p99));
+            output.figure(Figure::of(id("core_p50"), "ms", median(&core).context("no samples")?));
+            output.figure(Figure::once(id("p99_over_p50"), "", p99.value / p50.value));
+        }
+    }
+    Ok(())
+}
+
+fn median_of(round: &Taken, what: Measured) -> f64 {
+    let all: Vec<f64> = round.of(what).map(|l| l.latency).collect();
+    median(&all).map_or(f64::NAN, |m| m.value)
+}
+
+/// How many times longer each variant takes than the first. The cores took turns round by round, so each round gives a
+/// ratio; the figure is their median.
+pub(super) fn compare(points: &[Point], output: &mut Output) -> Result<()> {
+    let Some(first) = points.first().map(|point| point.variant) else { return Ok(()) };
+    for point in points.iter().filter(|point| point.variant != first) {
+        let base = points.iter().find(|other| other.variant == first && other.ues == point.ues);
+        let Some(base) = base else { continue };
+        for what in Measured::ALL {
+            let pairs = point.rounds.iter().zip(&base.rounds);
+            let ratios: Vec<f64> = pairs.map(|(a, b)| median_of(a, what) / median_of(b, what)).collect();
+            let id = format!("{}.{}_over_{}.ues{}.p50", what.name(), point.variant.name(), first.name(), point.ues);
+            output.figure(Figure::of(id, "times", median(&ratios).context("no rounds")?));
+        }
+    }
+    Ok(())
+}

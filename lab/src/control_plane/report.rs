@@ -1,0 +1,141 @@
+//! The report: tables, plots, and what was asked for.
+use super::ControlPlaneArgs;
+use super::round::Measured;
+use crate::{Figure, Output, Panel, Series, draw};
+use anyhow::Result;
+use std::fmt::Write as _;
+
+/// What the paper measured between its two systems, on average over 4 to 64 UEs (L25GC+, figure 8).
+const PAPER: &str = "L25GC+ (figure 8; shared memory against free5GC's kernel-based SBI, averages over 4 to 64 UEs): \
+                     registration 1.87 times, PDU session establishment 2.1 times, paging 1.6 times faster.";
+
+/// Writes tables and plots.
+pub(super) fn write(output: &mut Output, args: &ControlPlaneArgs) -> Result<()> {
+    output.say(
+        "Times in ms, seen by the gNB: from the first uplink message to the final downlink message; medians with 95 % \
+         intervals. *Core* is the part spent waiting for the core. The cores of all variants ran side by side and took \
+         turns, round by round.\n",
+    );
+    for what in Measured::ALL {
+        let table = table(output, args, what);
+        output.say(&table);
+    }
+    let table = others(output, args);
+    output.say(&table);
+    let table = promises(output);
+    output.say(&table);
+    output.say(PAPER);
+    for (name, statistic, title) in [("latency", "p50", ""), ("core-time", "core_p50", "core time of ")] {
+        let panels: Vec<Panel> =
+            Measured::ALL.iter().map(|what| panel(output, args, *what, statistic, title)).collect();
+        draw(output.folder(), name, &panels)?;
+        output.say(&format!("\n![{name}]({name}.svg)"));
+    }
+    Ok(())
+}
+
+fn cell(figure: Option<&Figure>) -> String {
+    figure.map_or("–".into(), |f| format!("{:.3} [{:.3}, {:.3}]", f.value, f.low, f.high))
+}
+
+fn table(output: &Output, args: &ControlPlaneArgs, what: Measured) -> String {
+    let mut text = format!("## {}\n\n| UEs at once |", capitalised(what.title()));
+    let mut rule = String::from("| --- |");
+    for variant in &args.sbi {
+        let _ = write!(text, " {} | core | p99 / median |", variant.title());
+        rule += " --- | --- | --- |";
+    }
+    for variant in args.sbi.iter().skip(1) {
+        let _ = write!(text, " {} over {} |", variant.name(), args.sbi[0].name());
+        rule += " --- |";
+    }
+    let _ = write!(text, "\n{rule}\n");
+    for ues in &args.ues {
+        let _ = write!(text, "| {ues} |");
+        for variant in &args.sbi {
+            let find =
+                |statistic: &str| output.find(&format!("{}.{}.ues{ues}.{statistic}", what.name(), variant.name()));
+            let spread = find("p99_over_p50").map_or(String::new(), |f| format!("{:.2}", f.value));
+            let core = find("core_p50").map_or(String::new(), |f| format!("{:.3}", f.value));
+            let _ = write!(text, " {} | {core} | {spread} |", cell(find("p50")));
+        }
+        for variant in args.sbi.iter().skip(1) {
+            let id = format!("{}.{}_over_{}.ues{ues}.p50", what.name(), variant.name(), args.sbi[0].name());
+            let _ = write!(text, " {} |", cell(output.find(&id)));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn others(output: &Output, args: &ControlPlaneArgs) -> String {
+    let mut text = String::from("## Start and size\n\n| figure |");
+    for variant in &args.sbi {
+        let _ = write!(text, " {} |", variant.title());
+    }
+    let _ = write!(text, "\n| --- |{}\n", " --- |".repeat(args.sbi.len()));
+    let ues = if args.quick { 100 } else { 1000 };
+    let rows = [
+        ("ready after start, ms".to_string(), "start.{}.ready.p50".to_string()),
+        ("first gNB set up after start, ms".into(), "start.{}.ng_setup_done.p50".into()),
+        ("resident without UEs, MB".into(), "resident.{}.ues0".into()),
+        (format!("resident with {ues} UEs, MB"), format!("resident.{{}}.ues{ues}")),
+        (format!("proportional set with {ues} UEs, MB"), format!("proportional.{{}}.ues{ues}")),
+        ("processor time per UE (registration and session), ms".into(), format!("cpu_per_ue.{{}}.ues{ues}")),
+    ];
+    for (title, id) in rows {
+        let _ = write!(text, "| {title} |");
+        for variant in &args.sbi {
+            let figure = output.find(&id.replace("{}", variant.name()));
+            let _ = write!(text, " {} |", figure.map_or("–".into(), |f| format!("{:.1}", f.value)));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// What SPECIFICATION.md promises, beside what was measured.
+fn promises(output: &Output) -> String {
+    let mut text = String::from("## Promises\n\n| figure | promised | measured | |\n| --- | --- | --- | --- |\n");
+    let promised = [
+        ("registration.local.ues1.p50", 1.5),
+        ("pdu_session.local.ues1.p50", 1.0),
+        ("registration.http.ues1.p50", 8.0),
+        ("pdu_session.http.ues1.p50", 5.0),
+        ("registration.local.ues64.p99_over_p50", 5.0),
+        ("pdu_session.local.ues64.p99_over_p50", 5.0),
+        ("paging.local.ues64.p99_over_p50", 5.0),
+        ("registration.http.ues64.p99_over_p50", 5.0),
+        ("pdu_session.http.ues64.p99_over_p50", 5.0),
+        ("paging.http.ues64.p99_over_p50", 5.0),
+        ("resident.local.ues1000", 96.0),
+        ("start.local.ng_setup_done.p50", 300.0),
+    ];
+    for (id, most) in promised {
+        let Some(figure) = output.find(id) else { continue };
+        let kept = if figure.value <= most { "kept" } else { "**not kept**" };
+        let _ = writeln!(text, "| {id} | ≤ {most} {} | {:.3} | {kept} |", figure.unit, figure.value);
+    }
+    text
+}
+
+fn panel(output: &Output, args: &ControlPlaneArgs, what: Measured, statistic: &str, title: &str) -> Panel {
+    let series = args.sbi.iter().map(|variant| {
+        let point = |ues: &u32| {
+            let f = output.find(&format!("{}.{}.ues{ues}.{statistic}", what.name(), variant.name()))?;
+            Some((f64::from(*ues), f.value, f.low, f.high))
+        };
+        Series { name: variant.title().into(), points: args.ues.iter().filter_map(point).collect() }
+    });
+    Panel {
+        title: format!("{title}{}", what.title()),
+        x_label: "UEs at once".into(),
+        y_label: "ms, median and 95 % interval".into(),
+        series: series.collect(),
+    }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}

@@ -1,0 +1,36 @@
+//! How the network functions run and talk.
+
+/// A way of running that is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Variant {
+    /// One process, calls within it
+    Local,
+    /// One process each, HTTP/2
+    Http,
+}
+
+impl Variant {
+    /// Its name in figures and raw data.
+    pub fn name(self) -> &'static str {
+        match self {
+            Variant::Local => "local",
+            Variant::Http => "http",
+        }
+    }
+
+    /// Its name for people.
+    pub fn title(self) -> &'static str {
+        match self {
+            Variant::Local => "one process",
+            Variant::Http => "one process each, HTTP/2",
+        }
+    }
+
+    /// What `martlet up` is told.
+    pub(super) fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Variant::Local => &[],
+            Variant::Http => &["--split"],
+        }
+    }
+}
