@@ -104,6 +104,14 @@ impl CoreProcess {
         usage
     }
 
+    /// The process among the core's own whose command line contains the text.
+    pub fn process_of(&self, text: &str) -> Option<u32> {
+        family(self.child.id()).into_iter().find(|pid| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&line).replace('\0', " ").contains(text)
+        })
+    }
+
     /// Ends it in order.
     pub fn stop(mut self) -> Result<()> {
         self.end()

@@ -1,0 +1,161 @@
+//! The program itself, as people start it: one process or one each, started again, ended in order.
+use anyhow::{Context, Result, ensure};
+use martlet_lab::CoreProcess;
+use martlet_ran::{Gnb, GnbConfig, OperatorKey, PduSessionRequest, Ue, UeConfig};
+use martlet_security::Plmn;
+use martlet_tests::in_namespace;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+const MARTLET: &str = env!("CARGO_BIN_EXE_martlet");
+const KEY: &str = "465b5ce8b199b49faa5f0a2ee238a6bc";
+const OPC: &str = "cd63cb71954a9f4e48a5994e37a02baf";
+
+/// A folder with a configuration and two subscribers, which were added with the program.
+struct Site(PathBuf);
+
+impl Site {
+    fn new(name: &str) -> Result<Site> {
+        let folder = std::env::temp_dir().join(format!("martlet-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder)?;
+        let site = Site(folder);
+        std::fs::write(site.config(), format!("udr: {{ path: {:?} }}\n", site.0.join("martlet.db")))?;
+        let config = site.config().display().to_string();
+        let add = [
+            "subscriber", "add", "-c", &config, "imsi-001010000000001", "--key", KEY, "--opc", OPC, "--count", "2",
+        ];
+        let added = Command::new(MARTLET).args(add).output()?;
+        ensure!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
+        Ok(site)
+    }
+
+    fn config(&self) -> PathBuf {
+        self.0.join("martlet.yaml")
+    }
+
+    fn start(&self, arguments: &[&str]) -> Result<CoreProcess> {
+        let oam = "127.0.0.1:9090".parse()?;
+        let core = CoreProcess::start(Path::new(MARTLET), &self.config(), &self.0, arguments, oam, 9)?;
+        let give_up = std::time::Instant::now() + Duration::from_secs(10);
+        while !core.status()?.to_string().contains("\"associated\":true") {
+            ensure!(std::time::Instant::now() < give_up, "the SMF is not associated with the UPF");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(core)
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+async fn gnb() -> Result<Gnb> {
+    let mut config = GnbConfig::new("gnb-1", Plmn::new("001", "01")?, 1, "127.0.0.5:38412".parse()?);
+    config.n2_local = Some([127, 0, 0, 20].into());
+    config.n3 = Some([127, 0, 0, 20].into());
+    Ok(Gnb::connect(config).await?)
+}
+
+fn phone(gnb: &Gnb, n: u64) -> Result<Ue> {
+    let key = |text: &str| <[u8; 16]>::try_from(hex::decode(text).unwrap_or_default()).ok();
+    let (k, opc) = (key(KEY).context("K")?, key(OPC).context("OPc")?);
+    Ok(gnb.new_ue(UeConfig::new(&format!("{:015}", 1_010_000_000_000 + n), 2, k, OperatorKey::Opc(opc))?)?)
+}
+
+/// Registration, a session, idle and back, and the end of both.
+async fn a_day(phone: &Ue) -> Result<()> {
+    phone.register().await?;
+    let request = PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
+    phone.establish_pdu_session(request).await?;
+    phone.release_to_idle().await?;
+    phone.service_request().await?;
+    phone.release_pdu_session(1).await?;
+    phone.deregister().await?;
+    Ok(())
+}
+
+#[test]
+fn one_process_for_each_function_serves_phones_and_a_function_that_dies_is_started_again() {
+    in_namespace(|| async {
+        let site = Site::new("split")?;
+        let core = site.start(&["--split"])?;
+        ensure!(core.usage().processes == 10, "nine functions and who watches them: {:?}", core.usage());
+        let gnb = gnb().await?;
+        let phone = phone(&gnb, 1)?;
+        a_day(&phone).await?;
+
+        let udm = core.process_of("nf udm").context("the UDM has a process")?;
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(udm as i32), nix::sys::signal::Signal::SIGKILL)?;
+        let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+        loop {
+            phone.forget_registration().await?;
+            let Err(error) = a_day(&phone).await else { break };
+            ensure!(tokio::time::Instant::now() < give_up, "the core does not recover from the UDM's death: {error:#}");
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        let anew = core.process_of("nf udm").context("the UDM has a process again")?;
+        ensure!(anew != udm, "the UDM is another process now");
+        gnb.shutdown().await;
+        core.stop()
+    });
+}
+
+fn started_again(name: &'static str, arguments: &'static [&'static str]) {
+    in_namespace(move || async move {
+        let site = Site::new(name)?;
+        let core = site.start(arguments)?;
+        let first = gnb().await?;
+        let known = phone(&first, 1)?;
+        // The phone is registered when the core ends: the database holds the AMF that it was registered with.
+        known.register().await?;
+        core.stop()?;
+        first.lost().await;
+
+        let core = site.start(arguments)?;
+        let second = first.connect_again().await?;
+        known.move_to(&second).await?;
+        // Its 5G-GUTI means nothing to the new AMF, which asks who it is.
+        ensure!(known.status().await?.guti.is_some(), "the phone had been given a 5G-GUTI");
+        a_day(&known).await?;
+        a_day(&phone(&second, 2)?).await?;
+        second.shutdown().await;
+        core.stop()
+    });
+}
+
+#[test]
+fn a_core_that_is_started_again_on_its_database_serves_the_phones_that_it_knew() {
+    started_again("again", &[]);
+}
+
+#[test]
+fn a_split_core_that_is_started_again_serves_the_phones_that_it_knew() {
+    started_again("again-split", &["--split"]);
+}
+
+#[test]
+fn the_control_plane_lab_leaves_raw_data_figures_a_report_and_plots() {
+    in_namespace(|| async {
+        let folder = std::env::temp_dir().join(format!("martlet-lab-{}", std::process::id()));
+        let out = folder.display().to_string();
+        let lab = ["--log", "warn", "lab", "control-plane", "--quick", "--rounds", "2", "--ues", "1,3", "--out", &out];
+        let ran = Command::new(MARTLET).args(lab).output()?;
+        ensure!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        let rows = std::fs::read_to_string(folder.join("raw.csv"))?.lines().count();
+        ensure!(rows == 1 + 2 * 2 * 4 * (1 + 3), "a row for each UE, procedure, round and variant, not {rows}");
+        let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("summary.json"))?)?;
+        let figures = summary["figures"].as_array().context("figures")?;
+        for id in ["registration.local.ues1.p50", "pdu_session.http.ues3.p50", "resident.local.ues100"] {
+            let figure = figures.iter().find(|figure| figure["id"] == id).with_context(|| id.to_string())?;
+            ensure!(figure["value"].as_f64().is_some_and(|value| value > 0.0), "{figure}");
+        }
+        for file in ["report.md", "latency.svg", "latency.png", "core-time.svg", "core-time.png"] {
+            ensure!(std::fs::metadata(folder.join(file))?.len() > 1000, "{file} has something in it");
+        }
+        std::fs::remove_dir_all(&folder)?;
+        Ok(())
+    });
+}
