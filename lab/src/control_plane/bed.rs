@@ -77,11 +77,21 @@ impl Site {
 
     /// A gNB that is set up.
     pub(super) async fn gnb(&self, samples: Samples) -> Result<Gnb> {
+        let mut config = self.gnb_config()?;
+        config.n3 = config.n2_local;
+        Ok(Gnb::connect_with(config, samples).await?)
+    }
+
+    /// A gNB that is set up, without N3.
+    pub(super) async fn gnb_without_user_plane(&self) -> Result<Gnb> {
+        Ok(Gnb::connect(self.gnb_config()?).await?)
+    }
+
+    fn gnb_config(&self) -> Result<GnbConfig> {
         let plmn = martlet_security::Plmn::new("001", "01")?;
         let mut config = GnbConfig::new("lab-gnb", plmn, 1, (self.address(5), 38412).into());
         config.n2_local = Some(self.address(100).into());
-        config.n3 = Some(self.address(100).into());
-        Ok(Gnb::connect_with(config, samples).await?)
+        Ok(config)
     }
 }
 

@@ -5,7 +5,6 @@ use crate::progress::Progress;
 use crate::stats::median;
 use crate::{Figure, Output};
 use anyhow::{Context, Result};
-use martlet_ran::Samples;
 use std::time::Instant;
 
 /// Measures the start of each variant.
@@ -19,7 +18,7 @@ pub(super) async fn measure(args: &ControlPlaneArgs, output: &mut Output) -> Res
             let started = Instant::now();
             let core = site.start(*variant)?;
             ready.push(core.ready.as_secs_f64() * 1e3);
-            let gnb = site.gnb(Samples::default()).await?;
+            let gnb = site.gnb_without_user_plane().await?;
             set_up.push(started.elapsed().as_secs_f64() * 1e3);
             gnb.shutdown().await;
             core.stop()?;
