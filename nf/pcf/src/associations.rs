@@ -3,7 +3,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
 
 struct Tables<T> {
-    by_id: HashMap<String, (String, T)>,
+    /// Boxed, since most of a hash table's slots may be empty and an association is large.
+    by_id: HashMap<String, (String, Box<T>)>,
     /// Identity by what the association is about.
     by_subject: HashMap<String, String>,
     last: u64,
@@ -37,7 +38,7 @@ impl<T: Clone> Associations<T> {
         }
         tables.last += 1;
         let id = tables.last.to_string();
-        tables.by_id.insert(id.clone(), (subject.clone(), association));
+        tables.by_id.insert(id.clone(), (subject.clone(), Box::new(association)));
         tables.by_subject.insert(subject, id.clone());
         Some(id)
     }
@@ -49,7 +50,7 @@ impl<T: Clone> Associations<T> {
 
     /// An association.
     pub fn get(&self, id: &str) -> Option<T> {
-        self.tables().by_id.get(id).map(|(_, association)| association.clone())
+        self.tables().by_id.get(id).map(|(_, association)| T::clone(association))
     }
 
     /// Takes an association away: whether it was there.

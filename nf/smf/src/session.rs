@@ -24,7 +24,7 @@ pub enum SessionEvent {
     /// The AMF ends the session.
     Release(oneshot::Sender<()>),
     /// The UPF reports something.
-    Report(SessionReportRequest),
+    Report(Box<SessionReportRequest>),
     /// The UE was not reached.
     TransferFailed,
 }
@@ -82,36 +82,41 @@ impl Session {
                 false => Duration::from_secs(u64::from(u32::MAX)),
             };
             let event = tokio::time::timeout(patience, self.inbox.recv()).await;
-            let goes_on = match event {
-                Ok(Some(SessionEvent::Update(body, reply))) => {
-                    let (answer, goes_on) = update::run(&mut self, *body).await;
-                    let _ = reply.send(answer);
-                    goes_on
-                }
-                Ok(Some(SessionEvent::Release(reply))) => {
-                    release::finish(&mut self, false).await;
-                    let _ = reply.send(());
-                    false
-                }
-                Ok(Some(SessionEvent::Report(report))) => {
-                    downlink_data::report(&mut self, report).await;
-                    true
-                }
-                Ok(Some(SessionEvent::TransferFailed)) => {
-                    downlink_data::not_reached(&mut self).await;
-                    true
-                }
-                Ok(None) => false,
-                Err(_) => {
-                    release::finish(&mut self, true).await;
-                    false
-                }
-            };
-            if !goes_on {
+            // On the heap while it lasts, so that the task of a session at rest is small.
+            if !Box::pin(self.act(event.ok())).await {
                 break;
             }
         }
         self.smf.sessions.remove(self.reference);
+    }
+
+    /// Acts on an event, or on the end of the session's patience: false where the session has ended.
+    async fn act(&mut self, event: Option<Option<SessionEvent>>) -> bool {
+        match event {
+            Some(Some(SessionEvent::Update(body, reply))) => {
+                let (answer, goes_on) = update::run(self, *body).await;
+                let _ = reply.send(answer);
+                goes_on
+            }
+            Some(Some(SessionEvent::Release(reply))) => {
+                release::finish(self, false).await;
+                let _ = reply.send(());
+                false
+            }
+            Some(Some(SessionEvent::Report(report))) => {
+                downlink_data::report(self, *report).await;
+                true
+            }
+            Some(Some(SessionEvent::TransferFailed)) => {
+                downlink_data::not_reached(self).await;
+                true
+            }
+            Some(None) => false,
+            None => {
+                release::finish(self, true).await;
+                false
+            }
+        }
     }
 
     /// Sends the UPF a change of the session.
@@ -204,7 +209,7 @@ impl Sessions {
     /// Hands a report of the UPF on: false where the session is not known.
     pub fn report(&self, seid: u64, report: SessionReportRequest) -> bool {
         let handle = self.tables().by_reference.get(&seid).map(|(handle, _)| handle.clone());
-        handle.is_some_and(|handle| handle.send(SessionEvent::Report(report)))
+        handle.is_some_and(|handle| handle.send(SessionEvent::Report(report.into())))
     }
 
     pub fn len(&self) -> usize {
