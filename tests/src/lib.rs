@@ -6,6 +6,6 @@ mod bodies;
 mod namespace;
 mod test_core;
 
-pub use bodies::{BodyRecord, openapi_violations};
+pub use bodies::BodyRecord;
 pub use namespace::in_namespace;
 pub use test_core::{TestCore, subscriber_keys};

@@ -13,7 +13,8 @@ Reads one message per line from standard input, as a JSON object:
   status        HTTP status, for responses
   body          the JSON body, or the JSON part of a multipart body; missing or null where there is none
   content_type  media type of the body (optional; checked against those that the file allows)
-  parts         content ids of a multipart body's binary parts (optional; compared with those that the body names)
+  parts         content ids of a multipart body's binary parts (optional; compared with those that the body names), as
+                a list, or with their media types as an object (checked against those that the file allows)
   query         query parameters by name, as decoded text, for requests (optional)
 
 Reports each violation on standard output, one a line, and a count on standard error.
@@ -193,6 +194,7 @@ def check_body(specifications, container, message, reading):
             parts = place[1].get("properties", {})
             root = "jsonData" if "jsonData" in parts else next(iter(parts))
             place = specifications.child(*place, "properties", root)
+            yield from check_media_of_parts(specifications.child(where, value, "content", name)[1], root, message)
         found = list(specifications.errors(place[0], body, reading))
         if not found:
             break
@@ -203,6 +205,15 @@ def check_body(specifications, container, message, reading):
         named, present = set(content_ids(body)), set(message["parts"])
         if named != present:
             yield f"the body names the parts {sorted(named)}; there are {sorted(present)}"
+
+
+def check_media_of_parts(content, root, message):
+    allowed = {encoding.get("contentType") for part, encoding in (content.get("encoding") or {}).items() if part != root}
+    parts = message.get("parts")
+    if allowed and isinstance(parts, dict):
+        for part, media in parts.items():
+            if media not in allowed:
+                yield f"the part {part} is {media}; due is {' or '.join(sorted(allowed))}"
 
 
 def content_ids(value):
