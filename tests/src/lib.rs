@@ -3,9 +3,13 @@
 #![forbid(unsafe_code)]
 
 mod bodies;
+mod counts;
 mod namespace;
+mod packets;
 mod test_core;
 
 pub use bodies::BodyRecord;
+pub use counts::{Counts, eventually};
 pub use namespace::in_namespace;
-pub use test_core::{TestCore, subscriber_keys};
+pub use packets::{ping, reaches, sequence_of};
+pub use test_core::{GATEWAY, TestCore, internet, subscriber_keys};

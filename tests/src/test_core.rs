@@ -1,15 +1,24 @@
 //! A whole core in the test's own namespace, with subscribers, and gNBs that connect to it.
-use crate::BodyRecord;
+use crate::{BodyRecord, eventually};
 use anyhow::{Context, Result};
 use martlet::config::Config;
 use martlet::core::{Core, Sbi, environment};
 use martlet_nf::Shutdown;
-use martlet_ran::ue::{OperatorKey, UeConfig};
-use martlet_ran::{Gnb, GnbConfig};
+use martlet_ran::ue::{OperatorKey, PduSessionRequest, UeConfig};
+use martlet_ran::{Gnb, GnbConfig, Ue};
 use martlet_store::{Secret, Store, Subscriber};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+
+/// The gateway of the default address pool, which is the UPF's own interface on N6 and answers pings.
+pub const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
+
+/// A session with the data network `internet`.
+pub fn internet() -> PduSessionRequest {
+    PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() }
+}
 
 /// K and OPc of the tests' subscribers.
 pub fn subscriber_keys() -> ([u8; 16], [u8; 16]) {
@@ -58,14 +67,8 @@ impl TestCore {
     /// The SMF needs its UPF before a session can come up.
     async fn wait_until_associated(&self) -> Result<()> {
         let status = self.core.status_source();
-        for _ in 0..500 {
-            let text = status().to_string();
-            if text.contains("\"associated\":true") {
-                return Ok(());
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
-        anyhow::bail!("the SMF is not associated with the UPF: {}", status())
+        let up = || status().to_string().contains("\"associated\":true").then_some(());
+        eventually("the SMF is associated with the UPF", up, || status().to_string()).await
     }
 
     /// A gNB's configuration; it fits the core's.
@@ -92,6 +95,26 @@ impl TestCore {
         let (key, opc) = subscriber_keys();
         let imsi = format!("{:015}", 1_010_000_000_000u64 + n);
         UeConfig::new(&imsi, 2, key, OperatorKey::Opc(opc)).expect("a phone")
+    }
+
+    /// The n-th subscriber's phone, registered, with a session and its address.
+    ///
+    /// # Errors
+    /// The core refuses it, or does not answer.
+    pub async fn phone_with_session(&self, gnb: &Gnb, n: u64) -> Result<(Ue, Ipv4Addr)> {
+        let phone = gnb.new_ue(self.phone(n))?;
+        let address = self.register_with_session(&phone).await?;
+        Ok((phone, address))
+    }
+
+    /// Registers a phone and gives it a session; its address.
+    ///
+    /// # Errors
+    /// As [`TestCore::phone_with_session`].
+    pub async fn register_with_session(&self, phone: &Ue) -> Result<Ipv4Addr> {
+        phone.register().await?;
+        let session = phone.establish_pdu_session(internet()).await?;
+        session.ipv4.context("an IPv4 session has an address")
     }
 
     /// What each function says of itself, by its name.

@@ -1,0 +1,67 @@
+//! IP packets of phones that have no network interface of their own.
+use anyhow::{Context, Result, bail};
+use martlet_ran::Ue;
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// An ICMP echo request (RFC 792).
+pub fn ping(from: Ipv4Addr, to: Ipv4Addr, sequence: u16) -> Vec<u8> {
+    let mut icmp = vec![8, 0, 0, 0, 0x12, 0x34];
+    icmp.extend(sequence.to_be_bytes());
+    icmp.extend([0xa5; 24]);
+    let sum = checksum(&icmp);
+    icmp[2..4].copy_from_slice(&sum.to_be_bytes());
+    let mut ip = vec![0x45, 0];
+    ip.extend((20 + icmp.len() as u16).to_be_bytes());
+    ip.extend([0, 1, 0, 0, 64, 1, 0, 0]);
+    ip.extend(from.octets());
+    ip.extend(to.octets());
+    let sum = checksum(&ip);
+    ip[10..12].copy_from_slice(&sum.to_be_bytes());
+    ip.extend(icmp);
+    ip
+}
+
+/// The sequence number of a packet made by [`ping`], or of its answer.
+pub fn sequence_of(packet: &[u8]) -> Option<u16> {
+    packet.get(26..28).and_then(|octets| octets.try_into().ok()).map(u16::from_be_bytes)
+}
+
+/// Pings until an answer comes: the address is reached through the session.
+///
+/// # Errors
+/// None came in five seconds, though the ping was repeated.
+pub async fn reaches(phone: &Ue, psi: u8, to: Ipv4Addr) -> Result<()> {
+    let status = phone.status().await?;
+    let session = status.sessions.iter().find(|session| session.psi == psi).context("there is no such session")?;
+    let from = session.ipv4.context("the session has no IPv4 address")?;
+    let started = Instant::now();
+    for sequence in 1.. {
+        phone.send_ip(psi, ping(from, to, sequence)).await?;
+        let answered = async {
+            loop {
+                let (_, packet) = phone.recv_ip().await?;
+                if packet.get(20) == Some(&0) && packet.get(12..16) == Some(&to.octets()) {
+                    return anyhow::Ok(());
+                }
+            }
+        };
+        match tokio::time::timeout(Duration::from_millis(500), answered).await {
+            Ok(answered) => return answered,
+            Err(_) if started.elapsed() < PATIENCE => {}
+            Err(_) => break,
+        }
+    }
+    bail!("{} does not reach {to}", phone.supi())
+}
+
+/// The checksum of the Internet (RFC 1071).
+fn checksum(octets: &[u8]) -> u16 {
+    let word = |c: &[u8]| u32::from(u16::from_be_bytes([c[0], *c.get(1).unwrap_or(&0)]));
+    let sum: u32 = octets.chunks(2).map(word).sum();
+    let sum = (sum & 0xffff) + (sum >> 16);
+    !(((sum & 0xffff) + (sum >> 16)) as u16)
+}

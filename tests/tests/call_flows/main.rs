@@ -1,0 +1,10 @@
+//! Whole call flows: simulated gNBs and phones against a whole core.
+//!
+//! Each test runs in a network namespace of its own; without the right to make one it says that it is skipped.
+mod a_day;
+mod bad_input;
+mod gnbs;
+mod idle_and_paging;
+mod refusals;
+mod registration;
+mod sessions;

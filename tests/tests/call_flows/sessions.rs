@@ -1,0 +1,1 @@
+//! PDU sessions (TS 23.502, 4.3).
