@@ -77,6 +77,14 @@ impl BodyRecord {
         self.recorded().lines.iter().filter_map(name).collect()
     }
 
+    /// How often an operation, as `service operation`, was called.
+    pub fn calls(&self, operation: &str) -> usize {
+        let (service, name) = operation.split_once(' ').unwrap_or_default();
+        let is_it =
+            |line: &&Value| line["service"] == service && line["operation"] == name && line["direction"] == "request";
+        self.recorded().lines.iter().filter(is_it).count()
+    }
+
     /// Whether everything so far is as the OpenAPI files have it, and `due`, as `service operation`, was called at all.
     /// Without the files or the validator only the latter is checked, after saying so.
     ///

@@ -6,10 +6,12 @@ mod bodies;
 mod counts;
 mod namespace;
 mod packets;
+mod raw_gnb;
 mod test_core;
 
 pub use bodies::BodyRecord;
 pub use counts::{Counts, eventually};
 pub use namespace::in_namespace;
 pub use packets::{ping, reaches, sequence_of};
+pub use raw_gnb::{RawGnb, cause_of};
 pub use test_core::{GATEWAY, TestCore, internet, subscriber_keys};

@@ -1,5 +1,5 @@
 //! A whole core in the test's own namespace, with subscribers, and gNBs that connect to it.
-use crate::{BodyRecord, eventually};
+use crate::{BodyRecord, eventually, reaches};
 use anyhow::{Context, Result};
 use martlet::config::Config;
 use martlet::core::{Core, Sbi, environment};
@@ -115,6 +115,17 @@ impl TestCore {
         phone.register().await?;
         let session = phone.establish_pdu_session(internet()).await?;
         session.ipv4.context("an IPv4 session has an address")
+    }
+
+    /// A registered phone gets a session, uses it, and leaves; nothing of it stays.
+    ///
+    /// # Errors
+    /// Any of that does not work.
+    pub async fn use_session_and_leave(&self, phone: &Ue) -> Result<()> {
+        let session = phone.establish_pdu_session(internet()).await?;
+        reaches(phone, session.psi, GATEWAY).await?;
+        phone.deregister().await?;
+        self.until_nothing_is_left().await
     }
 
     /// What each function says of itself, by its name.

@@ -103,7 +103,8 @@ pub enum SctpStackConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SecurityConfig {
-    /// Integrity algorithms, the preferred one first. `NIA0` is no protection at all.
+    /// Integrity algorithms, the preferred one first. `NIA0` is no protection at all: it is used for registrations for
+    /// emergency services of UEs that have nothing better.
     pub integrity: Vec<IntegrityName>,
     /// Ciphering algorithms, the preferred one first. `NEA0` leaves messages readable.
     pub ciphering: Vec<CipheringName>,

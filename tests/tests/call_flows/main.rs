@@ -2,9 +2,11 @@
 //!
 //! Each test runs in a network namespace of its own; without the right to make one it says that it is skipped.
 mod a_day;
+mod authentication;
 mod bad_input;
 mod gnbs;
 mod idle_and_paging;
 mod refusals;
 mod registration;
+mod security_mode;
 mod sessions;

@@ -7,7 +7,7 @@ use crate::served::{plmn_to_sbi, slice_from_sbi, slice_to_sbi};
 use crate::ue::{Session, SmContext, Stop, Ue};
 use bytes::Bytes;
 use martlet_nas::identifiers::Slice;
-use martlet_nas::{GmmCause, NasUlNasTransport};
+use martlet_nas::{GmmCause, IntegrityAlgorithm, NasUlNasTransport};
 use martlet_sbi::{Created, Multipart, Problem, content_type};
 use martlet_sbi_api::common::{AccessType, Dnn, RatType};
 use martlet_sbi_api::nsmf_pdusession::{
@@ -65,6 +65,10 @@ async fn establish(
     transport: &NasUlNasTransport,
     message: &Bytes,
 ) -> Result<Session, NotEstablished> {
+    // Who goes without integrity protection does so for emergency services alone, which are not here.
+    if ue.security.as_ref().is_none_or(|security| security.integrity == IntegrityAlgorithm::NIA0) {
+        return Err(GmmCause::PayloadWasNotForwarded.into());
+    }
     if ue.sessions.len() >= ue.amf.config.limits.max_sessions.into() {
         return Err(GmmCause::MaximumNumberOfPduSessionsReached.into());
     }

@@ -58,7 +58,8 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     if !proved {
         identity::identify(ue, &request).await?;
         let keys = authentication::run(ue, request.ngksi.key_set_identifier()).await?;
-        let complete = security_mode::run(ue, keys, !inbound.is_verified()).await?;
+        let emergency = kind == Some(RegistrationType::EmergencyRegistration);
+        let complete = security_mode::run(ue, keys, !inbound.is_verified(), emergency).await?;
         access = Some(complete.count);
         if let Some(whole) = complete.request {
             request = whole;

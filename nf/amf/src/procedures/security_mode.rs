@@ -4,9 +4,9 @@ use super::authentication::Keys;
 use crate::metrics;
 use crate::ue::{NasTimer, Protection, Security, Stop, Ue, count};
 use martlet_nas::{
-    GmmCause, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasAdditional5gSecurityInformation, NasCount,
-    NasImeisvRequest, NasKeySetIdentifier, NasRegistrationRequest, NasSecurityAlgorithms, NasSecurityModeCommand,
-    NasSecurityModeComplete, algorithms,
+    CipheringAlgorithm, GmmCause, IntegrityAlgorithm, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage,
+    NasAdditional5gSecurityInformation, NasCount, NasImeisvRequest, NasKeySetIdentifier, NasRegistrationRequest,
+    NasSecurityAlgorithms, NasSecurityModeCommand, NasSecurityModeComplete, NasUeSecurityCapability, algorithms,
 };
 use martlet_sbi_api::common::Pei;
 
@@ -19,12 +19,13 @@ pub(crate) struct Complete {
 }
 
 /// Takes the keys into use. With `repeat`, the UE sends its request once more, now that nobody can read or change it.
-pub(crate) async fn run(ue: &mut Ue, keys: Keys, repeat: bool) -> Result<Complete, Stop> {
+/// `emergency` says that the UE registers for emergency services alone.
+pub(crate) async fn run(ue: &mut Ue, keys: Keys, repeat: bool, emergency: bool) -> Result<Complete, Stop> {
     let Some(capability) = ue.capability.clone() else {
         return Err(Stop::reject(GmmCause::InvalidMandatoryInformation));
     };
     let served = &ue.amf.served;
-    let Some((ciphering, integrity)) = algorithms::select(&capability, &served.ciphering, &served.integrity) else {
+    let Some((ciphering, integrity)) = select(&capability, &served.ciphering, &served.integrity, emergency) else {
         tracing::warn!(supi = ue.label(), gnb = ue.gnb(), "the UE has none of the algorithms of amf.security");
         return Err(Stop::reject(GmmCause::UeSecurityCapabilitiesMismatch));
     };
@@ -54,6 +55,23 @@ pub(crate) async fn run(ue: &mut Ue, keys: Keys, repeat: bool) -> Result<Complet
         ue.pei = Some(pei);
     }
     Ok(Complete { count, request: request(ue, &complete) })
+}
+
+/// The algorithms. NIA0 is for emergency services alone, for UEs that have nothing better, and NEA0 goes with it
+/// (TS 33.501, 5.5.2 and 10.2; TS 24.501, 4.4.4.1).
+fn select(
+    capability: &NasUeSecurityCapability,
+    ciphering: &[CipheringAlgorithm],
+    integrity: &[IntegrityAlgorithm],
+    emergency: bool,
+) -> Option<(CipheringAlgorithm, IntegrityAlgorithm)> {
+    let is_null = |algorithm: &IntegrityAlgorithm| *algorithm == IntegrityAlgorithm::NIA0;
+    let protecting: Vec<_> = integrity.iter().copied().filter(|algorithm| !is_null(algorithm)).collect();
+    algorithms::select(capability, ciphering, &protecting).or_else(|| {
+        let unprotected = emergency && integrity.iter().any(is_null);
+        let null = (&[CipheringAlgorithm::NEA0], &[IntegrityAlgorithm::NIA0]);
+        unprotected.then(|| algorithms::select(capability, null.0, null.1)).flatten()
+    })
 }
 
 async fn ask(ue: &mut Ue, command: NasSecurityModeCommand) -> Result<(NasSecurityModeComplete, NasCount), Stop> {
@@ -92,5 +110,24 @@ fn request(ue: &Ue, complete: &NasSecurityModeComplete) -> Option<NasRegistratio
             tracing::warn!(supi = ue.label(), gnb = ue.gnb(), %error, "the repeated request does not decode");
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use CipheringAlgorithm::*;
+    use IntegrityAlgorithm::*;
+
+    #[test]
+    fn null_integrity_is_for_emergencies_of_ues_that_have_nothing_better() {
+        let select = |ea, ia, emergency| {
+            let capability = NasUeSecurityCapability::from_capabilities(ea, ia);
+            super::select(&capability, &[NEA2, NEA0], &[NIA0, NIA2], emergency)
+        };
+        assert_eq!(select(0xf0, 0xf0, false), Some((NEA2, NIA2)));
+        assert_eq!(select(0xf0, 0xf0, true), Some((NEA2, NIA2)));
+        assert_eq!(select(0xf0, 0x80, false), None);
+        assert_eq!(select(0xf0, 0x80, true), Some((NEA0, NIA0)));
     }
 }

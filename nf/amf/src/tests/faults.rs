@@ -48,7 +48,7 @@ async fn every_pair_of_algorithms_works() {
         let phone = gnb.new_ue(ue(1)).unwrap();
         let registered = phone.register().await;
         if integrity == NIA0 {
-            // A UE takes NIA0 for emergency alone (TS 24.501, 5.4.2.3), and says so.
+            // NIA0 is for emergency alone (TS 24.501, 5.4.2.3).
             registered.unwrap_err();
             core.wait_for((0, 0, 0)).await;
             continue;

@@ -7,6 +7,8 @@ pub(crate) struct Security {
     k_amf: KAmf,
     /// ngKSI, 0 to 6.
     pub ngksi: u8,
+    /// NIA0 for emergency services alone.
+    pub integrity: IntegrityAlgorithm,
     /// NAS keys and COUNTs.
     pub nas: NasSecurityContext,
 }
@@ -20,7 +22,7 @@ impl Security {
         integrity: IntegrityAlgorithm,
     ) -> Result<Self, NasError> {
         let nas = NasSecurityContext::from_fresh_kamf(&k_amf, integrity, ciphering)?;
-        Ok(Security { k_amf, ngksi, nas })
+        Ok(Security { k_amf, ngksi, integrity, nas })
     }
 
     /// K_gNB for the access that the message with this uplink COUNT began (TS 33.501, A.9).

@@ -1,0 +1,139 @@
+//! 5G-AKA and how it fails (TS 24.501, 5.4.1.3; TS 33.501, 6.1.3).
+use anyhow::{Result, ensure};
+use martlet::core::Sbi;
+use martlet_ngap::ngap::{Cause, CauseNas};
+use martlet_ran::ue::{Abort, Event, OperatorKey};
+use martlet_ran::{UeError, UeEvent};
+use martlet_tests::{RawGnb, TestCore, in_namespace};
+use std::time::{Duration, Instant};
+
+/// REGISTRATION REQUEST of the first subscriber, by SUCI with the null scheme.
+pub const REGISTRATION_REQUEST: &str = "7e004179000d0100f1100000000000000000102e04f0f0f0f0";
+/// AUTHENTICATION REQUEST, AUTHENTICATION REJECT, IDENTITY REQUEST for the SUCI.
+const AUTHENTICATION_REQUEST: [u8; 3] = [0x7e, 0x00, 0x56];
+const AUTHENTICATION_REJECT: [u8; 3] = [0x7e, 0x00, 0x58];
+const IDENTITY_REQUEST: [u8; 4] = [0x7e, 0x00, 0x5b, 0x01];
+
+/// Octets of hexadecimal digits.
+pub fn octets(digits: &str) -> Vec<u8> {
+    let digit = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).expect("hexadecimal digits");
+    (0..digits.len()).step_by(2).map(digit).collect()
+}
+
+/// A gNB by hand with a phone that asks for registration and is challenged; the AMF UE NGAP ID.
+async fn challenged(core: &TestCore) -> Result<(RawGnb, u64)> {
+    let gnb = RawGnb::set_up(core, 1).await?;
+    gnb.send(gnb.initial(1, &octets(REGISTRATION_REQUEST))).await?;
+    let (amf_id, nas) = gnb.next_nas().await?;
+    ensure!(nas.starts_with(&AUTHENTICATION_REQUEST), "AUTHENTICATION REQUEST is due: {nas:02x?}");
+    Ok((gnb, amf_id))
+}
+
+#[test]
+fn a_network_without_the_phones_key_is_refused_and_the_phone_rejected() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let gnb = core.gnb(1).await?;
+        let mut config = core.phone(1);
+        config.operator_key = OperatorKey::Opc([0; 16]);
+        let phone = gnb.new_ue(config)?;
+        let mut events = phone.subscribe().await?;
+        let refused = phone.register().await.expect_err("a wrong key is not let in");
+        ensure!(refused == UeError::Aborted(Abort::AuthenticationRejected), "{refused}");
+        // The phone says that the MAC is wrong, is asked who it is, and says so once more (5.4.1.3.7 c).
+        let failures = std::iter::from_fn(|| events.try_recv().ok())
+            .filter(|e| matches!(e, UeEvent::Nas(Event::AuthenticationFailureSent { cause: 20 })));
+        ensure!(failures.count() == 2, "MAC failure, twice");
+        core.until_nothing_is_left().await?;
+        core.until("the AMF keeps no context of it", |counts| counts.contexts == 0).await
+    });
+}
+
+#[test]
+fn a_sequence_number_ahead_of_the_networks_is_made_up_for() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let gnb = core.gnb(1).await?;
+        let mut config = core.phone(1);
+        config.sqn = 1 << 20;
+        let phone = gnb.new_ue(config)?;
+        let mut events = phone.subscribe().await?;
+        phone.register().await?;
+        let failed = std::iter::from_fn(|| events.try_recv().ok())
+            .any(|e| matches!(e, UeEvent::Nas(Event::AuthenticationFailureSent { cause: 21 })));
+        ensure!(failed, "synch failure is due");
+        // From then on the network counts as the phone does.
+        phone.deregister().await?;
+        phone.forget_registration().await?;
+        phone.register().await?;
+        let failed = std::iter::from_fn(|| events.try_recv().ok())
+            .any(|e| matches!(e, UeEvent::Nas(Event::AuthenticationFailureSent { .. })));
+        ensure!(!failed, "the second challenge is good at once");
+        core.bodies.check(&["nudr-dr ModifyAuthenticationSubscription"])
+    });
+}
+
+#[test]
+fn a_phone_that_is_never_in_step_is_rejected() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let (gnb, amf_id) = challenged(&core).await?;
+        // Synch failure with an AUTS that the home network cannot verify.
+        let mut failure = vec![0x7e, 0x00, 0x59, 21, 0x30, 14];
+        failure.extend([0x5a; 14]);
+        gnb.send(gnb.uplink(amf_id, 1, &failure)).await?;
+        let (_, nas) = gnb.next_nas().await?;
+        ensure!(nas.starts_with(&AUTHENTICATION_REQUEST), "another challenge is due: {nas:02x?}");
+        gnb.send(gnb.uplink(amf_id, 1, &failure)).await?;
+        let (_, nas) = gnb.next_nas().await?;
+        ensure!(nas == AUTHENTICATION_REJECT, "AUTHENTICATION REJECT is due: {nas:02x?}");
+        gnb.next_release().await?;
+        core.until("the AMF keeps no context of it", |counts| counts.contexts == 0).await
+    });
+}
+
+#[test]
+fn a_wrong_answer_to_the_challenge_is_rejected_and_the_home_network_told() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let (gnb, amf_id) = challenged(&core).await?;
+        let mut response = vec![0x7e, 0x00, 0x57, 0x2d, 16];
+        response.extend([0x5a; 16]);
+        gnb.send(gnb.uplink(amf_id, 1, &response)).await?;
+        let (_, nas) = gnb.next_nas().await?;
+        ensure!(nas == AUTHENTICATION_REJECT, "AUTHENTICATION REJECT is due: {nas:02x?}");
+        let cause = gnb.next_release().await?;
+        ensure!(cause == Cause::nas(CauseNas::authentication_failure), "{cause:?}");
+        core.until("the AMF keeps no context of it", |counts| counts.contexts == 0).await?;
+        core.bodies.check(&["nausf-auth Confirm5gAka"])
+    });
+}
+
+#[test]
+fn who_does_not_answer_is_asked_again_and_then_let_go() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |config| {
+            config.amf.timers.t3560_ms = 100;
+            config.amf.timers.t3570_ms = 100;
+            config.amf.timers.nas_attempts = 3;
+        })
+        .await?;
+        let started = Instant::now();
+        let (gnb, _) = challenged(&core).await?;
+        for attempt in 2..=3 {
+            let (_, nas) = gnb.next_nas().await?;
+            ensure!(nas.starts_with(&AUTHENTICATION_REQUEST), "attempt {attempt} (T3560): {nas:02x?}");
+        }
+        gnb.next_release().await?;
+        ensure!(started.elapsed() >= Duration::from_millis(300), "each attempt has its time");
+        // One that says an unknown 5G-GUTI, and then nothing.
+        let unknown_guti = "7e004179000bf200f1100101010badcafe2e04f0f0f0f0";
+        gnb.send(gnb.initial(2, &octets(unknown_guti))).await?;
+        for attempt in 1..=3 {
+            let (_, nas) = gnb.next_nas().await?;
+            ensure!(nas == IDENTITY_REQUEST, "attempt {attempt} (T3570): {nas:02x?}");
+        }
+        gnb.next_release().await?;
+        core.until("the AMF keeps no context of either", |counts| (counts.contexts, counts.connected) == (0, 0)).await
+    });
+}

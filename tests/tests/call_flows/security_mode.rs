@@ -1,0 +1,105 @@
+//! NAS security with each algorithm (TS 24.501, 5.4.2; TS 33.501, 5.5 and 6.7).
+use anyhow::ensure;
+use martlet::core::Sbi;
+use martlet_amf::{CipheringName, IntegrityName};
+use martlet_ran::RegistrationType;
+use martlet_ran::ue::{Abort, ServicePurpose};
+use martlet_tests::{GATEWAY, TestCore, in_namespace, internet, reaches};
+
+/// The bit of an algorithm in the UE security capability.
+fn only(algorithm: u8) -> u8 {
+    0x80 >> algorithm
+}
+
+#[test]
+fn every_pair_of_algorithms_carries_a_phones_life() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let gnb = core.gnb(1).await?;
+        for (nea, nia) in (0..=3).flat_map(|nea| (1..=3).map(move |nia| (nea, nia))) {
+            let mut config = core.phone(1);
+            (config.nea, config.nia) = (only(nea), only(nia));
+            let phone = gnb.new_ue(config)?;
+            core.register_with_session(&phone).await?;
+            let algorithms = phone.status().await?.algorithms;
+            ensure!(algorithms == Some((nea, nia)), "NEA{nea} and NIA{nia} are due: {algorithms:?}");
+            reaches(&phone, 1, GATEWAY).await?;
+            phone.release_to_idle().await?;
+            phone.service_request_for(ServicePurpose::Data, &[1]).await?;
+            reaches(&phone, 1, GATEWAY).await?;
+            phone.deregister().await?;
+        }
+        core.until_nothing_is_left().await
+    });
+}
+
+#[test]
+fn the_network_chooses_the_algorithm_that_it_likes_best() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |config| {
+            config.amf.security.ciphering = vec![CipheringName::NEA3, CipheringName::NEA2];
+            config.amf.security.integrity = vec![IntegrityName::NIA1, IntegrityName::NIA2];
+        })
+        .await?;
+        let gnb = core.gnb(1).await?;
+        ensure!(gnb.new_ue(core.phone(1))?.register().await?.algorithms == Some((3, 1)));
+        let mut config = core.phone(2);
+        (config.nea, config.nia) = (only(2) | only(0), only(2));
+        ensure!(gnb.new_ue(config)?.register().await?.algorithms == Some((2, 2)));
+        // NEA0 is not among those allowed, nor is NIA3.
+        for (nea, nia) in [(only(0), only(1)), (only(3), only(3))] {
+            let mut config = core.phone(3);
+            (config.nea, config.nia) = (nea, nia);
+            let refused = gnb.new_ue(config)?.register().await.expect_err("no algorithm in common");
+            ensure!(refused.cause() == Some(23), "UE security capabilities mismatch: {refused}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn nobody_goes_without_integrity_but_for_an_emergency() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |config| {
+            config.amf.security.integrity = vec![IntegrityName::NIA0, IntegrityName::NIA2];
+        })
+        .await?;
+        let gnb = core.gnb(1).await?;
+        // Though the configuration lists NIA0 first, and the phone would take it.
+        let mut config = core.phone(1);
+        config.null_integrity_allowed = true;
+        let phone = gnb.new_ue(config.clone())?;
+        let algorithms = phone.register().await?.algorithms;
+        ensure!(algorithms == Some((2, 2)), "NIA2 is due: {algorithms:?}");
+        phone.deregister().await?;
+        config.nia = only(0);
+        let phone = gnb.new_ue(config)?;
+        let refused = phone.register().await.expect_err("NIA0 is for emergencies");
+        ensure!(refused.cause() == Some(23), "UE security capabilities mismatch: {refused}");
+        // For an emergency it is registered, and gets no session with a data network.
+        let registered = phone.register_as(RegistrationType::EmergencyRegistration).await?;
+        ensure!(registered.algorithms.is_some_and(|(_, nia)| nia == 0), "{registered:?}");
+        let refused = phone.establish_pdu_session(internet()).await.expect_err("not without integrity");
+        ensure!(refused.cause() == Some(90), "payload was not forwarded: {refused}");
+        phone.deregister().await?;
+        core.until_nothing_is_left().await
+    });
+}
+
+#[test]
+fn a_phone_refuses_a_network_that_would_go_without_integrity() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |config| {
+            config.amf.security.integrity = vec![IntegrityName::NIA0];
+        })
+        .await?;
+        let gnb = core.gnb(1).await?;
+        let phone = gnb.new_ue(core.phone(1))?;
+        let refused = phone.register_as(RegistrationType::EmergencyRegistration).await.expect_err("the phone refuses");
+        ensure!(
+            refused == martlet_ran::UeError::Aborted(Abort::SecurityModeRejected(24)),
+            "security mode rejected, unspecified: {refused}"
+        );
+        core.until("the AMF keeps no context of it", |counts| counts.contexts == 0).await
+    });
+}
