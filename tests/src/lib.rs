@@ -14,4 +14,4 @@ pub use counts::{Counts, eventually};
 pub use namespace::in_namespace;
 pub use packets::{ping, reaches, sequence_of};
 pub use raw_gnb::{RawGnb, cause_of};
-pub use test_core::{GATEWAY, TestCore, internet, subscriber_keys};
+pub use test_core::{GATEWAY, SUBSCRIBERS, TestCore, internet, subscriber_keys};

@@ -25,6 +25,15 @@ pub fn subscriber_keys() -> ([u8; 16], [u8; 16]) {
     ([0x46; 16], [0xcd; 16])
 }
 
+/// Subscribers of a core.
+pub const SUBSCRIBERS: u64 = 100;
+
+/// The n-th subscriber, from 1.
+fn subscriber(n: u64) -> Option<Subscriber> {
+    let (key, opc) = subscriber_keys();
+    Subscriber::new("imsi-001010000000000", Secret(key), Secret(opc), "internet").nth(n)
+}
+
 /// The core of a test.
 pub struct TestCore {
     /// What crossed the service-based interface.
@@ -39,16 +48,14 @@ pub struct TestCore {
 static NEXT: AtomicU8 = AtomicU8::new(1);
 
 impl TestCore {
-    /// Starts a core with ten subscribers. `change` has the configuration before.
+    /// Starts a core with its subscribers. `change` has the configuration before.
     pub async fn start(sbi: Sbi, change: impl FnOnce(&mut Config)) -> Result<TestCore> {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("martlet-test-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
         let path = folder.join("martlet.db");
-        let (key, opc) = subscriber_keys();
-        let first = Subscriber::new("imsi-001010000000001", Secret(key), Secret(opc), "internet");
-        let ten: Option<Vec<_>> = (0..10).map(|n| first.nth(n)).collect();
-        Store::open(&path)?.add(&ten.context("ten IMSIs")?, false)?;
+        let all: Option<Vec<_>> = (1..=SUBSCRIBERS).map(subscriber).collect();
+        Store::open(&path)?.add(&all.context("IMSIs")?, false)?;
 
         let mut config = Config::load(None)?;
         config.udr.path = path.display().to_string();
@@ -90,6 +97,16 @@ impl TestCore {
         Ok(Gnb::connect(self.gnb_config(number)).await?)
     }
 
+    /// The subscriber of a number, from 1, with a subscription of its own; before its phone is heard of.
+    ///
+    /// # Errors
+    /// The subscription is wrong.
+    pub fn subscribe(&self, n: u64, change: impl FnOnce(&mut Subscriber)) -> Result<()> {
+        let mut subscriber = subscriber(n).context("an IMSI")?;
+        change(&mut subscriber);
+        Ok(Store::open(&self.folder.join("martlet.db"))?.add(&[subscriber], true)?)
+    }
+
     /// The n-th subscriber's phone, from 1.
     pub fn phone(&self, n: u64) -> UeConfig {
         let (key, opc) = subscriber_keys();
@@ -117,15 +134,24 @@ impl TestCore {
         session.ipv4.context("an IPv4 session has an address")
     }
 
-    /// A registered phone gets a session, uses it, and leaves; nothing of it stays.
+    /// A registered phone gets a session, uses it, and leaves.
     ///
     /// # Errors
     /// Any of that does not work.
     pub async fn use_session_and_leave(&self, phone: &Ue) -> Result<()> {
         let session = phone.establish_pdu_session(internet()).await?;
         reaches(phone, session.psi, GATEWAY).await?;
-        phone.deregister().await?;
-        self.until_nothing_is_left().await
+        Ok(phone.deregister().await?)
+    }
+
+    /// The n-th subscriber's phone comes, gets a session, uses it, and leaves.
+    ///
+    /// # Errors
+    /// Any of that does not work.
+    pub async fn use_session_and_leave_as(&self, gnb: &Gnb, n: u64) -> Result<()> {
+        let phone = gnb.new_ue(self.phone(n))?;
+        phone.register().await?;
+        self.use_session_and_leave(&phone).await
     }
 
     /// What each function says of itself, by its name.

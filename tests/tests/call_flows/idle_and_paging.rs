@@ -1,24 +1,178 @@
 //! Idle phones: AN release, service request, paging (TS 23.502, 4.2.3 and 4.2.6).
-use anyhow::ensure;
+use anyhow::{Result, ensure};
 use martlet::core::Sbi;
-use martlet_tests::{TestCore, in_namespace, ping, sequence_of};
+use martlet_ran::ue::{IdleBehaviour, ServicePurpose};
+use martlet_ran::{Ue, UeConfig};
+use martlet_tests::{GATEWAY, TestCore, in_namespace, ping, reaches, sequence_of};
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+/// A phone that does only what it is told.
+fn manual(mut config: UeConfig) -> UeConfig {
+    config.idle = IdleBehaviour::Manual;
+    config
+}
+
+/// The next packets are these pings, in this order.
+async fn receives(phone: &Ue, sequences: std::ops::RangeInclusive<u16>) -> Result<()> {
+    for sequence in sequences {
+        let (_, packet) = phone.recv_ip().await?;
+        ensure!(sequence_of(&packet) == Some(sequence), "packet {sequence} is due, and {packet:02x?} came");
+    }
+    Ok(())
+}
+
+/// Sends pings from one phone to another.
+async fn send(phone: &Ue, from: Ipv4Addr, to: Ipv4Addr, sequences: std::ops::RangeInclusive<u16>) -> Result<()> {
+    for sequence in sequences {
+        phone.send_ip(1, ping(from, to, sequence)).await?;
+    }
+    Ok(())
+}
 
 #[test]
 fn downlink_data_page_an_idle_phone_and_arrive_in_order() {
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let core = TestCore::start(Sbi::Http, |_| {}).await?;
         let gnb = core.gnb(1).await?;
         let (one, from) = core.phone_with_session(&gnb, 1).await?;
         let (two, to) = core.phone_with_session(&gnb, 2).await?;
         two.release_to_idle().await?;
         // The second phone answers paging by itself, as phones do.
-        for sequence in 1..=5 {
-            one.send_ip(1, ping(from, to, sequence)).await?;
-        }
-        for sequence in 1..=5u16 {
-            let (_, packet) = two.recv_ip().await?;
-            ensure!(sequence_of(&packet) == Some(sequence), "packet {sequence} is due, and {packet:02x?} came");
-        }
+        send(&one, from, to, 1..=50).await?;
+        receives(&two, 1..=50).await?;
+        ensure!(core.counts().buffered == 0, "{:?}", core.counts());
         core.bodies.check(&["namf-comm N1N2MessageTransfer"])
+    });
+}
+
+#[test]
+fn an_idle_phone_is_paged_where_it_is_now() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let (gnb, other) = (core.gnb(1).await?, core.gnb(2).await?);
+        let (one, from) = core.phone_with_session(&gnb, 1).await?;
+        let (two, to) = core.phone_with_session(&gnb, 2).await?;
+        two.release_to_idle().await?;
+        two.move_to(&other).await?;
+        send(&one, from, to, 1..=5).await?;
+        receives(&two, 1..=5).await?;
+        ensure!(other.ue_counts().0 == 1 && gnb.ue_counts().0 == 1, "each phone has a gNB");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_phone_that_does_not_answer_loses_what_waits_and_can_come_back() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Http, |config| {
+            config.amf.timers.t3513_ms = 150;
+            config.amf.timers.paging_attempts = 2;
+        })
+        .await?;
+        let gnb = core.gnb(1).await?;
+        let (one, from) = core.phone_with_session(&gnb, 1).await?;
+        let two = gnb.new_ue(manual(core.phone(2)))?;
+        let to = core.register_with_session(&two).await?;
+        two.release_to_idle().await?;
+        for round in 1..=2 {
+            send(&one, from, to, 1..=3).await?;
+            two.wait_for_paging().await?;
+            core.until("three packets wait", |counts| counts.buffered == 3).await?;
+            // T3513 expires twice; the SMF hears of it, and has the UPF drop what waits.
+            core.until("what waited is dropped", |counts| counts.buffered == 0).await?;
+            let dropped = core.status("upf")["drops"]["buffer_dropped"].as_u64();
+            ensure!(dropped == Some(3 * round), "{dropped:?} packets are counted as dropped");
+            let told = core.bodies.calls("nsmf-callback N1N2TransferFailureNotification");
+            ensure!(told as u64 == round, "the SMF was told {told} times");
+            // The next packet pages the phone anew.
+        }
+        two.service_request_for(ServicePurpose::Data, &[1]).await?;
+        reaches(&two, 1, GATEWAY).await?;
+        send(&one, from, to, 7..=9).await?;
+        receives(&two, 7..=9).await?;
+        core.bodies.check(&["nsmf-callback N1N2TransferFailureNotification"])
+    });
+}
+
+#[test]
+fn a_full_buffer_keeps_the_first_packets_and_counts_the_others() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |config| config.upf.kernel.buffer_packets_per_session = 3).await?;
+        let gnb = core.gnb(1).await?;
+        let (one, from) = core.phone_with_session(&gnb, 1).await?;
+        let two = gnb.new_ue(manual(core.phone(2)))?;
+        let to = core.register_with_session(&two).await?;
+        two.release_to_idle().await?;
+        send(&one, from, to, 1..=8).await?;
+        two.wait_for_paging().await?;
+        let full = || core.status("upf")["drops"]["buffer_full"].as_u64().filter(|count| *count == 5);
+        martlet_tests::eventually("five packets too many", full, || core.status("upf").to_string()).await?;
+        two.service_request().await?;
+        receives(&two, 1..=3).await?;
+        send(&one, from, to, 9..=9).await?;
+        receives(&two, 9..=9).await
+    });
+}
+
+#[test]
+fn uplink_data_of_an_idle_phone_bring_its_user_plane_back() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let gnb = core.gnb(1).await?;
+        let (phone, address) = core.phone_with_session(&gnb, 1).await?;
+        phone.release_to_idle().await?;
+        core.until("the phone is idle", |counts| counts.connected == 0).await?;
+        // The phone asks for service by itself, and the packet waits for it.
+        phone.send_ip(1, ping(address, GATEWAY, 1)).await?;
+        receives(&phone, 1..=1).await?;
+        // Signalling alone leaves the user plane as it is.
+        phone.release_to_idle().await?;
+        phone.service_request_for(ServicePurpose::Signalling, &[]).await?;
+        ensure!(phone.status().await?.active_user_planes.is_empty(), "nobody asked for a user plane");
+        reaches(&phone, 1, GATEWAY).await?;
+        ensure!(phone.status().await?.active_user_planes == [1], "now somebody did");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_phone_out_of_reach_is_idle_and_after_its_timers_forgotten() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |config| {
+            config.amf.timers.t3512_s = 1;
+            config.amf.timers.mobile_reachable_s = 0;
+            config.amf.timers.implicit_deregistration_s = 1;
+            config.amf.timers.deregistered_s = 0;
+        })
+        .await?;
+        let gnb = core.gnb(1).await?;
+        let (phone, _) = core.phone_with_session(&gnb, 1).await?;
+        // The gNB loses it, and asks for the release of its context.
+        drop(phone);
+        core.until("the phone is idle", |counts| (counts.registered, counts.connected) == (1, 0)).await?;
+        ensure!(
+            (core.counts().sessions, core.counts().user_planes) == (1, 1),
+            "its session waits: {:?}",
+            core.counts()
+        );
+        ensure!(gnb.ue_counts() == (0, 0), "the gNB has let go of it: {:?}", gnb.ue_counts());
+        core.until_nothing_is_left().await?;
+        core.until("the AMF keeps no context of it", |counts| counts.contexts == 0).await?;
+        core.bodies.check(&["nudm-uecm Update3GppRegistration"])
+    });
+}
+
+#[test]
+fn an_idle_phone_that_is_waited_for_is_not_paged_for_nothing() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let gnb = core.gnb(1).await?;
+        let phone = gnb.new_ue(manual(core.phone(1)))?;
+        core.register_with_session(&phone).await?;
+        phone.release_to_idle().await?;
+        let paged = phone.wait_for_paging_within(Duration::from_millis(300)).await;
+        ensure!(paged.is_err(), "nothing came for it");
+        Ok(())
     });
 }

@@ -1,47 +1,200 @@
 //! What is not allowed, or not there, is refused with the cause that the specifications have for it.
 use anyhow::ensure;
 use martlet::core::Sbi;
+use martlet_nas::PduSessionTypeValue;
 use martlet_ran::ue::{OperatorKey, PduSessionRequest};
+use martlet_ran::{Gnb, GnbError, Slice, UeError};
+use martlet_sbi_api::common::Snssai;
+use martlet_store::{SubscribedDnn, SubscribedSlice};
 use martlet_tests::{TestCore, in_namespace, internet};
 
+/// 5GMM causes (TS 24.501, 9.11.3.2).
+mod mm {
+    pub const ILLEGAL_UE: u8 = 3;
+    pub const NO_SUITABLE_CELLS: u8 = 15;
+    pub const CONGESTION: u8 = 22;
+    pub const NO_NETWORK_SLICES: u8 = 62;
+    pub const MAXIMUM_OF_SESSIONS: u8 = 65;
+    pub const PAYLOAD_NOT_FORWARDED: u8 = 90;
+    pub const DNN_NOT_SUBSCRIBED: u8 = 91;
+}
+
+/// 5GSM causes (TS 24.501, 9.11.4.2).
+mod sm {
+    pub const INSUFFICIENT_RESOURCES: u8 = 26;
+    pub const IPV4_ONLY: u8 = 50;
+}
+
+fn of_type(sst: u8) -> Slice {
+    Slice { sst, sd: None }
+}
+
+/// That something was refused, with this cause.
+fn refused<T>(outcome: Result<T, UeError>, cause: u8) -> anyhow::Result<()> {
+    match outcome {
+        Ok(_) => anyhow::bail!("a refusal with cause #{cause} is due"),
+        Err(error) => Ok(ensure!(error.cause() == Some(cause), "cause #{cause} is due: {error}")),
+    }
+}
+
 #[test]
-fn who_may_not_register_is_told_why() {
+fn an_unknown_subscriber_and_a_wrong_key_are_not_let_in() {
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let core = TestCore::start(Sbi::Http, |_| {}).await?;
         let gnb = core.gnb(1).await?;
-        // Not a subscriber: #7, 5GS services not allowed, or #3 as the AMF sees it.
-        let stranger = gnb.new_ue(core.phone(999))?.register().await.expect_err("a stranger is not let in");
-        ensure!(matches!(stranger.cause(), Some(3 | 7)), "{stranger}");
-        // Another key: the phone refuses the network's challenge, and is rejected.
+        refused(gnb.new_ue(core.phone(999))?.register().await, mm::ILLEGAL_UE)?;
         let mut config = core.phone(2);
         config.operator_key = OperatorKey::Opc([0; 16]);
         ensure!(gnb.new_ue(config)?.register().await.is_err(), "a wrong key is not let in");
-        // A sequence number ahead of the network's is made up for.
-        let mut config = core.phone(3);
-        config.sqn = 1 << 20;
-        gnb.new_ue(config)?.register().await?;
         // The others are not disturbed.
-        gnb.new_ue(core.phone(1))?.register().await?;
-        Ok(())
+        core.use_session_and_leave_as(&gnb, 1).await?;
+        core.bodies.check(&["nausf-auth Authenticate"])
     });
 }
 
 #[test]
-fn what_is_not_subscribed_is_refused_and_an_exhausted_pool_too() {
+fn a_data_network_that_is_not_subscribed_or_not_there_is_refused() {
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |config| config.smf.dnns[0].pool = "10.45.0.0/30".into()).await?;
+        let core = TestCore::start(Sbi::Http, |_| {}).await?;
+        core.subscribe(2, |subscriber| {
+            let other = SubscribedDnn { default: false, ..SubscribedDnn::new("elsewhere") };
+            subscriber.slices[0].dnns.push(other);
+        })?;
         let gnb = core.gnb(1).await?;
         let (one, two) = (gnb.new_ue(core.phone(1))?, gnb.new_ue(core.phone(2))?);
         one.register().await?;
         two.register().await?;
-        let other = PduSessionRequest { dnn: Some("ims".into()), ..PduSessionRequest::default() };
-        ensure!(one.establish_pdu_session(other).await.is_err(), "an unknown data network is refused");
-        one.establish_pdu_session(internet()).await?;
-        let refused = two.establish_pdu_session(internet()).await.expect_err("the pool has one address");
-        ensure!(refused.cause() == Some(26), "insufficient resources: {refused}");
+        let elsewhere = || PduSessionRequest { dnn: Some("elsewhere".into()), ..PduSessionRequest::default() };
+        refused(one.establish_pdu_session(elsewhere()).await, mm::DNN_NOT_SUBSCRIBED)?;
+        // Subscribed, and no SMF leads there.
+        refused(two.establish_pdu_session(elsewhere()).await, mm::PAYLOAD_NOT_FORWARDED)?;
+        core.use_session_and_leave(&one).await
+    });
+}
+
+#[test]
+fn a_slice_that_is_not_subscribed_or_not_there_is_refused() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Http, |config| {
+            let both = vec![Snssai::new(1, None), Snssai::new(2, None)];
+            config.amf.plmns[0].slices = both.clone();
+            config.nssf.slices = both;
+            config.smf.slices.push(martlet_smf::SliceConfig { sst: 2, sd: None });
+        })
+        .await?;
+        core.subscribe(2, |subscriber| subscriber.slices[0].sst = 7)?;
+        core.subscribe(3, |subscriber| {
+            let dnns = vec![SubscribedDnn::new("internet")];
+            subscriber.slices.push(SubscribedSlice { sst: 2, sd: None, default: false, dnns });
+        })?;
+        let mut config = core.gnb_config(1);
+        config.slices = vec![of_type(1), of_type(2)];
+        let gnb = Gnb::connect(config).await?;
+        // Not subscribed: the phone is told, and gets the default one.
+        let mut config = core.phone(1);
+        config.requested_nssai = vec![of_type(2)];
+        let phone = gnb.new_ue(config)?;
+        let registered = phone.register().await?;
+        ensure!(registered.allowed_nssai == [of_type(1)] && registered.rejected_nssai, "{registered:?}");
+        let wrong = PduSessionRequest { slice: Some(of_type(2)), ..internet() };
+        refused(phone.establish_pdu_session(wrong).await, mm::PAYLOAD_NOT_FORWARDED)?;
+        phone.establish_pdu_session(internet()).await?;
+        // Subscribed to what the network has not.
+        refused(gnb.new_ue(core.phone(2))?.register().await, mm::NO_NETWORK_SLICES)?;
+        // Subscribed and there.
+        let mut config = core.phone(3);
+        config.requested_nssai = vec![of_type(2)];
+        let phone = gnb.new_ue(config)?;
+        ensure!(phone.register().await?.allowed_nssai == [of_type(2)]);
+        phone.establish_pdu_session(PduSessionRequest { slice: Some(of_type(2)), ..internet() }).await?;
+        core.bodies.check(&["nnssf-nsselection NSSelectionGet"])
+    });
+}
+
+#[test]
+fn an_exhausted_pool_refuses_and_an_address_that_is_given_back_serves_again() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Http, |config| config.smf.dnns[0].pool = "10.45.0.0/30".into()).await?;
+        let gnb = core.gnb(1).await?;
+        let (one, _) = core.phone_with_session(&gnb, 1).await?;
+        let two = gnb.new_ue(core.phone(2))?;
+        two.register().await?;
+        refused(two.establish_pdu_session(internet()).await, sm::INSUFFICIENT_RESOURCES)?;
         one.release_pdu_session(1).await?;
         core.until("the address is free again", |counts| counts.addresses == 0).await?;
-        two.establish_pdu_session(internet()).await?;
-        Ok(())
+        // The UPF's interface has the addresses of the whole default pool, so the phone reaches it.
+        core.use_session_and_leave(&two).await?;
+        core.bodies.check(&["nsmf-pdusession PostSmContexts"])
+    });
+}
+
+#[test]
+fn more_sessions_than_there_may_be_are_refused() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |config| {
+            config.amf.limits.max_sessions = 2;
+            config.smf.max_sessions = 3;
+        })
+        .await?;
+        let gnb = core.gnb(1).await?;
+        let (one, _) = core.phone_with_session(&gnb, 1).await?;
+        one.establish_pdu_session(internet()).await?;
+        refused(one.establish_pdu_session(internet()).await, mm::MAXIMUM_OF_SESSIONS)?;
+        let (two, _) = core.phone_with_session(&gnb, 2).await?;
+        refused(two.establish_pdu_session(internet()).await, sm::INSUFFICIENT_RESOURCES)?;
+        ensure!(core.counts().sessions == 3 && core.counts().addresses == 3, "{:?}", core.counts());
+        one.deregister().await?;
+        two.deregister().await?;
+        core.until_nothing_is_left().await
+    });
+}
+
+#[test]
+fn a_session_of_another_type_is_refused_or_made_an_ipv4_one() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let gnb = core.gnb(1).await?;
+        let phone = gnb.new_ue(core.phone(1))?;
+        phone.register().await?;
+        let of = |session_type| PduSessionRequest { session_type, ..internet() };
+        refused(phone.establish_pdu_session(of(PduSessionTypeValue::Ipv6)).await, sm::IPV4_ONLY)?;
+        let both = phone.establish_pdu_session(of(PduSessionTypeValue::Ipv4v6)).await?;
+        ensure!(both.cause == Some(sm::IPV4_ONLY) && both.ipv4.is_some(), "{both:?}");
+        phone.deregister().await?;
+        core.until_nothing_is_left().await
+    });
+}
+
+#[test]
+fn a_full_amf_tells_phones_to_wait() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |config| config.amf.limits.max_ues = 1).await?;
+        let gnb = core.gnb(1).await?;
+        let (one, _) = core.phone_with_session(&gnb, 1).await?;
+        refused(gnb.new_ue(core.phone(2))?.register().await, mm::CONGESTION)?;
+        one.deregister().await?;
+        core.use_session_and_leave_as(&gnb, 2).await?;
+        core.until_nothing_is_left().await
+    });
+}
+
+#[test]
+fn gnbs_and_phones_of_elsewhere_are_refused() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let mut config = core.gnb_config(1);
+        config.plmn = martlet_security::Plmn::new("999", "70")?;
+        let refusal = Gnb::connect(config).await.err();
+        ensure!(matches!(refusal, Some(GnbError::SetupRefused { .. })), "another network's gNB: {refusal:?}");
+        let mut config = core.gnb_config(2);
+        config.slices = vec![of_type(9)];
+        let refusal = Gnb::connect(config).await.err();
+        ensure!(matches!(refusal, Some(GnbError::SetupRefused { .. })), "a gNB without a slice of ours: {refusal:?}");
+        // A tracking area that the AMF does not serve.
+        let mut config = core.gnb_config(3);
+        config.tac = 77;
+        let gnb = Gnb::connect(config).await?;
+        refused(gnb.new_ue(core.phone(1))?.register().await, mm::NO_SUITABLE_CELLS)?;
+        core.until("nothing is left of it", |counts| counts.contexts == 0).await
     });
 }

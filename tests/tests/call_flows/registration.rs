@@ -32,7 +32,8 @@ fn a_known_5g_guti_is_enough_and_each_registration_gives_another() {
         ensure!(first.is_some() && second.is_some() && first != second, "{first:?} and then {second:?}");
         ensure!(core.bodies.calls(AUTHENTICATE) == 1, "the phone proves itself by the keys that it has");
         ensure!(!was_asked_for_its_identity(&mut events), "the phone has said who it is");
-        core.use_session_and_leave(&phone).await
+        core.use_session_and_leave(&phone).await?;
+        core.until_nothing_is_left().await
     });
 }
 
@@ -50,7 +51,8 @@ fn an_unknown_5g_guti_leads_to_an_identity_request() {
         phone.register().await?;
         ensure!(was_asked_for_its_identity(&mut events), "IDENTITY REQUEST is due");
         ensure!(core.bodies.calls(AUTHENTICATE) == 2, "a phone that is not known is authenticated");
-        core.use_session_and_leave(&phone).await
+        core.use_session_and_leave(&phone).await?;
+        core.until_nothing_is_left().await
     });
 }
 

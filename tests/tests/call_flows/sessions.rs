@@ -1,1 +1,81 @@
 //! PDU sessions (TS 23.502, 4.3).
+use anyhow::ensure;
+use martlet::core::Sbi;
+use martlet_ran::ue::PduSessionRequest;
+use martlet_store::SubscribedDnn;
+use martlet_tests::{GATEWAY, TestCore, in_namespace, internet, reaches};
+use std::net::Ipv4Addr;
+
+#[test]
+fn a_released_session_is_gone_everywhere_and_the_others_go_on() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Http, |_| {}).await?;
+        let gnb = core.gnb(1).await?;
+        let (phone, _) = core.phone_with_session(&gnb, 1).await?;
+        phone.establish_pdu_session(internet()).await?;
+        let (other, _) = core.phone_with_session(&gnb, 2).await?;
+        phone.release_pdu_session(1).await?;
+        core.until("two sessions are left", |counts| {
+            (counts.sessions, counts.addresses, counts.user_planes) == (2, 2, 2)
+        })
+        .await?;
+        ensure!(phone.status().await?.active_user_planes == [2], "the gNB has let go of the first session");
+        ensure!(reaches(&phone, 1, GATEWAY).await.is_err(), "a session that is gone carries nothing");
+        reaches(&phone, 2, GATEWAY).await?;
+        reaches(&other, 1, GATEWAY).await?;
+        // Its identity is free again.
+        phone.establish_pdu_session(PduSessionRequest { psi: Some(1), ..internet() }).await?;
+        reaches(&phone, 1, GATEWAY).await?;
+        core.bodies.check(&["npcf-smpolicycontrol DeleteSMPolicy", "nudm-uecm SmfDeregistration"])
+    });
+}
+
+#[test]
+fn a_phone_has_up_to_fifteen_sessions() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let gnb = core.gnb(1).await?;
+        let phone = gnb.new_ue(core.phone(1))?;
+        phone.register().await?;
+        for psi in 1..=15 {
+            let session = phone.establish_pdu_session(internet()).await?;
+            ensure!(session.psi == psi, "{session:?}");
+            reaches(&phone, psi, GATEWAY).await?;
+        }
+        // All of them wait while the phone is idle, and all come back.
+        phone.release_to_idle().await?;
+        phone.service_request_for(martlet_ran::ServicePurpose::Data, &(1..=15).collect::<Vec<_>>()).await?;
+        for psi in 1..=15 {
+            reaches(&phone, psi, GATEWAY).await?;
+        }
+        phone.deregister().await?;
+        core.until_nothing_is_left().await
+    });
+}
+
+#[test]
+fn phones_reach_each_other_and_a_fixed_address_is_kept() {
+    in_namespace(|| async {
+        let fixed = Ipv4Addr::new(10, 45, 7, 7);
+        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        core.subscribe(2, |subscriber| {
+            subscriber.slices[0].dnns =
+                vec![SubscribedDnn { static_ipv4: Some(fixed), ..SubscribedDnn::new("internet") }];
+        })?;
+        let gnb = core.gnb(1).await?;
+        let (one, address) = core.phone_with_session(&gnb, 1).await?;
+        let (two, of_two) = core.phone_with_session(&gnb, 2).await?;
+        ensure!(of_two == fixed && address != fixed, "{of_two}");
+        one.send_ip(1, martlet_tests::ping(address, fixed, 1)).await?;
+        let (psi, packet) = two.recv_ip().await?;
+        ensure!(psi == 1 && packet[12..16] == address.octets(), "{packet:02x?}");
+        // A source address that the phone does not have goes nowhere, and is counted.
+        one.send_ip(1, martlet_tests::ping(Ipv4Addr::new(10, 45, 9, 9), fixed, 2)).await?;
+        let counted = || core.status("upf")["drops"]["foreign_source"].as_u64().filter(|count| *count == 1);
+        martlet_tests::eventually("the packet is dropped", counted, || core.status("upf").to_string()).await?;
+        // The default data network is the one that is subscribed.
+        let session = two.establish_pdu_session(PduSessionRequest::default()).await.err();
+        ensure!(session.is_some_and(|e| e.cause() == Some(26)), "the fixed address is in use");
+        Ok(())
+    });
+}
