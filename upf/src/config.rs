@@ -78,11 +78,14 @@ pub struct N3Config {
     /// Name of the network namespace of the socket, as `ip netns` has it. Left out, that of the process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub netns: Option<String>,
+    /// Seconds after the start in which packets of unknown tunnels are dropped without an Error Indication: SMFs restore
+    /// the sessions of before then (TS 23.527, 4.3.2). Longer than their heartbeats are apart.
+    pub restoration_s: u64,
 }
 
 impl Default for N3Config {
     fn default() -> Self {
-        N3Config { address: SocketAddr::from(([127, 0, 0, 8], martlet_gtpu::PORT)), netns: None }
+        N3Config { address: SocketAddr::from(([127, 0, 0, 8], martlet_gtpu::PORT)), netns: None, restoration_s: 20 }
     }
 }
 
@@ -94,11 +97,13 @@ pub enum N6Mode {
     Routing,
     /// As routing, and addresses of UEs are translated to those of the machine on their way out.
     Nat,
-    /// Only the interface is made: UEs reach the machine itself.
+    /// The interface is made, and nothing passed on: UEs reach the machine itself.
+    Local,
+    /// No interface is made: UEs reach each other, and other packets are dropped.
     None,
 }
 
-/// N6: a TUN device.
+/// N6: a TUN device, or nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct N6Config {

@@ -2,6 +2,7 @@
 //!
 //! A rig puts a datapath between a gNB and a host in the data network and lets a check be both. A check panics where
 //! the datapath does not do what [`Datapath`](crate::datapath::Datapath) promises.
+use crate::counters::DropReason;
 use crate::datapath::{Change, DatapathError, Event, Reached};
 use crate::rules::*;
 use martlet_gtpu::{Direction as GtpuDirection, Message, PduSessionContainer, decode};
@@ -139,6 +140,16 @@ fn a_foreign_source_does_not_pass<R: Rig>(rig: &mut R) {
     rig.send_n3(&g_pdu(TEID, Some(1), &packet));
     send_uplink(rig, 1, 7000, b"own");
     assert_eq!(rig.receive_n6().as_deref(), Some(&b"own"[..]));
+    let dropped = |rig: &mut R| rig.datapath().counters().drops(DropReason::ForeignSource).get();
+    assert_eq!(dropped(rig), 1);
+    // Nor does it where the PDR of the uplink names no address: that of the session counts.
+    let mut session = session(rig, 1, TEID, rig.ue());
+    session.pdrs.get_mut(&1).expect("PDR 1").ue.clear();
+    apply(rig, &session);
+    rig.send_n3(&g_pdu(TEID, Some(1), &packet));
+    send_uplink(rig, 1, 7000, b"own again");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"own again"[..]));
+    assert_eq!(dropped(rig), 2);
 }
 
 fn octets_that_are_nothing_do_no_harm<R: Rig>(rig: &mut R) {

@@ -27,6 +27,7 @@ impl KernelRig {
     fn new() -> Self {
         let mut config = UpfConfig::default();
         config.n6.mode = N6Mode::Routing;
+        config.n3.restoration_s = 0;
         let gnb = UdpSocket::bind((GNB, 2152)).expect("the gNB's port");
         gnb.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         let host = |port| {
@@ -130,5 +131,41 @@ fn what_it_made_is_gone_with_it() {
         assert!(error.contains("martlet-n6") && error.contains("in use"), "{error}");
         drop(rig);
         assert!(!exists());
+    });
+}
+
+#[test]
+fn without_n6_there_is_no_interface_and_ues_reach_each_other() {
+    in_namespace(|| {
+        let mut config = UpfConfig::default();
+        config.n6.mode = N6Mode::None;
+        let gnb = UdpSocket::bind((GNB, 2152)).expect("the gNB's port");
+        gnb.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        let (datapath, signals) = KernelDatapath::open(&config).expect("the datapath");
+        assert!(!std::path::Path::new("/proc/sys/net/ipv4/conf/martlet-n6").exists());
+        let mut rig = KernelRig { datapath, signals, gnb, hosts: Vec::new() };
+        let other = Ipv4Addr::new(10, 45, 0, 3);
+        for (seid, teid, ue) in [(1, 7, UE), (2, 8, other)] {
+            let session = martlet_upf::conformance::session(&rig, seid, teid, ue);
+            rig.datapath().apply(&martlet_upf::datapath::Change::to(&session)).expect("the session");
+        }
+        let to = |address| martlet_upf::conformance::g_pdu(7, Some(1), &udp_packet((UE, 9000), (address, 7000), b"x"));
+        rig.send_n3(&to(REMOTE));
+        rig.send_n3(&to(other));
+        assert!(rig.receive_n3().is_some(), "the other UE gets its packet");
+        let dropped = rig.datapath().counters().drops(martlet_upf::counters::DropReason::N6).get();
+        assert_eq!(dropped, 1, "the packet for the data network is dropped, and counted");
+    });
+}
+
+#[test]
+fn after_its_start_unknown_tunnels_may_be_those_of_before() {
+    in_namespace(|| {
+        let gnb = UdpSocket::bind((GNB, 2152)).expect("the gNB's port");
+        gnb.set_read_timeout(Some(Duration::from_millis(300))).expect("a timeout");
+        let (datapath, signals) = KernelDatapath::open(&UpfConfig::default()).expect("the datapath");
+        let mut rig = KernelRig { datapath, signals, gnb, hosts: Vec::new() };
+        rig.send_n3(&martlet_upf::conformance::g_pdu(7, Some(1), &udp_packet((UE, 9000), (REMOTE, 7000), b"x")));
+        assert_eq!(rig.receive_n3(), None, "no Error Indication yet");
     });
 }

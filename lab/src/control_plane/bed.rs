@@ -62,7 +62,7 @@ impl Site {
         text += &format!("oam: {{ bind: \"{}\" }}\n", self.oam());
         text += &format!("udr: {{ path: {:?} }}\n", self.folder.join("martlet.db"));
         text += &format!("upf:\n  n4: {{ address: \"{}:8805\" }}\n  n3: {{ address: \"{}:2152\" }}\n", at(8), at(8));
-        text += &format!("  n6: {{ interface: lab-n6-{}, mode: none }}\n", self.number);
+        text += &format!("  n6: {{ interface: lab-n6-{}, mode: local }}\n", self.number);
         text += &format!("  dnns: [{{ name: internet, pools: [{pool}] }}]\n");
         text += &format!("smf:\n  dnns: [{{ name: internet, pool: {pool} }}]\n");
         text += &format!("  upfs: [{{ n4: \"{}:8805\" }}]\n  n4: {{ bind: {} }}\n", at(8), at(7));

@@ -24,6 +24,10 @@ use martlet_sbi_api::nsmf_callback::NSMF_CALLBACK;
 use martlet_sbi_api::nsmf_pdusession::NSMF_PDUSESSION;
 use session::Sessions;
 use std::sync::{Arc, Weak};
+use tokio::sync::Semaphore;
+
+/// Sessions that are restored at the same time: what a UPF that has just started is asked at once.
+const RESTORATIONS: usize = 64;
 
 /// The SMF.
 pub struct Smf {
@@ -33,6 +37,8 @@ pub struct Smf {
     pools: Pools,
     sessions: Sessions,
     n4: n4::N4,
+    /// Sessions that are restored at their UPF at the same time.
+    restorations: Semaphore,
     /// For the tasks of sessions, which outlive the request that began them.
     itself: Weak<Smf>,
 }
@@ -47,7 +53,11 @@ impl NetworkFunction for Smf {
         let pools = Pools::new(&config.dnns).map_err(StartError)?;
         let n4 = n4::N4::open(&config).await?;
         let sessions = Sessions::new(config.max_sessions);
-        Ok(Arc::new_cyclic(|itself| Smf { context, instance_id, config, pools, sessions, n4, itself: itself.clone() }))
+        let restorations = Semaphore::new(RESTORATIONS);
+        Ok(Arc::new_cyclic(|itself| {
+            let itself = itself.clone();
+            Smf { context, instance_id, config, pools, sessions, n4, restorations, itself }
+        }))
     }
 
     fn routes(self: &Arc<Self>) -> Vec<Route> {
@@ -68,9 +78,7 @@ impl NetworkFunction for Smf {
     }
 
     async fn run(self: Arc<Self>, shutdown: Shutdown) -> Result<(), StartError> {
-        let smf = self.clone();
-        let reports = move |seid, report| smf.sessions.report(seid, report);
-        self.n4.run(reports, shutdown).await
+        self.n4.run(&self.sessions, shutdown).await
     }
 
     fn status(&self) -> serde_json::Value {

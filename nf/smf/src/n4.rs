@@ -1,15 +1,17 @@
 //! N4: associations with UPFs, requests to them, reports from them (TS 29.244, 6).
 mod association;
+mod reaction;
 mod rules;
 
-pub use rules::{Plan, deletion, establishment, to_buffer, to_gnb};
+pub use rules::{Downlink, Plan, deletion, establishment, to_buffer, to_gnb};
 
+use crate::session::UpfSession;
 use crate::{SmfConfig, UpfConfig, metrics};
 use association::Association;
 use martlet_nf::{Shutdown, StartError};
-use martlet_pfcp::ie::{Cause, NodeId};
-use martlet_pfcp::transaction::{Answers, Due, Limits, Requests, Seen};
-use martlet_pfcp::{Header, Message, Packet, SessionReportRequest, SessionReportResponse};
+use martlet_pfcp::ie::NodeId;
+use martlet_pfcp::transaction::{Answers, Due, Limits, Requests};
+use martlet_pfcp::{Message, Packet, SessionReportRequest};
 use rand::Rng;
 use std::collections::HashMap;
 use std::future::Future;
@@ -25,6 +27,9 @@ pub enum N4Error {
     /// No UPF leads to the data network and is associated.
     #[error("no UPF that leads there is associated")]
     NoUpf,
+    /// The UPF says that there is no association.
+    #[error("the UPF has no association with this SMF any more")]
+    NotAssociated,
     /// The UPF does not answer.
     #[error("the UPF {0} does not answer")]
     Silent(SocketAddr),
@@ -37,6 +42,16 @@ pub enum N4Error {
     /// The answer is not what was asked for.
     #[error("the UPF answered with {0}")]
     Unexpected(&'static str),
+}
+
+/// What N4 needs of the sessions.
+pub trait SessionLayer {
+    /// Where the user plane of a session is, by our session endpoint identifier.
+    fn user_plane(&self, seid: u64) -> Option<UpfSession>;
+    /// Hands a report on: false where too much waits for the session.
+    fn report(&self, seid: u64, report: SessionReportRequest) -> bool;
+    /// A UPF that had been associated is associated anew: it has none of the sessions that it had (TS 29.244, 6.2.6.2.2).
+    fn associated_anew(&self, upf: SocketAddr);
 }
 
 struct Tables {
@@ -56,6 +71,8 @@ pub struct N4 {
     tables: Mutex<Tables>,
     /// Wakes the timer when there is something new to time.
     stirred: tokio::sync::Notify,
+    /// Wakes those who keep associations when one has ended.
+    ended: tokio::sync::Notify,
 }
 
 /// Seconds from 1900 to 1970.
@@ -83,6 +100,7 @@ impl N4 {
             heartbeat: Duration::from_secs(n4.heartbeat_s.max(1).into()),
             tables: Mutex::new(tables),
             stirred: tokio::sync::Notify::new(),
+            ended: tokio::sync::Notify::new(),
         })
     }
 
@@ -138,14 +156,10 @@ impl N4 {
     }
 
     /// Keeps associations up and hands reports on, until the shutdown.
-    pub async fn run(
-        &self,
-        reports: impl Fn(u64, SessionReportRequest) -> bool,
-        shutdown: Shutdown,
-    ) -> Result<(), StartError> {
+    pub async fn run(&self, sessions: &impl SessionLayer, shutdown: Shutdown) -> Result<(), StartError> {
         let upfs: Vec<SocketAddr> = self.tables().associations.iter().map(|a| a.upf.n4).collect();
         let associations = async {
-            let keep = upfs.iter().map(|upf| self.keep_associated(*upf));
+            let keep = upfs.iter().map(|upf| self.keep_associated(*upf, sessions));
             let mut keep: Vec<_> = keep.map(Box::pin).collect();
             std::future::poll_fn(|cx| {
                 keep.iter_mut().for_each(|future| {
@@ -157,7 +171,7 @@ impl N4 {
         };
         tokio::select! {
             () = associations => {}
-            () = self.receive(reports) => {}
+            () = self.receive(sessions) => {}
             () = self.repeat() => {}
             () = shutdown.wait() => {}
         }
@@ -169,87 +183,17 @@ impl N4 {
         Ok(())
     }
 
-    async fn receive(&self, reports: impl Fn(u64, SessionReportRequest) -> bool) {
+    async fn receive(&self, sessions: &impl SessionLayer) {
         let mut buffer = vec![0; 65_536];
         loop {
             let Ok((length, from)) = self.socket.recv_from(&mut buffer).await else {
                 tokio::time::sleep(Duration::from_millis(10)).await;
                 continue;
             };
-            let octets = &buffer[..length];
-            match Packet::decode(octets) {
-                Ok(packet) if packet.message.is_request() => self.answer(from, packet, &reports).await,
-                Ok(packet) => {
-                    let waiting = {
-                        let mut tables = self.tables();
-                        match tables.requests.answered(from, packet.sequence) {
-                            true => tables.waiting.remove(&packet.sequence),
-                            false => None,
-                        }
-                    };
-                    match waiting {
-                        Some(waiting) => drop(waiting.send(packet.message)),
-                        None => metrics::n4("answer to nothing"),
-                    }
-                }
-                Err(error) => {
-                    metrics::n4("malformed");
-                    let sequence = Header::decode(octets).map(|(header, _)| header.sequence).ok();
-                    tracing::warn!(%from, ?sequence, %error, "an N4 message is wrong");
-                }
+            if let Some(answer) = self.react(from, &buffer[..length], sessions) {
+                self.send(from, &answer).await;
             }
         }
-    }
-
-    /// Answers a request of a UPF; one that came before gets the same answer again.
-    async fn answer(&self, from: SocketAddr, packet: Packet, reports: &impl Fn(u64, SessionReportRequest) -> bool) {
-        let seen = self.tables().answers.seen(from, packet.sequence, Instant::now());
-        let octets = match seen {
-            Seen::UnderWay => return,
-            Seen::Answered(octets) => octets,
-            Seen::New => {
-                let Some(answer) = self.react(from, &packet, reports) else { return };
-                let octets = answer.encode();
-                self.tables().answers.answer(from, packet.sequence, &octets);
-                octets
-            }
-        };
-        self.send(from, &octets).await;
-    }
-
-    fn react(
-        &self,
-        from: SocketAddr,
-        packet: &Packet,
-        reports: &impl Fn(u64, SessionReportRequest) -> bool,
-    ) -> Option<Packet> {
-        let (node_id, sequence) = (self.node(), packet.sequence);
-        Some(match &packet.message {
-            Message::HeartbeatRequest(request) => {
-                self.noticed(from, request.recovery.0);
-                let recovery = martlet_pfcp::ie::RecoveryTimeStamp(self.recovery);
-                Packet::node(sequence, martlet_pfcp::HeartbeatResponse { recovery })
-            }
-            Message::SessionReportRequest(report) => {
-                metrics::n4("report");
-                let known = reports(packet.seid.unwrap_or(0), report.clone());
-                let cause = if known { Cause::ACCEPTED } else { Cause::SESSION_CONTEXT_NOT_FOUND };
-                let response = SessionReportResponse { cause, offending_ie: None, flags: None };
-                Packet::session(packet.seid.unwrap_or(0), sequence, response)
-            }
-            Message::AssociationUpdateRequest(_) => {
-                Packet::node(sequence, martlet_pfcp::AssociationUpdateResponse { node_id, cause: Cause::ACCEPTED })
-            }
-            Message::NodeReportRequest(_) => {
-                let response = martlet_pfcp::NodeReportResponse { node_id, cause: Cause::ACCEPTED, offending_ie: None };
-                Packet::node(sequence, response)
-            }
-            other => {
-                metrics::n4("not supported");
-                tracing::info!(%from, message = other.name(), "an N4 request that an SMF does not take");
-                return None;
-            }
-        })
     }
 
     /// Sends again what is not answered.

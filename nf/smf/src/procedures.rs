@@ -4,3 +4,4 @@ pub mod establishment;
 pub mod release;
 pub mod transfer;
 pub mod update;
+pub mod user_plane;

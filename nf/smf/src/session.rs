@@ -1,8 +1,9 @@
 //! A PDU session's context, the task that owns it, and the table of all of them.
-use crate::n4::N4Error;
-use crate::procedures::{downlink_data, release, update};
+use crate::n4::{N4Error, SessionLayer};
+use crate::procedures::{downlink_data, release, update, user_plane};
 use crate::{Smf, metrics};
-use martlet_pfcp::SessionReportRequest;
+use martlet_pfcp::ie::Cause;
+use martlet_pfcp::{Message, SessionModificationRequest, SessionReportRequest};
 use martlet_sbi::{Multipart, Problem};
 use martlet_sbi_api::common::{Ambr, Arp, Dnn, PlmnId, Snssai, Supi};
 use martlet_sbi_api::namf_communication::AmfCommunicationClient;
@@ -27,6 +28,8 @@ pub enum SessionEvent {
     Report(Box<SessionReportRequest>),
     /// The UE was not reached.
     TransferFailed,
+    /// A UPF has been associated anew.
+    AssociatedAnew(SocketAddr),
 }
 
 /// Where the session's user plane is at the UPF.
@@ -34,6 +37,8 @@ pub enum SessionEvent {
 pub struct UpfSession {
     /// The UPF.
     pub upf: SocketAddr,
+    /// The association with it in which the session was made, by the order of associations.
+    pub generation: u64,
     /// Its session endpoint identifier.
     pub seid: u64,
     /// Its end of N3.
@@ -63,10 +68,14 @@ pub struct Session {
     pub policy: Option<(PcfSmPolicyControlClient, String)>,
     pub registered: bool,
     pub upf: Option<UpfSession>,
+    /// The gNB's end of N3, while the session is active.
+    pub gnb: Option<(u32, IpAddr)>,
     /// The gNB has resources for the session.
     pub active: bool,
     /// The UE was told to release the session, and has not answered yet.
     pub releasing: bool,
+    /// The UPF has lost the session and does not take it again.
+    pub lost: bool,
 }
 
 /// QoS flow identifier of the default flow.
@@ -92,7 +101,7 @@ impl Session {
 
     /// Acts on an event, or on the end of the session's patience: false where the session has ended.
     async fn act(&mut self, event: Option<Option<SessionEvent>>) -> bool {
-        match event {
+        let goes_on = match event {
             Some(Some(SessionEvent::Update(body, reply))) => {
                 let (answer, goes_on) = update::run(self, *body).await;
                 let _ = reply.send(answer);
@@ -111,20 +120,32 @@ impl Session {
                 downlink_data::not_reached(self).await;
                 true
             }
+            Some(Some(SessionEvent::AssociatedAnew(upf))) => {
+                user_plane::associated_anew(self, upf).await;
+                true
+            }
             Some(None) => false,
             None => {
                 release::finish(self, true).await;
                 false
             }
+        };
+        if goes_on && self.lost {
+            release::finish(self, true).await;
         }
+        goes_on && !self.lost
     }
 
-    /// Sends the UPF a change of the session.
-    pub async fn modify(&self, change: martlet_pfcp::SessionModificationRequest) -> Result<(), N4Error> {
+    /// Sends the UPF a change of the session. A UPF that has lost the session gets all of it, as it is to be now.
+    pub async fn modify(&mut self, change: SessionModificationRequest) -> Result<(), N4Error> {
         let upf = self.upf.ok_or(N4Error::NoUpf)?;
         match self.smf.n4.request(upf.upf, Some(upf.seid), change).await? {
-            martlet_pfcp::Message::SessionModificationResponse(answer) if answer.cause.is_accepted() => Ok(()),
-            martlet_pfcp::Message::SessionModificationResponse(answer) => Err(N4Error::Refused(answer.cause.0)),
+            Message::SessionModificationResponse(answer) if answer.cause.is_accepted() => Ok(()),
+            Message::SessionModificationResponse(answer) if answer.cause == Cause::SESSION_CONTEXT_NOT_FOUND => {
+                tracing::warn!(supi = %self.supi, session = self.id, upf = %upf.upf, "the UPF has lost the session");
+                user_plane::restore(self).await
+            }
+            Message::SessionModificationResponse(answer) => Err(N4Error::Refused(answer.cause.0)),
             other => Err(N4Error::Unexpected(other.name())),
         }
     }
@@ -141,9 +162,16 @@ impl SessionHandle {
     }
 }
 
+/// A session in the table.
+struct Entry {
+    handle: SessionHandle,
+    subject: (String, u8),
+    upf: Option<UpfSession>,
+}
+
 #[derive(Default)]
 struct Tables {
-    by_reference: HashMap<u64, (SessionHandle, (String, u8))>,
+    by_reference: HashMap<u64, Entry>,
     by_subject: HashMap<(String, u8), u64>,
     last: u64,
 }
@@ -177,7 +205,8 @@ impl Sessions {
         let (sender, inbox) = mpsc::channel(queue);
         let subject = (supi.to_string(), id);
         tables.by_subject.insert(subject.clone(), reference);
-        tables.by_reference.insert(reference, (SessionHandle(sender), subject));
+        let handle = SessionHandle(sender);
+        tables.by_reference.insert(reference, Entry { handle, subject, upf: None });
         metrics::SESSIONS.set(tables.by_reference.len() as i64);
         Some((reference, inbox))
     }
@@ -185,7 +214,7 @@ impl Sessions {
     /// Takes a session out of the table.
     pub fn remove(&self, reference: u64) {
         let mut tables = self.tables();
-        if let Some((_, subject)) = tables.by_reference.remove(&reference)
+        if let Some(Entry { subject, .. }) = tables.by_reference.remove(&reference)
             && tables.by_subject.get(&subject) == Some(&reference)
         {
             tables.by_subject.remove(&subject);
@@ -196,23 +225,49 @@ impl Sessions {
     /// A session by its identity in URIs.
     pub fn get(&self, reference: &str) -> Option<SessionHandle> {
         let reference = reference.parse::<u64>().ok()?;
-        self.tables().by_reference.get(&reference).map(|(handle, _)| handle.clone())
+        self.tables().by_reference.get(&reference).map(|entry| entry.handle.clone())
     }
 
     /// A UE's session.
     pub fn of(&self, supi: &str, id: u8) -> Option<SessionHandle> {
         let tables = self.tables();
         let reference = tables.by_subject.get(&(supi.to_string(), id))?;
-        tables.by_reference.get(reference).map(|(handle, _)| handle.clone())
+        tables.by_reference.get(reference).map(|entry| entry.handle.clone())
     }
 
-    /// Hands a report of the UPF on: false where the session is not known.
-    pub fn report(&self, seid: u64, report: SessionReportRequest) -> bool {
-        let handle = self.tables().by_reference.get(&seid).map(|(handle, _)| handle.clone());
-        handle.is_some_and(|handle| handle.send(SessionEvent::Report(report.into())))
+    /// Notes where a session's user plane is.
+    pub fn locate(&self, reference: u64, upf: UpfSession) {
+        if let Some(entry) = self.tables().by_reference.get_mut(&reference) {
+            entry.upf = Some(upf);
+        }
     }
 
     pub fn len(&self) -> usize {
         self.tables().by_reference.len()
+    }
+}
+
+impl SessionLayer for Sessions {
+    fn user_plane(&self, seid: u64) -> Option<UpfSession> {
+        self.tables().by_reference.get(&seid)?.upf
+    }
+
+    fn report(&self, seid: u64, report: SessionReportRequest) -> bool {
+        let handle = self.tables().by_reference.get(&seid).map(|entry| entry.handle.clone());
+        handle.is_some_and(|handle| handle.send(SessionEvent::Report(report.into())))
+    }
+
+    fn associated_anew(&self, upf: SocketAddr) {
+        let tables = self.tables();
+        let there = tables.by_reference.values().filter(|entry| entry.upf.is_some_and(|at| at.upf == upf));
+        let (mut told, mut busy) = (0, 0);
+        for entry in there {
+            match entry.handle.send(SessionEvent::AssociatedAnew(upf)) {
+                true => told += 1,
+                // Its next change finds out, and restores it.
+                false => busy += 1,
+            }
+        }
+        tracing::warn!(%upf, sessions = told, busy, "the UPF has lost its sessions, which are restored now");
     }
 }

@@ -4,6 +4,7 @@ use crate::datapath::Usage;
 use crate::rules::{Action, Direction, Far, Flow, Pdr, Session, Tunnel, UeAddress, Urr};
 use martlet_pfcp::ie::{Interface, ReportingTriggers};
 use std::collections::{BTreeSet, VecDeque};
+use std::net::IpAddr;
 use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -136,6 +137,13 @@ impl State {
     pub fn rule_for_tunnel(&self, teid: u32, flow: &Flow, qfi: Option<u8>) -> Option<usize> {
         let tunnelled = |rule: &Rule| rule.pdr.local.is_some_and(|local| local.teid == teid);
         self.rules.iter().position(|rule| tunnelled(rule) && rule.pdr.matches(flow, qfi))
+    }
+
+    /// Whether an address is not one of the UE's. Link-local ones are its own affair where it has IPv6 (RFC 4862, 5.3).
+    pub fn is_foreign(&self, source: IpAddr) -> bool {
+        let link_local = matches!(source, IpAddr::V6(source) if source.is_unicast_link_local())
+            && self.ue.iter().any(|address| matches!(address, UeAddress::V6(_)));
+        !self.ue.is_empty() && !self.ue.contains(&UeAddress::of(source)) && !link_local
     }
 
     /// The rule for a packet that came from the data network.

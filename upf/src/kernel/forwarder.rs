@@ -25,6 +25,8 @@ pub(super) struct Forwarder<O> {
     pub(super) buffered: AtomicUsize,
     /// Answers to packets that nobody asked for.
     pub(super) complaints: Mutex<Limiter>,
+    /// Until then, tunnels that are not known may be those of sessions that are still to be restored.
+    quiet_until: Option<Instant>,
 }
 
 #[derive(Default)]
@@ -50,7 +52,18 @@ impl<O: Outlet> Forwarder<O> {
             limits,
             buffered: AtomicUsize::new(0),
             complaints,
+            quiet_until: None,
         }
+    }
+
+    /// Leaves unknown tunnels unanswered until then.
+    pub fn quiet_until(self, until: Instant) -> Self {
+        Forwarder { quiet_until: Some(until), ..self }
+    }
+
+    /// Whether a packet in an unknown tunnel is answered.
+    pub(super) fn complains(&self, now: Instant) -> bool {
+        self.quiet_until.is_none_or(|until| until <= now) && lock(&self.complaints).allows(now)
     }
 
     pub(super) fn by_teid(&self, teid: u32) -> Option<Arc<Entry>> {

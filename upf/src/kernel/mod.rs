@@ -38,7 +38,7 @@ use nat::Nat;
 use outlet::Outlet;
 use sockets::Sockets;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use threads::Threads;
 use tokio::sync::mpsc;
 
@@ -59,7 +59,7 @@ pub struct Signals {
 }
 
 impl KernelDatapath {
-    /// Makes the socket and the device and starts to carry packets. Blocks for as long as that takes. The error says
+    /// Makes the socket and the device, if there is to be one, and starts to carry packets. Blocks for as long as that takes. The error says
     /// what a person can do.
     pub fn open(config: &UpfConfig) -> Result<(KernelDatapath, Signals), String> {
         let (events, receive_events): (EventSender, _) = mpsc::channel(config.kernel.events);
@@ -67,7 +67,9 @@ impl KernelDatapath {
         let device = n6::open(config)?;
         let nat = nat::open(config)?;
         let sockets = Sockets::open(config, device)?;
-        let forwarder = Arc::new(Forwarder::new(sockets, config.kernel.clone(), events));
+        let restored_by = Instant::now() + Duration::from_secs(config.n3.restoration_s);
+        let forwarder = Forwarder::new(sockets, config.kernel.clone(), events).quiet_until(restored_by);
+        let forwarder = Arc::new(forwarder);
         crate::metrics::show(&forwarder.counters);
         let threads = Threads::start(&forwarder, config.n3.address.ip(), failure)?;
         let datapath = KernelDatapath { forwarder, _threads: threads, _nat: nat };

@@ -39,7 +39,7 @@ impl<O: Outlet> Forwarder<O> {
         let (teid, qfi, length) = (pdu.teid, pdu.container.map(|container| container.qfi), pdu.payload.len());
         let Some(entry) = self.by_teid(teid) else {
             self.counters.dropped(DropReason::UnknownTunnel);
-            if lock(&self.complaints).allows(now) {
+            if self.complains(now) {
                 // It goes to the GTP-U port, not to the port that the packet came from (4.4.2.4).
                 tracing::debug!(peer = %from, teid, "G-PDU for an unknown tunnel: Error Indication");
                 if self.outlet.to_peer(&error_indication(teid, local), from.ip()).is_ok() {

@@ -7,8 +7,12 @@ use std::fs::File;
 
 const FORWARDING: &str = "/proc/sys/net/ipv4/ip_forward";
 
-/// Makes the TUN device with the first address of each pool, which routes the pool to it.
-pub(super) fn open(config: &UpfConfig) -> Result<File, String> {
+/// Makes the TUN device with the first address of each pool, which routes the pool to it; none where there is to be none.
+pub(super) fn open(config: &UpfConfig) -> Result<Option<File>, String> {
+    if config.n6.mode == N6Mode::None {
+        tracing::info!("there is no N6: UEs reach each other alone");
+        return Ok(None);
+    }
     netns::within(config.n6.netns.as_deref(), || {
         let name = config.n6.interface.as_str();
         let device = tun::create(name)?;
@@ -23,11 +27,11 @@ pub(super) fn open(config: &UpfConfig) -> Result<File, String> {
             let set = netlink.address(index, pool.gateway(), pool.prefix);
             set.map_err(|error| failed(&format!("the address {}/{}", pool.gateway(), pool.prefix), error))?;
         }
-        if config.n6.mode != N6Mode::None {
+        if config.n6.mode != N6Mode::Local {
             forward()?;
         }
         tracing::info!(interface = name, netns = config.n6.netns, mode = ?config.n6.mode, "N6 is up");
-        Ok(device)
+        Ok(Some(device))
     })
 }
 
@@ -40,7 +44,7 @@ fn forward() -> Result<(), String> {
     std::fs::write(FORWARDING, "1").map_err(|error| {
         format!(
             "packets are not passed on between interfaces, and {FORWARDING} cannot be set to 1 ({error}): \
-             set it as root, or set upf.n6.mode to none"
+             set it as root, or set upf.n6.mode to local"
         )
     })
 }

@@ -26,11 +26,13 @@ impl<O: Outlet> Forwarder<O> {
         if state.removed {
             return self.counters.dropped(DropReason::UnknownTunnel);
         }
-        let Some(rule) = state.rule_for_tunnel(teid, &flow, qfi) else {
-            let foreign = !state.ue.is_empty() && !state.ue.contains(&crate::rules::UeAddress::of(flow.source));
-            let reason = if foreign { DropReason::ForeignSource } else { DropReason::NoRule };
-            return self.counters.dropped(reason);
-        };
+        let rule = state.rule_for_tunnel(teid, &flow, qfi);
+        // A PDR need not name the UE's address; that of its session counts all the same.
+        let is_uplink = |rule: usize| state.rules.get(rule).is_some_and(|r| r.pdr.direction() == Direction::Uplink);
+        if rule.is_none_or(is_uplink) && state.is_foreign(flow.source) {
+            return self.counters.dropped(DropReason::ForeignSource);
+        }
+        let Some(rule) = rule else { return self.counters.dropped(DropReason::NoRule) };
         let next = self.carry_out(entry, &mut state, rule, &flow, qfi, &mut frame, now);
         drop(state);
         if let Next::Network = next {

@@ -1,4 +1,4 @@
-//! The GTP-U socket and the TUN device.
+//! The GTP-U socket and the TUN device, if there is one.
 use super::netns;
 use super::outlet::Outlet;
 use crate::config::UpfConfig;
@@ -9,13 +9,13 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 pub(super) struct Sockets {
     pub gtpu: UdpSocket,
-    pub device: File,
+    pub device: Option<File>,
     /// Port to which G-PDUs go, whatever port they came from (TS 29.281, 4.4.2.3).
     peer_port: u16,
 }
 
 impl Sockets {
-    pub fn open(config: &UpfConfig, device: File) -> Result<Self, String> {
+    pub fn open(config: &UpfConfig, device: Option<File>) -> Result<Self, String> {
         let address = config.n3.address;
         let buffer = config.kernel.socket_buffer;
         let gtpu = netns::within(config.n3.netns.as_deref(), || {
@@ -42,6 +42,7 @@ impl Outlet for Sockets {
     }
 
     fn to_network(&self, packet: &[u8]) -> io::Result<()> {
-        (&self.device).write(packet).map(drop)
+        let mut device = self.device.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        device.write(packet).map(drop)
     }
 }

@@ -1,4 +1,4 @@
-//! The threads that carry packets: one from N3, one from N6.
+//! The threads that carry packets: one from N3, one from N6 where there is one.
 use super::batch::Batch;
 use super::forwarder::Forwarder;
 use super::frame::{Frame, HEADROOM};
@@ -38,7 +38,9 @@ impl Threads {
         let (n3, n6) = (forwarder.clone(), forwarder.clone());
         let (n3_stopped, n3_failure) = (stopped.clone(), failure.clone());
         threads.spawn("upf-n3", n3_failure, move || from_n3(&n3, local, &n3_stopped)).map_err(failed)?;
-        threads.spawn("upf-n6", failure, move || from_n6(&n6, &stopped)).map_err(failed)?;
+        if n6.outlet.device.is_some() {
+            threads.spawn("upf-n6", failure, move || from_n6(&n6, &stopped)).map_err(failed)?;
+        }
         Ok(threads)
     }
 
@@ -110,7 +112,7 @@ fn from_n3(forwarder: &Forwarder<Sockets>, local: IpAddr, stopped: &UnixStream) 
 }
 
 fn from_n6(forwarder: &Forwarder<Sockets>, stopped: &UnixStream) -> io::Result<()> {
-    let mut device = &forwarder.outlet.device;
+    let Some(mut device) = forwarder.outlet.device.as_ref() else { return Ok(()) };
     let mut buffer = vec![0; HEADROOM + 65_535];
     while readable(device, stopped)? {
         let now = Instant::now();

@@ -11,7 +11,7 @@ use crate::datapath::{Datapath, Event};
 use crate::metrics;
 use martlet_pfcp::ie::RecoveryTimeStamp;
 use martlet_pfcp::transaction::{Answers, Due, Requests, Seen};
-use martlet_pfcp::{DecodeError, Header, Message, Packet, VersionNotSupported, is_request};
+use martlet_pfcp::{DecodeError, Header, Message, Packet, is_request};
 use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
@@ -91,18 +91,10 @@ impl N4 {
         }
     }
 
-    /// TS 29.244, 7.6.3: the answer has the sequence number of what came, as far as that is where version 1 has it.
     fn refuse_version(&mut self, from: SocketAddr, octets: &[u8], version: u8) {
         metrics::N4_DROPPED.with_label_values(&["version"]).inc();
         tracing::warn!(peer = %from, version, "PFCP version is not supported");
-        let mut octets = octets.to_vec();
-        if let Some(first) = octets.first_mut() {
-            *first = *first & 0x1f | 0x20;
-        }
-        if let Ok((header, _)) = Header::decode(&octets)
-            && is_request(header.message_type)
-        {
-            let octets = Packet::node(header.sequence, VersionNotSupported {}).encode();
+        if let Some(octets) = Packet::refuse_version(octets) {
             self.out.push(Outgoing { to: from, octets });
         }
     }

@@ -102,6 +102,7 @@ group! {
         /** Rule. */ opt create_bar: CreateBar,
         /** Kind of session. */ opt pdn_type: PdnType,
         /** When idleness is reported. */ opt inactivity_timer: UserPlaneInactivityTimer,
+        /** Flags. */ opt flags: PfcpSeReqFlags,
     }
 }
 group! {
@@ -291,6 +292,16 @@ impl Packet {
         // A session's message without an identifier has nowhere to go (7.2.2.4).
         let seid = if message.is_of_session() { Some(header.seid.ok_or(DecodeError::Truncated)?) } else { None };
         Ok(Packet { seid, sequence: header.sequence, message })
+    }
+
+    /// The answer to a request of another version (TS 29.244, 7.6.3): it has the sequence number of the request, as far as
+    /// that is where version 1 has it. `None` for what is no request.
+    pub fn refuse_version(octets: &[u8]) -> Option<Vec<u8>> {
+        let mut octets = octets.to_vec();
+        let first = octets.first_mut()?;
+        *first = *first & 0x1f | 0x20;
+        let (header, _) = Header::decode(&octets).ok()?;
+        is_request(header.message_type).then(|| Packet::node(header.sequence, VersionNotSupported {}).encode())
     }
 
     /// The octets.

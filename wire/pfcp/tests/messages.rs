@@ -92,6 +92,7 @@ fn establishment() -> SessionEstablishmentRequest {
         }),
         pdn_type: Some(PdnType(1)),
         inactivity_timer: None,
+        flags: Some(PfcpSeReqFlags(1)),
     }
 }
 

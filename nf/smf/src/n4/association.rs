@@ -1,5 +1,5 @@
 //! An association with a UPF: set up, kept by heartbeats, set up anew when the UPF has started anew (TS 29.244, 6.2.6).
-use super::N4;
+use super::{N4, SessionLayer};
 use crate::{UpfConfig, metrics};
 use martlet_pfcp::ie::{CpFunctionFeatures, RecoveryTimeStamp};
 use martlet_pfcp::{AssociationSetupRequest, HeartbeatRequest, Message};
@@ -23,11 +23,13 @@ pub enum State {
 pub struct Association {
     pub upf: UpfConfig,
     pub state: State,
+    /// How often it has been set up.
+    generation: u64,
 }
 
 impl Association {
     pub fn new(upf: UpfConfig) -> Self {
-        Association { upf, state: State::Down }
+        Association { upf, state: State::Down, generation: 0 }
     }
 
     pub fn is_up(&self) -> bool {
@@ -53,13 +55,45 @@ impl N4 {
             tracing::warn!(upf = %association.upf.n4, "the UPF has started anew; its sessions are lost");
             metrics::n4("upf restarted");
             association.state = State::Down;
+            self.ended.notify_waiters();
         }
     }
 
-    fn set_state(&self, upf: SocketAddr, state: State) {
-        if let Some(association) = self.tables().associations.iter_mut().find(|a| a.upf.n4 == upf) {
-            association.state = state;
+    /// Whether somebody is an associated UPF.
+    pub(super) fn knows(&self, from: SocketAddr) -> bool {
+        self.tables().associations.iter().any(|a| a.is_up() && a.upf.n4.ip() == from.ip())
+    }
+
+    /// How often the association with a UPF has been set up: what a UPF has of sessions ends with each time.
+    pub fn generation(&self, upf: SocketAddr) -> u64 {
+        self.tables().associations.iter().find(|a| a.upf.n4 == upf).map_or(0, |a| a.generation)
+    }
+
+    /// A UPF says that it has no association, which it had when it was asked: it has started anew.
+    pub fn not_associated(&self, upf: SocketAddr, generation: u64) {
+        if self.generation(upf) == generation && self.state(upf) != State::Down {
+            tracing::warn!(%upf, "the UPF has forgotten the association");
+            metrics::n4("upf restarted");
+            self.lost(upf);
+            self.ended.notify_waiters();
         }
+    }
+
+    fn lost(&self, upf: SocketAddr) {
+        if let Some(association) = self.tables().associations.iter_mut().find(|a| a.upf.n4 == upf) {
+            association.state = State::Down;
+        }
+    }
+
+    /// The association is up; says whether it has been before.
+    fn set_up(&self, upf: SocketAddr, recovery: u32) -> bool {
+        let mut tables = self.tables();
+        let association = tables.associations.iter_mut().find(|a| a.upf.n4 == upf);
+        association.is_some_and(|association| {
+            association.state = State::Up(recovery);
+            association.generation += 1;
+            association.generation > 1
+        })
     }
 
     fn state(&self, upf: SocketAddr) -> State {
@@ -67,24 +101,31 @@ impl N4 {
     }
 
     /// Keeps an association up for as long as it is polled.
-    pub(super) async fn keep_associated(&self, upf: SocketAddr) {
+    pub(super) async fn keep_associated(&self, upf: SocketAddr, sessions: &impl SessionLayer) {
         loop {
-            self.associate(upf).await;
+            let recovery = self.associate(upf).await;
+            if self.set_up(upf, recovery) {
+                sessions.associated_anew(upf);
+            }
             while self.state(upf) != State::Down {
-                tokio::time::sleep(self.heartbeat).await;
+                tokio::select! {
+                    () = tokio::time::sleep(self.heartbeat) => {}
+                    () = self.ended.notified() => continue,
+                }
                 let beat = HeartbeatRequest { recovery: RecoveryTimeStamp(self.recovery) };
                 match self.request(upf, None, beat).await {
                     Ok(Message::HeartbeatResponse(response)) => self.noticed(upf, response.recovery.0),
                     _ => {
                         tracing::warn!(%upf, "the UPF is lost");
-                        self.set_state(upf, State::Down);
+                        self.lost(upf);
                     }
                 }
             }
         }
     }
 
-    async fn associate(&self, upf: SocketAddr) {
+    /// Sets an association up, however often it has to be tried; gives the time at which the UPF started.
+    async fn associate(&self, upf: SocketAddr) -> u32 {
         let mut pause = FIRST_PAUSE;
         loop {
             let request = AssociationSetupRequest {
@@ -95,9 +136,8 @@ impl N4 {
             };
             match self.request(upf, None, request).await {
                 Ok(Message::AssociationSetupResponse(response)) if response.cause.is_accepted() => {
-                    self.set_state(upf, State::Up(response.recovery.0));
                     tracing::info!(%upf, "associated with the UPF");
-                    return;
+                    return response.recovery.0;
                 }
                 Ok(other) => tracing::warn!(%upf, answer = other.name(), "the UPF refuses the association"),
                 Err(error) => tracing::debug!(%upf, %error, "no association yet"),

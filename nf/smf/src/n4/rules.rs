@@ -24,9 +24,46 @@ pub struct Plan<'a> {
     pub uplink: u64,
     /// Bits per second.
     pub downlink: u64,
+    /// The UPF's end of N3, where the session is one that the UPF has lost; else the UPF chooses it.
+    pub restored: Option<(u32, IpAddr)>,
+    /// What becomes of downlink packets.
+    pub towards_ue: Downlink,
 }
 
-/// Makes the session: uplink goes to the data network; downlink waits, since the gNB's tunnel is not known yet.
+/// What becomes of downlink packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Downlink {
+    /// They wait: the gNB's tunnel is not known yet.
+    Wait,
+    /// They wait, and the first of them is told: the UE is idle.
+    Page,
+    /// They go to the gNB's end of N3.
+    Gnb(u32, IpAddr),
+}
+
+impl Downlink {
+    fn action(self) -> ApplyAction {
+        match self {
+            Downlink::Wait => ApplyAction::BUFF,
+            Downlink::Page => ApplyAction::BUFF | ApplyAction::NOCP,
+            Downlink::Gnb(..) => ApplyAction::FORW,
+        }
+    }
+
+    fn parameters(self) -> Option<ForwardingParameters> {
+        let Downlink::Gnb(teid, address) = self else { return None };
+        Some(ForwardingParameters {
+            destination_interface: DestinationInterface(Interface::Access),
+            network_instance: None,
+            outer_header_creation: Some(OuterHeaderCreation::gtpu(teid, address)),
+        })
+    }
+}
+
+/// RESTI: the session is one from before a restart of the UPF, whose F-TEID it takes over (TS 23.527, 4.3.2).
+const RESTORATION: PfcpSeReqFlags = PfcpSeReqFlags(1);
+
+/// Makes the session, or makes it anew: uplink goes to the data network.
 pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
     let network = Some(NetworkInstance::new(plan.dnn));
     let ue = |is_destination| UeIpAddress { is_destination, ipv4: Some(plan.ue), ..Default::default() };
@@ -40,9 +77,14 @@ pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
         qer_ids: vec![QerId(QER)],
         activate_predefined_rules: None,
     };
+    let local_fteid = match plan.restored {
+        None => FTeid::Choose { ipv4: true, ipv6: false, choose_id: None },
+        Some((teid, IpAddr::V4(ip))) => FTeid::Given { teid, ipv4: Some(ip), ipv6: None },
+        Some((teid, IpAddr::V6(ip))) => FTeid::Given { teid, ipv4: None, ipv6: Some(ip) },
+    };
     let uplink = Pdi {
         source_interface: SourceInterface(Interface::Access),
-        local_fteid: Some(FTeid::Choose { ipv4: true, ipv6: false, choose_id: None }),
+        local_fteid: Some(local_fteid),
         network_instance: network.clone(),
         ue_ip_addresses: vec![ue(false)],
         sdf_filters: vec![],
@@ -79,9 +121,9 @@ pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
             },
             CreateFar {
                 far_id: FarId(TO_ACCESS),
-                apply_action: ApplyAction::BUFF,
-                forwarding_parameters: None,
-                bar_id: Some(BarId(BAR)),
+                apply_action: plan.towards_ue.action(),
+                forwarding_parameters: plan.towards_ue.parameters(),
+                bar_id: (!matches!(plan.towards_ue, Downlink::Gnb(..))).then_some(BarId(BAR)),
             },
         ],
         create_urrs: vec![CreateUrr {
@@ -106,6 +148,7 @@ pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
         create_bar: Some(CreateBar { bar_id: BarId(BAR), notification_delay: None, suggested_packets: None }),
         pdn_type: Some(PdnType(1)),
         inactivity_timer: None,
+        flags: plan.restored.map(|_| RESTORATION),
     }
 }
 

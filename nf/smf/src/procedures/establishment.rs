@@ -1,16 +1,13 @@
 //! PDU session establishment (TS 23.502, 4.3.2.2.1; TS 29.502, 5.2.2.2).
-use crate::n4::{N4Error, Plan, establishment};
-use crate::procedures::release;
 use crate::procedures::transfer::{N1, reference};
-use crate::session::{QFI, Session, SessionEvent, UpfSession};
+use crate::procedures::{release, user_plane};
+use crate::session::{QFI, Session, SessionEvent};
 use crate::{Smf, metrics, n1};
 use martlet_nas::options::{Given, Requested};
 use martlet_nas::{
     GsmCause, Nas5gsMessage, Nas5gsmMessage, NasPduSessionEstablishmentRequest, PduSessionTypeValue, SscModeValue,
 };
 use martlet_nf::Criteria;
-use martlet_pfcp::Message;
-use martlet_pfcp::ie::FTeid;
 use martlet_sbi::{ApiRoot, Created, Multipart, Problem, ProblemDetails, content_type};
 use martlet_sbi_api::Json;
 use martlet_sbi_api::common::{
@@ -22,7 +19,6 @@ use martlet_sbi_api::npcf_sm_policy_control::{PcfSmPolicyControlClient, SmPolicy
 use martlet_sbi_api::nsmf_pdusession::{SmContextCreateData, SmContextCreateError, SmContextCreatedData};
 use martlet_sbi_api::nudm_sdm::{DnnConfiguration, SmDataQuery, UdmSubscriberDataManagementClient};
 use martlet_sbi_api::nudm_uecm::{SmfRegistration, UdmUeContextManagementClient};
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
@@ -164,8 +160,10 @@ async fn begin(
         policy: None,
         registered: false,
         upf: None,
+        gnb: None,
         active: false,
         releasing: false,
+        lost: false,
         supi,
         dnn,
     };
@@ -266,10 +264,13 @@ async fn set_up(
 ) -> Result<(), String> {
     policy(session, subscription).await.map_err(|p| format!("policy: {p}"))?;
     // The UDM need not know before the UPF does.
-    let (registered, user_plane) = tokio::join!(register(session), user_plane(session));
-    session.upf = Some(user_plane.map_err(|e| format!("N4: {e}"))?);
+    let (registered, user_plane) = tokio::join!(register(session), user_plane::establish(session));
+    // Each is undone if it was done, whatever became of the other.
+    session.registered = registered.is_ok();
+    session.upf = user_plane.as_ref().ok().copied();
+    let upf = user_plane.map_err(|e| format!("N4: {e}"))?;
     registered.map_err(|p| format!("UDM: {p}"))?;
-    session.registered = true;
+    session.smf.sessions.locate(session.reference, upf);
     let n1 = n1::accept(n1::Accepted {
         id: session.id,
         pti: session.pti,
@@ -325,33 +326,4 @@ async fn register(session: &Session) -> Result<(), Problem> {
     registration.dnn = Some(session.dnn.clone());
     let udm = UdmUeContextManagementClient::new(peer);
     udm.registration(&session.supi, &session.id.to_string(), registration).await.map(|_| ())
-}
-
-/// N4 session establishment (step 10).
-async fn user_plane(session: &Session) -> Result<UpfSession, N4Error> {
-    let n4 = &session.smf.n4;
-    let upf = n4.choose(&session.dnn)?;
-    let plan = Plan {
-        node: n4.node(),
-        cp_address: n4.address(),
-        cp_seid: session.reference,
-        ue: session.address,
-        dnn: &session.dnn,
-        qfi: QFI,
-        uplink: session.ambr.uplink.bps(),
-        downlink: session.ambr.downlink.bps(),
-    };
-    let Message::SessionEstablishmentResponse(answer) = n4.request(upf, Some(0), establishment(&plan)).await? else {
-        return Err(N4Error::Unexpected("another message"));
-    };
-    if !answer.cause.is_accepted() {
-        return Err(N4Error::Refused(answer.cause.0));
-    }
-    let seid = answer.up_fseid.ok_or(N4Error::Unexpected("no F-SEID"))?.seid;
-    let tunnel = answer.created_pdrs.iter().find_map(|created| match created.local_fteid {
-        Some(FTeid::Given { teid, ipv4, ipv6 }) => Some((teid, ipv4.map(IpAddr::V4).or(ipv6.map(IpAddr::V6))?)),
-        _ => None,
-    });
-    let (teid, address) = tunnel.ok_or(N4Error::Unexpected("no F-TEID"))?;
-    Ok(UpfSession { upf, seid, teid, address })
 }

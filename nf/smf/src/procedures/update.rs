@@ -74,11 +74,11 @@ async fn from_gnb(session: &mut Session, kind: &N2SmInfoType, octets: &Bytes) ->
             let wrong = |e: &dyn std::fmt::Display| Problem::new(403, "N2_SM_ERROR").detail(e.to_string());
             let response = SetupResponse::decode(octets).map_err(|e| wrong(&e))?;
             let tunnel = response.downlink.tunnel;
-            session
-                .modify(to_gnb(tunnel.teid, tunnel.address))
-                .await
-                .map_err(|e| Problem::new(504, "PEER_NOT_RESPONDING").detail(e.to_string()))?;
-            session.active = true;
+            (session.active, session.gnb) = (true, Some((tunnel.teid, tunnel.address)));
+            if let Err(error) = session.modify(to_gnb(tunnel.teid, tunnel.address)).await {
+                session.active = false;
+                return Err(Problem::new(504, "PEER_NOT_RESPONDING").detail(error.to_string()));
+            }
             metrics::procedure("up_activation", "ok", started);
             let data = SmContextUpdatedData { up_cnx_state: Some(UpCnxState::Activated), ..Default::default() };
             Ok(Some(Multipart::new(data)))

@@ -246,6 +246,7 @@ pub fn establishment() -> SessionEstablishmentRequest {
         create_bar: None,
         pdn_type: Some(PdnType(1)),
         inactivity_timer: None,
+        flags: None,
     }
 }
 

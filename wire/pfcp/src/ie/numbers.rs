@@ -48,6 +48,8 @@ number! {
     SuggestedBufferingPacketsCount = 140: u8;
     /// Flags of a session modification: 1 DROBU (drop what is buffered), 2 SNDEM (send end markers), 4 QAURR (8.2.34).
     PfcpSmReqFlags = 49: u8;
+    /// Flags of a session establishment: 1 RESTI (a session from before a restart of the UP function; 8.2.136).
+    PfcpSeReqFlags = 186: u8;
     /// Flags of a session report's response: 1 DROBU (8.2.35).
     PfcpSrRspFlags = 50: u8;
     /// Sequence number of a usage report (8.2.71).
