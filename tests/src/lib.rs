@@ -4,14 +4,20 @@
 
 mod bodies;
 mod counts;
+mod metric;
 mod namespace;
+mod own_upf;
 mod packets;
 mod raw_gnb;
 mod test_core;
+mod wall;
 
 pub use bodies::BodyRecord;
 pub use counts::{Counts, eventually};
+pub use metric::{Growth, metric};
 pub use namespace::in_namespace;
+pub use own_upf::OwnUpf;
 pub use packets::{ping, reaches, sequence_of};
 pub use raw_gnb::{RawGnb, cause_of};
 pub use test_core::{GATEWAY, SUBSCRIBERS, TestCore, internet, subscriber_keys};
+pub use wall::Wall;

@@ -73,6 +73,8 @@ pub struct N4 {
     stirred: tokio::sync::Notify,
     /// Wakes those who keep associations when one has ended.
     ended: tokio::sync::Notify,
+    /// Wakes those who wait for an association.
+    associated: tokio::sync::Notify,
 }
 
 /// Seconds from 1900 to 1970.
@@ -101,6 +103,7 @@ impl N4 {
             tables: Mutex::new(tables),
             stirred: tokio::sync::Notify::new(),
             ended: tokio::sync::Notify::new(),
+            associated: tokio::sync::Notify::new(),
         })
     }
 

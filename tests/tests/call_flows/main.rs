@@ -10,3 +10,4 @@ mod refusals;
 mod registration;
 mod security_mode;
 mod sessions;
+mod upf_restart;

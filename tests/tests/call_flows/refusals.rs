@@ -33,7 +33,10 @@ fn of_type(sst: u8) -> Slice {
 fn refused<T>(outcome: Result<T, UeError>, cause: u8) -> anyhow::Result<()> {
     match outcome {
         Ok(_) => anyhow::bail!("a refusal with cause #{cause} is due"),
-        Err(error) => Ok(ensure!(error.cause() == Some(cause), "cause #{cause} is due: {error}")),
+        Err(error) => {
+            ensure!(error.cause() == Some(cause), "cause #{cause} is due: {error}");
+            Ok(())
+        }
     }
 }
 

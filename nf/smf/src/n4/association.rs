@@ -69,6 +69,20 @@ impl N4 {
         self.tables().associations.iter().find(|a| a.upf.n4 == upf).map_or(0, |a| a.generation)
     }
 
+    /// Waits for the association after this one.
+    pub async fn associated_after(&self, upf: SocketAddr, generation: u64, patience: Duration) {
+        let anew = async {
+            loop {
+                let associated = self.associated.notified();
+                if self.generation(upf) > generation {
+                    return;
+                }
+                associated.await;
+            }
+        };
+        let _ = tokio::time::timeout(patience, anew).await;
+    }
+
     /// A UPF says that it has no association, which it had when it was asked: it has started anew.
     pub fn not_associated(&self, upf: SocketAddr, generation: u64) {
         if self.generation(upf) == generation && self.state(upf) != State::Down {
@@ -107,6 +121,7 @@ impl N4 {
             if self.set_up(upf, recovery) {
                 sessions.associated_anew(upf);
             }
+            self.associated.notify_waiters();
             while self.state(upf) != State::Down {
                 tokio::select! {
                     () = tokio::time::sleep(self.heartbeat) => {}

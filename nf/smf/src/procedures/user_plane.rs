@@ -5,7 +5,10 @@ use crate::session::{QFI, Session, UpfSession};
 use martlet_pfcp::Message;
 use martlet_pfcp::ie::{Cause, FTeid};
 use std::net::{IpAddr, SocketAddr};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How long a session waits for the association with a UPF that has started anew.
+const REASSOCIATION: Duration = Duration::from_secs(1);
 
 /// N4 session establishment at the UPF that leads to the data network.
 pub async fn establish(session: &Session) -> Result<UpfSession, N4Error> {
@@ -30,7 +33,13 @@ pub async fn restore(session: &mut Session) -> Result<(), N4Error> {
     let smf = session.smf.clone();
     let _turn = smf.restorations.acquire().await;
     let (supi, id) = (&session.supi, session.id);
-    match request(session, before.upf, Some((before.teid, before.address))).await {
+    let tunnel = Some((before.teid, before.address));
+    let mut outcome = request(session, before.upf, tunnel).await;
+    if matches!(outcome, Err(N4Error::NotAssociated)) {
+        smf.n4.associated_after(before.upf, before.generation, REASSOCIATION).await;
+        outcome = request(session, before.upf, tunnel).await;
+    }
+    match outcome {
         Ok(upf) => {
             session.smf.sessions.locate(session.reference, upf);
             metrics::procedure("user_plane_restoration", "ok", started);

@@ -1,0 +1,73 @@
+//! A UPF that a test starts and ends by itself, beside the core.
+use anyhow::{Context, Result};
+use martlet::config::Config;
+use martlet_upf::config::N6Mode;
+use martlet_upf::{UpfConfig, UpfHandle};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::oneshot;
+
+/// Where it is.
+const ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 9);
+
+/// A UPF.
+pub struct OwnUpf {
+    handle: UpfHandle,
+    stop: oneshot::Sender<()>,
+    started: u64,
+}
+
+impl OwnUpf {
+    /// Has a core's SMF use this UPF instead of the core's own.
+    pub fn instead(config: &mut Config) {
+        config.smf.upfs[0].n4 = (ADDRESS, 8805).into();
+        // There is one data network.
+        config.upf.n6.mode = N6Mode::None;
+    }
+
+    /// Its address on N3.
+    pub fn address() -> IpAddr {
+        ADDRESS.into()
+    }
+
+    /// Starts it. It is reached from N6 as the core's own is.
+    ///
+    /// # Errors
+    /// Its addresses or its interface are in use.
+    pub async fn start() -> Result<OwnUpf> {
+        let mut config = UpfConfig::default();
+        config.n4.address = SocketAddr::from((ADDRESS, 8805));
+        config.n3.address = SocketAddr::from((ADDRESS, 2152));
+        config.n6.interface = "own-upf".into();
+        config.n6.mode = N6Mode::Local;
+        let (stop, stopped) = oneshot::channel();
+        let shutdown = async {
+            let _ = stopped.await;
+        };
+        let handle = martlet_upf::start(config, shutdown).await?;
+        Ok(OwnUpf { handle, stop, started: seconds() })
+    }
+
+    /// Ends it without a word, and starts it anew. Its sessions are lost.
+    ///
+    /// # Errors
+    /// It does not end well, or does not start.
+    pub async fn restart(self) -> Result<OwnUpf> {
+        let _ = self.stop.send(());
+        self.handle.finished().await.context("the UPF ends")?;
+        // PFCP tells a restart by the second of the start (TS 29.244, 8.2.65).
+        while seconds() == self.started {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        OwnUpf::start().await
+    }
+
+    /// What it says of itself.
+    pub fn status(&self) -> serde_json::Value {
+        self.handle.status()
+    }
+}
+
+fn seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
