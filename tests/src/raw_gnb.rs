@@ -107,6 +107,15 @@ impl RawGnb {
         Ok(self.link.send(0, octets.into()).await?)
     }
 
+    /// Sends octets under a payload protocol identifier.
+    ///
+    /// # Errors
+    /// The association has ended.
+    pub async fn send_under(&self, ppid: u32, octets: impl Into<Bytes>) -> Result<()> {
+        let N2Link::Sctp(association) = &self.link else { bail!("no SCTP") };
+        Ok(association.send(0, ppid, octets.into()).await?)
+    }
+
     /// The next message of the AMF, which is without a fault.
     ///
     /// # Errors

@@ -84,6 +84,8 @@ pub struct N2Config {
     pub stack: SctpStackConfig,
     /// Outbound SCTP streams asked for: one for the interface, the others shared by the UEs.
     pub streams: u16,
+    /// Milliseconds between heartbeats to a gNB that says nothing; one that leaves four unanswered in a row is lost.
+    pub heartbeat_ms: u32,
 }
 
 /// Which SCTP implementation to use.
@@ -188,7 +190,13 @@ impl Default for AmfConfig {
 
 impl Default for N2Config {
     fn default() -> Self {
-        N2Config { bind: vec![IpAddr::from([127, 0, 0, 5])], port: 38412, stack: SctpStackConfig::Auto, streams: 16 }
+        N2Config {
+            bind: vec![IpAddr::from([127, 0, 0, 5])],
+            port: 38412,
+            stack: SctpStackConfig::Auto,
+            streams: 16,
+            heartbeat_ms: 5000,
+        }
     }
 }
 
@@ -245,6 +253,9 @@ impl AmfConfig {
         }
         if self.n2.streams < 2 {
             add("n2.streams".into(), "N2 needs two streams at least (TS 38.412, 7)");
+        }
+        if !(10..=3_600_000).contains(&self.n2.heartbeat_ms) {
+            add("n2.heartbeat_ms".into(), "write 10 to 3600000, best 5000");
         }
         if self.security.integrity.is_empty() {
             add("security.integrity".into(), "write the algorithms that are allowed, such as [NIA2, NIA1]");

@@ -62,10 +62,11 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem with an HTTP status and an application cause.
+    /// A problem with an HTTP status and an application cause; an empty one is none.
     pub fn new(status: u16, cause: &str) -> Self {
+        let cause = Some(cause).filter(|cause| !cause.is_empty()).map(Into::into);
         Problem {
-            details: Box::new(ProblemDetails { status: Some(status), cause: Some(cause.into()), ..Default::default() }),
+            details: Box::new(ProblemDetails { status: Some(status), cause, ..Default::default() }),
             body: None,
             transport: None,
             retry_after: None,

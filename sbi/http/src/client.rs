@@ -93,8 +93,8 @@ impl HttpBinding {
             let how = if e.take_message().is_some() { TransportFailure::NotSent } else { TransportFailure::Unknown };
             Failed { how, detail: format!("{to}: {}", e.into_error()) }
         })?;
-        let (parts, incoming) = answer.into_parts();
-        let body = convert::collect(&parts.headers, incoming, self.limits.body).await;
+        let (parts, mut incoming) = answer.into_parts();
+        let body = convert::collect(&parts.headers, &mut incoming, self.limits.body).await;
         let body = body.map_err(|p| Failed { how: TransportFailure::Unknown, detail: format!("{to}: {p}") })?;
         Ok(Response { status: parts.status.as_u16(), headers: parts.headers, body })
     }

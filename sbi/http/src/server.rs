@@ -4,7 +4,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use martlet_sbi::{Request, Response, Router, headers};
+use martlet_sbi::{Problem, Request, Response, Router, headers};
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -102,11 +102,15 @@ async fn answer(
     request: http::Request<Incoming>,
     router: &Router,
     limits: &ServerLimits,
-) -> http::Response<http_body_util::Full<bytes::Bytes>> {
-    let (parts, incoming) = request.into_parts();
+) -> http::Response<convert::Answered> {
+    let (parts, mut incoming) = request.into_parts();
     let wait = parts.headers.get(headers::MAX_RSP_TIME).and_then(|v| v.to_str().ok()?.parse().ok());
     let wait = wait.map_or(limits.longest, Duration::from_millis).min(limits.longest);
-    let response = match convert::collect(&parts.headers, incoming, limits.body).await {
+    let collected = tokio::time::timeout(wait, convert::collect(&parts.headers, &mut incoming, limits.body)).await;
+    let collected = collected.unwrap_or_else(|_| {
+        Err(Problem::new(408, "").detail(format!("the request was not complete within {wait:?}")))
+    });
+    let response = match collected {
         Ok(body) => {
             let target = parts.uri.path_and_query().map_or("/", |p| p.as_str()).to_string();
             let deadline = Some(Instant::now() + wait);
@@ -131,7 +135,7 @@ async fn answer(
         Ok(encoded) => (response.status, encoded, response.headers),
         Err(problem) => (500, Response::problem(problem).body.to_encoded().ok().flatten(), Default::default()),
     };
-    let body = convert::full(&mut fields, encoded);
+    let body = convert::Answered::new(convert::full(&mut fields, encoded), incoming);
     let mut answer = http::Response::new(body);
     *answer.status_mut() = http::StatusCode::from_u16(status).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
     *answer.headers_mut() = fields;

@@ -60,6 +60,7 @@ impl N4 {
         let buffered = self.datapath.buffered(session.seid);
         json!({
             "seid": format!("{:#018x}", session.seid),
+            "cpSeid": session.cp.seid,
             "ue": ue,
             "localTeids": session.teids().into_iter().map(|teid| format!("{teid:#010x}")).collect::<Vec<_>>(),
             "remote": session.remote_tunnels().into_iter().map(|(ip, teid)| format!("{teid:#010x}@{ip}")).collect::<Vec<_>>(),

@@ -15,7 +15,8 @@ pub(crate) async fn listen(config: &N2Config) -> Result<Listener, StartError> {
         SctpStackConfig::Usrsctp => StackChoice::Usrsctp,
     };
     let stack = SctpStack::open(choice).map_err(|e| StartError(format!("n2.stack: {e}")))?;
-    let options = Options { streams: config.streams, ..Options::default() };
+    let heartbeat = Duration::from_millis(config.heartbeat_ms.into());
+    let options = Options { streams: config.streams, heartbeat, ..Options::default() };
     let (bind, port) = (&config.bind, config.port);
     let listener = stack.listen(bind, port, &options).await.map_err(|e| {
         StartError(format!(
