@@ -4,6 +4,7 @@
 
 mod bodies;
 mod counts;
+mod live_capture;
 mod metric;
 mod namespace;
 mod own_upf;
@@ -15,6 +16,7 @@ mod wall;
 
 pub use bodies::BodyRecord;
 pub use counts::{Counts, eventually};
+pub use live_capture::{LiveCapture, Recording, in_order};
 pub use metric::{Growth, metric};
 pub use namespace::in_namespace;
 pub use own_upf::OwnUpf;

@@ -4,6 +4,7 @@
 mod a_day;
 mod authentication;
 mod bad_input;
+mod captures;
 mod gnbs;
 mod idle_and_paging;
 mod refusals;
