@@ -94,7 +94,7 @@ unsafe impl<T: Sync> Sync for Shared<T> {}
 impl<T: Atomic> Shared<T> {
     fn at(mapping: &Arc<Mapping>, offset: usize, length: usize) -> std::io::Result<Shared<T>> {
         let octets = length.checked_mul(size_of::<T>()).and_then(|octets| octets.checked_add(offset));
-        if !octets.is_some_and(|end| end <= mapping.octets) || !offset.is_multiple_of(align_of::<T>()) {
+        if octets.is_none_or(|end| end > mapping.octets) || !offset.is_multiple_of(align_of::<T>()) {
             return Err(std::io::Error::other("a part lies outside of the channel's memory"));
         }
         // SAFETY: within the mapping, as just checked.
