@@ -2,7 +2,8 @@
 use nix::cmsg_space;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::socket::{
-    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg, sendmsg, socketpair,
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, accept4, recvmsg, sendmsg,
+    socketpair,
 };
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -35,6 +36,13 @@ pub fn raw(fd: &OwnedFd) -> RawFd {
 pub fn is_gone(line: &OwnedFd) -> bool {
     let mut octet = [0];
     !matches!(nix::unistd::read(line, &mut octet), Err(nix::Error::EAGAIN | nix::Error::EINTR))
+}
+
+/// Takes a connection, without waiting for one.
+pub fn accept(listener: &OwnedFd) -> std::io::Result<OwnedFd> {
+    let raw = accept4(listener.as_raw_fd(), SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK)?;
+    // SAFETY: a new descriptor that nobody else knows of.
+    Ok(unsafe { OwnedFd::from_raw_fd(raw) })
 }
 
 /// Sends one message with descriptors.

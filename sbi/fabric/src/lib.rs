@@ -2,6 +2,10 @@
 
 pub mod channel;
 mod fd;
+pub mod link;
+pub mod manager;
 pub mod memory;
+pub mod messages;
 mod metrics;
+pub mod process;
 mod sync;

@@ -49,7 +49,7 @@ impl Inbox {
     }
 
     /// The next whole frame, if it is there.
-    pub fn next(&mut self) -> Result<Option<Frame>, Violation> {
+    pub fn take_next(&mut self) -> Result<Option<Frame>, Violation> {
         while let Some(words) = self.ring.pop()? {
             let descriptor = Descriptor::from_words(&words).ok_or(Violation::Descriptor)?;
             if let Some(frame) = self.take(descriptor)? {

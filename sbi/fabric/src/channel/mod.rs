@@ -230,7 +230,7 @@ impl Channel {
         }
         let mut inbox = lock(&self.inbox);
         for _ in 0..most {
-            match self.checked(inbox.next())? {
+            match self.checked(inbox.take_next())? {
                 Some(frame) => frames.push(frame),
                 None => break,
             }
