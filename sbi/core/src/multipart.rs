@@ -112,11 +112,12 @@ pub(crate) fn is_multipart(content_type: &str) -> bool {
     content_type.get(..10).is_some_and(|start| start.eq_ignore_ascii_case("multipart/"))
 }
 
-// In compact form: the root's length and octets, then for each part the lengths and octets of its id, media type and
+// In compact form: the number of parts, the root's length and octets, then for each part the lengths and octets of its id, media type and
 // content. Lengths have 4 octets, little-endian.
 
 fn append_compact(json: &impl Serialize, parts: &[BinaryPart], out: &mut Vec<u8>) -> Result<(), Problem> {
     let too_long = |_| Problem::system_failure("a part of 4 GiB or more");
+    out.push(u8::try_from(parts.len()).map_err(|_| Problem::system_failure("more than 255 parts"))?);
     let at = out.len();
     out.extend_from_slice(&[0; 4]);
     append_json(json, JSON, Form::Compact, out)?;
@@ -131,27 +132,27 @@ fn append_compact(json: &impl Serialize, parts: &[BinaryPart], out: &mut Vec<u8>
 
 fn split_compact(body: &Bytes) -> Result<(Bytes, Vec<BinaryPart>), Problem> {
     let wrong = |what: &str| Problem::invalid_message(format!("compact multipart body: {what}"));
-    let mut at = 0;
+    let count = usize::from(*body.first().ok_or_else(|| wrong("empty"))?);
+    if count > MOST_PARTS {
+        return Err(wrong("too many parts"));
+    }
+    let mut at = 1;
     let mut field = || {
-        let length = body.get(at..at + 4).and_then(|octets| octets.try_into().ok()).map(u32::from_le_bytes)?;
+        let length = body.get(at..at + 4).and_then(|octets| octets.try_into().ok()).map(u32::from_le_bytes);
         let start = at + 4;
-        let end = start.checked_add(length as usize).filter(|end| *end <= body.len())?;
-        at = end;
-        Some((body.slice(start..end), end == body.len()))
+        let end = length.and_then(|length| start.checked_add(length as usize)).filter(|end| *end <= body.len());
+        at = end.ok_or_else(|| wrong("a part is cut off"))?;
+        Ok::<_, Problem>(body.slice(start..at))
     };
-    let (json, mut last) = field().ok_or_else(|| wrong("no root"))?;
-    let mut parts = Vec::new();
-    while !last {
-        if parts.len() == MOST_PARTS {
-            return Err(wrong("too many parts"));
-        }
-        let cut = || wrong("a part is cut off");
-        let (id, _) = field().ok_or_else(cut)?;
-        let (media, _) = field().ok_or_else(cut)?;
-        let (bytes, end) = field().ok_or_else(cut)?;
-        let text = |octets: &Bytes| String::from_utf8(octets.to_vec()).map_err(|_| wrong("text that is not UTF-8"));
-        parts.push(BinaryPart { id: text(&id)?, content_type: known(text(&media)?), bytes });
-        last = end;
+    let text = |octets: Bytes| String::from_utf8(octets.into()).map_err(|_| wrong("text that is not UTF-8"));
+    let json = field()?;
+    let mut parts = Vec::with_capacity(count);
+    for _ in 0..count {
+        let (id, media) = (text(field()?)?, text(field()?)?);
+        parts.push(BinaryPart { id, content_type: known(media), bytes: field()? });
+    }
+    if at != body.len() {
+        return Err(wrong("octets follow the last part"));
     }
     Ok((json, parts))
 }

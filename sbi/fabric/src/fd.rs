@@ -2,11 +2,14 @@
 use nix::cmsg_space;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::socket::{
-    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, accept4, recvmsg, sendmsg,
-    socketpair,
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, accept4, getsockopt, recvmsg,
+    sendmsg, socketpair, sockopt,
 };
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 /// Descriptors that the kernel lets one message carry (`SCM_MAX_FD`). With room for all of them none can be lost.
 const MOST: usize = 253;
@@ -38,6 +41,15 @@ pub fn is_gone(line: &OwnedFd) -> bool {
     !matches!(nix::unistd::read(line, &mut octet), Err(nix::Error::EAGAIN | nix::Error::EINTR))
 }
 
+/// A descriptor that the runtime of this task waits for.
+pub type Watched = AsyncFd<Arc<OwnedFd>>;
+
+/// Lets the runtime of this task wait for a descriptor.
+pub fn watch(fd: Arc<OwnedFd>, interest: Interest) -> std::io::Result<Watched> {
+    // SAFETY: the descriptor is owned, and stays open and the same as long as the returned value has its `Arc`.
+    Ok(unsafe { AsyncFd::register_with_interest(fd, interest) }?)
+}
+
 /// Takes a connection, without waiting for one.
 pub fn accept(listener: &OwnedFd) -> std::io::Result<OwnedFd> {
     let raw = accept4(listener.as_raw_fd(), SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK)?;
@@ -58,6 +70,9 @@ pub fn send(socket: &OwnedFd, message: &[u8], fds: &[BorrowedFd<'_>]) -> std::io
 pub fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> std::io::Result<(usize, Vec<OwnedFd>)> {
     let mut space = cmsg_space!([RawFd; MOST]);
     let mut parts = [IoSliceMut::new(buffer)];
+    // Where the other side closed without having read everything, an error stands before what it said last. It is taken
+    // away here: the end shows anyway.
+    let _ = getsockopt(socket, sockopt::SocketError);
     let got = recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut space), MsgFlags::MSG_CMSG_CLOEXEC)?;
     let mut fds = Vec::new();
     for control in got.cmsgs()? {

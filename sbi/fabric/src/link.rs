@@ -4,6 +4,7 @@
 //! bell rings; whoever waits for something leaves a [`Waker`].
 use crate::channel::{Channel, Closed, Frame, Head, Kind, Violation};
 use crate::messages::Peer;
+use crate::process::ProcessLimits;
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
@@ -16,7 +17,7 @@ const BATCH: usize = 32;
 /// What a process does with what comes over its links.
 pub trait Host: Send + Sync {
     /// A request has come; [`Link::respond`] or [`Link::refuse`] is due.
-    fn request(&self, link: &Arc<Link>, stream: u32, octets: Vec<u8>);
+    fn request(&self, link: &Arc<Link>, stream: u32, octets: Vec<u8>) -> Result<(), Violation>;
 }
 
 /// How a call failed.
@@ -55,6 +56,8 @@ pub struct Link {
     pub peer: Peer,
     channel: Channel,
     calls: Mutex<Calls>,
+    /// Calls of ours that may wait for their answer at a time.
+    pub(crate) turns: Arc<tokio::sync::Semaphore>,
     /// Requests of the peer that are being served.
     serving: Mutex<HashMap<u32, Option<Abort>>>,
     /// Requests that the peer may have at a time.
@@ -69,15 +72,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Link {
-    /// A link over a new channel; `most` requests of the peer are served at a time.
-    pub fn new(number: u64, peer: Peer, channel: Channel, most: usize, host: Weak<dyn Host>) -> Arc<Link> {
+    /// A link over a new channel.
+    pub fn new(number: u64, peer: Peer, channel: Channel, limits: &ProcessLimits, host: Weak<dyn Host>) -> Arc<Link> {
         Arc::new(Link {
             number,
             peer,
             channel,
             calls: Mutex::default(),
+            turns: Arc::new(tokio::sync::Semaphore::new(limits.calls)),
             serving: Mutex::default(),
-            most,
+            most: limits.serving,
             room: Mutex::default(),
             host,
         })
@@ -185,9 +189,11 @@ impl Link {
         };
         match self.host.upgrade() {
             Some(host) if !full => host.request(self, stream, octets),
-            _ => self.refuse(stream),
+            _ => {
+                self.refuse(stream);
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     /// Says how the work on a request can be ended; at once, if its consumer has given up by now.

@@ -180,7 +180,7 @@ impl Process {
                 match Channel::new(parts, &sizes, end) {
                     Ok(channel) => {
                         tracing::debug!(number, peer = peer.name, "a channel of the fabric");
-                        let link = Link::new(number, peer, channel, self.limits.serving, host.clone());
+                        let link = Link::new(number, peer, channel, &self.limits, host.clone());
                         state.links.insert(number, link.clone());
                         news.links.push(link);
                     }

@@ -102,9 +102,9 @@ pub struct Channel {
     inbox: Mutex<Inbox>,
     own: SharedOne<Attention>,
     peer: SharedOne<Attention>,
-    bell: OwnedFd,
+    bell: Arc<OwnedFd>,
     peer_bell: OwnedFd,
-    life_line: OwnedFd,
+    life_line: Arc<OwnedFd>,
     longest: usize,
     closed: OnceLock<Closed>,
 }
@@ -125,9 +125,9 @@ impl Channel {
             inbox: Mutex::new(Inbox::new(memory.into, &layout)),
             own: memory.own,
             peer: memory.peer,
-            bell: parts.bell,
+            bell: Arc::new(parts.bell),
             peer_bell: parts.peer_bell,
-            life_line: parts.life_line,
+            life_line: Arc::new(parts.life_line),
             longest: sizes.frame as usize,
             closed: OnceLock::new(),
         })
@@ -139,13 +139,13 @@ impl Channel {
     }
 
     /// Readable when there may be something to receive, or room to send.
-    pub fn bell(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
+    pub fn bell(&self) -> &Arc<OwnedFd> {
+        &self.bell
     }
 
     /// Readable when the other end is gone.
-    pub fn life_line(&self) -> BorrowedFd<'_> {
-        self.life_line.as_fd()
+    pub fn life_line(&self) -> &Arc<OwnedFd> {
+        &self.life_line
     }
 
     /// Why it is closed, if it is.

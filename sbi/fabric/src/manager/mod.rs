@@ -8,6 +8,7 @@ pub use domain::Domain;
 pub use registry::ManagerLimits;
 
 use crate::channel::Parts;
+use crate::fd::Watched;
 use crate::memory::layout::{Layout, Sizes};
 use crate::messages::{self, FromMember, Peer, ToMember};
 use crate::{fd, metrics};
@@ -23,7 +24,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 use tokio::task::JoinSet;
 
 /// How a manager is set up.
@@ -68,14 +68,14 @@ pub fn default_socket() -> PathBuf {
 
 /// A bound manager.
 pub struct Manager {
-    listener: AsyncFd<OwnedFd>,
+    listener: Watched,
     config: Arc<ManagerConfig>,
     state: Arc<State>,
 }
 
 struct State {
     registry: Mutex<Registry>,
-    sockets: Mutex<HashMap<u64, Arc<AsyncFd<OwnedFd>>>>,
+    sockets: Mutex<HashMap<u64, Arc<Watched>>>,
     layout: Layout,
     huge_pages: bool,
 }
@@ -100,7 +100,7 @@ impl Manager {
             layout,
             huge_pages: config.huge_pages,
         };
-        let listener = AsyncFd::with_interest(listener, Interest::READABLE)?;
+        let listener = fd::watch(Arc::new(listener), Interest::READABLE)?;
         Ok(Manager { listener, config: Arc::new(config), state: Arc::new(state) })
     }
 
@@ -109,7 +109,7 @@ impl Manager {
         let mut members = JoinSet::new();
         loop {
             let accepted = tokio::select! {
-                accepted = self.listener.async_io(Interest::READABLE, fd::accept) => accepted,
+                accepted = self.listener.async_io(Interest::READABLE, |fd| fd::accept(fd)) => accepted,
                 Some(_) = members.join_next() => continue,
             };
             match accepted {
@@ -127,7 +127,7 @@ impl Manager {
         }
     }
 
-    fn admit(&self, socket: OwnedFd) -> Option<(u64, Arc<AsyncFd<OwnedFd>>)> {
+    fn admit(&self, socket: OwnedFd) -> Option<(u64, Arc<Watched>)> {
         let refuse = |reason: &str| {
             metrics::REFUSED.with_label_values(&["join"]).inc();
             let _ = fd::send(&socket, &messages::encode(&ToMember::Refused { reason: reason.into() }), &[]);
@@ -145,7 +145,7 @@ impl Manager {
             return None;
         };
         tracing::debug!(number, uid, gid, pid, domain = domain.name, "a process joins the fabric");
-        let socket = Arc::new(AsyncFd::with_interest(socket, Interest::READABLE).ok()?);
+        let socket = Arc::new(fd::watch(Arc::new(socket), Interest::READABLE).ok()?);
         lock(&self.state.sockets).insert(number, socket.clone());
         metrics::MEMBERS.set(lock(&self.state.registry).members() as i64);
         Some((number, socket))
@@ -188,7 +188,7 @@ fn open(path: &Path) -> std::io::Result<OwnedFd> {
 }
 
 impl State {
-    async fn attend(&self, number: u64, socket: Arc<AsyncFd<OwnedFd>>) {
+    async fn attend(&self, number: u64, socket: Arc<Watched>) {
         let mut buffer = vec![0; messages::LONGEST];
         loop {
             let got = socket.async_io(Interest::READABLE, |fd| fd::receive(fd, &mut buffer)).await;
