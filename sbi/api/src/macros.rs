@@ -127,16 +127,9 @@ macro_rules! checked_string {
 
 /// Makes types bodies in `application/3gppHal+json` (TS 29.501, 4.7).
 macro_rules! hal_payload {
-    ($($type:ty),+) => {$(
-        impl martlet_sbi::Payload for $type {
-            fn encode(&self) -> Result<Option<martlet_sbi::Encoded>, martlet_sbi::Problem> {
-                martlet_sbi::encode_json(self, "application/3gppHal+json")
-            }
-            fn decode(encoded: Option<martlet_sbi::Encoded>) -> Result<Self, martlet_sbi::Problem> {
-                martlet_sbi::decode_json(encoded)
-            }
-        }
-    )+};
+    ($($type:ty),+) => {
+        martlet_sbi::json_payload!(in "application/3gppHal+json": $($type),+);
+    };
 }
 
 pub(crate) use {checked_string, closed_enum, hal_payload, open_enum};

@@ -1,8 +1,8 @@
 //! Bodies of every operation, with all members that a type has and with the mandatory ones alone: each is decoded,
-//! encoded again without loss, and valid by 3GPP's OpenAPI files.
+//! encoded again without loss, in JSON and in compact form, and valid by 3GPP's OpenAPI files.
 mod validator;
 
-use martlet_sbi::OperationInfo;
+use martlet_sbi::{OperationInfo, compact};
 use martlet_sbi_api::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -34,6 +34,11 @@ impl Samples {
             let value: T = T::deserialize(body).unwrap_or_else(|e| panic!("{key:?}: {e}: {body}"));
             let again = serde_json::to_value(&value).unwrap();
             assert_eq!(&again, body, "{key:?}");
+            let mut compact = Vec::new();
+            compact::to_vec(&value, &mut compact).unwrap();
+            let value: T = compact::from_slice(&compact).unwrap_or_else(|e| panic!("{key:?}: {e}: {body}"));
+            assert_eq!(serde_json::to_value(&value).unwrap(), again, "{key:?}, compact");
+            assert_eq!(compact::from_slice::<Value>(&compact).unwrap(), again, "{key:?}, compact without its type");
             self.messages.push(json!({
                 "service": operation.api,
                 "operation": operation.name,

@@ -1,5 +1,5 @@
 //! Bodies: a typed value until a transport needs octets, and octets until a handler needs the value.
-use crate::Problem;
+use crate::{Problem, compact};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
@@ -14,12 +14,42 @@ pub struct Encoded {
     pub bytes: Bytes,
 }
 
+/// How a body is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// As TS 29.500 has it: JSON, and multipart bodies.
+    Wire,
+    /// [Compact](crate::compact), for a peer of the same build.
+    Compact,
+}
+
+/// What [`Payload::append`] has appended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Appended {
+    /// `Content-Type`, the same in either form.
+    pub content_type: Cow<'static, str>,
+    /// The form that it is in.
+    pub form: Form,
+}
+
 /// A value that can be the body of a request or an answer.
 pub trait Payload: Sized + Send + 'static {
     /// The octets, or `None` for a body that is absent.
     fn encode(&self) -> Result<Option<Encoded>, Problem>;
     /// The value from octets that came from outside; `None` where the message had no body.
     fn decode(encoded: Option<Encoded>) -> Result<Self, Problem>;
+    /// Appends the octets in a form, or in that of the wire where the type knows no other.
+    fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, Problem> {
+        let _ = form;
+        Ok(self.encode()?.map(|encoded| {
+            out.extend_from_slice(&encoded.bytes);
+            Appended { content_type: encoded.content_type, form: Form::Wire }
+        }))
+    }
+    /// The value from octets in compact form.
+    fn decode_compact(compact: Encoded) -> Result<Self, Problem> {
+        Self::decode(Some(compact::to_wire(&compact)?))
+    }
     /// Whether the value stands for no body at all.
     fn is_absent(&self) -> bool {
         false
@@ -28,6 +58,7 @@ pub trait Payload: Sized + Send + 'static {
 
 trait Typed: Send {
     fn encode(&self) -> Result<Option<Encoded>, Problem>;
+    fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, Problem>;
     fn into_any(self: Box<Self>) -> Box<dyn Any + Send>;
     fn type_name(&self) -> &'static str;
     fn is_absent(&self) -> bool;
@@ -36,6 +67,9 @@ trait Typed: Send {
 impl<T: Payload> Typed for T {
     fn encode(&self) -> Result<Option<Encoded>, Problem> {
         Payload::encode(self)
+    }
+    fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, Problem> {
+        Payload::append(self, form, out)
     }
     fn into_any(self: Box<Self>) -> Box<dyn Any + Send> {
         self
@@ -48,46 +82,67 @@ impl<T: Payload> Typed for T {
     }
 }
 
-enum Form {
+enum State {
     Empty,
     Typed(Box<dyn Typed>),
     Encoded(Encoded),
+    Compact(Encoded),
 }
 
 /// A body in whichever form it is in at the moment.
-pub struct Body(Form);
+pub struct Body(State);
 
 impl Body {
     /// No body.
     pub const fn empty() -> Self {
-        Body(Form::Empty)
+        Body(State::Empty)
     }
 
     /// A body that is still a value: the local binding hands it over as it is.
     pub fn of<T: Payload>(value: T) -> Self {
-        Body(Form::Typed(Box::new(value)))
+        Body(State::Typed(Box::new(value)))
     }
 
     /// A body that came as octets.
     pub fn encoded(content_type: impl Into<Cow<'static, str>>, bytes: Bytes) -> Self {
-        Body(Form::Encoded(Encoded { content_type: content_type.into(), bytes }))
+        Body(State::Encoded(Encoded { content_type: content_type.into(), bytes }))
+    }
+
+    /// A body that came as octets in compact form.
+    pub fn compact(content_type: impl Into<Cow<'static, str>>, bytes: Bytes) -> Self {
+        Body(State::Compact(Encoded { content_type: content_type.into(), bytes }))
     }
 
     /// The octets, for a transport or a tap.
     pub fn to_encoded(&self) -> Result<Option<Encoded>, Problem> {
         match &self.0 {
-            Form::Empty => Ok(None),
-            Form::Typed(value) => value.encode(),
-            Form::Encoded(encoded) => Ok(Some(encoded.clone())),
+            State::Empty => Ok(None),
+            State::Typed(value) => value.encode(),
+            State::Encoded(encoded) => Ok(Some(encoded.clone())),
+            State::Compact(compact) => compact::to_wire(compact).map(Some),
         }
+    }
+
+    /// Appends the octets for a transport whose peer understands a form; says in which they are.
+    pub fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, Problem> {
+        let (encoded, form) = match &self.0 {
+            State::Empty => return Ok(None),
+            State::Typed(value) => return value.append(form, out),
+            State::Compact(compact) if form == Form::Compact => (compact, Form::Compact),
+            State::Compact(compact) => (&compact::to_wire(compact)?, Form::Wire),
+            State::Encoded(encoded) => (encoded, Form::Wire),
+        };
+        out.extend_from_slice(&encoded.bytes);
+        Ok(Some(Appended { content_type: encoded.content_type.clone(), form }))
     }
 
     /// The value. A body of another type than `T` is encoded and read as `T`, as it would be over a wire.
     pub fn take<T: Payload>(self) -> Result<T, Problem> {
         match self.0 {
-            Form::Empty => T::decode(None),
-            Form::Encoded(encoded) => T::decode(Some(encoded)),
-            Form::Typed(value) => {
+            State::Empty => T::decode(None),
+            State::Encoded(encoded) => T::decode(Some(encoded)),
+            State::Compact(compact) => T::decode_compact(compact),
+            State::Typed(value) => {
                 if (*value).type_name() != std::any::type_name::<T>() {
                     return T::decode(value.encode()?);
                 }
@@ -102,9 +157,9 @@ impl Body {
     /// Whether nothing will be sent.
     pub fn is_absent(&self) -> bool {
         match &self.0 {
-            Form::Empty => true,
-            Form::Typed(value) => value.is_absent(),
-            Form::Encoded(_) => false,
+            State::Empty => true,
+            State::Typed(value) => value.is_absent(),
+            State::Encoded(_) | State::Compact(_) => false,
         }
     }
 }
@@ -112,9 +167,12 @@ impl Body {
 impl std::fmt::Debug for Body {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.0 {
-            Form::Empty => f.write_str("Body(empty)"),
-            Form::Typed(value) => write!(f, "Body({})", value.type_name()),
-            Form::Encoded(encoded) => write!(f, "Body({}, {} octets)", encoded.content_type, encoded.bytes.len()),
+            State::Empty => f.write_str("Body(empty)"),
+            State::Typed(value) => write!(f, "Body({})", value.type_name()),
+            State::Encoded(encoded) => write!(f, "Body({}, {} octets)", encoded.content_type, encoded.bytes.len()),
+            State::Compact(compact) => {
+                write!(f, "Body({}, {} octets, compact)", compact.content_type, compact.bytes.len())
+            }
         }
     }
 }
@@ -127,44 +185,80 @@ pub fn encode_json<T: Serialize>(value: &T, content_type: &'static str) -> Resul
     Ok(Some(Encoded { content_type: Cow::Borrowed(content_type), bytes: bytes.into() }))
 }
 
+/// Appends with `serde_json` or in compact form.
+#[doc(hidden)]
+pub fn append_json<T: Serialize>(
+    value: &T,
+    content_type: &'static str,
+    form: Form,
+    out: &mut Vec<u8>,
+) -> Result<Option<Appended>, Problem> {
+    let outcome = match form {
+        Form::Wire => serde_json::to_writer(&mut *out, value).map_err(|e| e.to_string()),
+        Form::Compact => compact::to_vec(value, out).map_err(|e| e.to_string()),
+    };
+    outcome.map_err(|e| Problem::system_failure(format!("a body did not serialise: {e}")))?;
+    Ok(Some(Appended { content_type: Cow::Borrowed(content_type), form }))
+}
+
+/// Decodes from compact form, after a look at the media type.
+#[doc(hidden)]
+pub fn decode_compact_json<T: for<'a> Deserialize<'a>>(encoded: &Encoded) -> Result<T, Problem> {
+    expect_json(encoded)?;
+    compact::from_slice(&encoded.bytes).map_err(|e| Problem::invalid_message(e.to_string()))
+}
+
+fn expect_json(encoded: &Encoded) -> Result<(), Problem> {
+    let media = encoded.content_type.split(';').next().unwrap_or("").trim();
+    let json = |text: &str| text.eq_ignore_ascii_case("application/json");
+    let suffix = media.len().checked_sub(5).and_then(|at| media.get(at..));
+    if json(media) || suffix.is_some_and(|suffix| suffix.eq_ignore_ascii_case("+json")) {
+        return Ok(());
+    }
+    Err(Problem::new(415, "UNSUPPORTED_MEDIA_TYPE").detail(format!("{media:?} came where JSON is due")))
+}
+
 /// Decodes with `serde_json`, after a look at the media type.
 #[doc(hidden)]
 pub fn decode_json<T: for<'a> Deserialize<'a>>(encoded: Option<Encoded>) -> Result<T, Problem> {
     let Some(encoded) = encoded else {
         return Err(Problem::new(400, "MANDATORY_IE_MISSING").detail("the message needs a body, and has none"));
     };
-    let media = encoded.content_type.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
-    if !(media == "application/json" || media.ends_with("+json")) {
-        return Err(Problem::new(415, "UNSUPPORTED_MEDIA_TYPE").detail(format!("{media:?} came where JSON is due")));
-    }
+    expect_json(&encoded)?;
     serde_json::from_slice(&encoded.bytes).map_err(|e| Problem::invalid_message(e.to_string()))
 }
 
-/// Makes types with `Serialize` and `Deserialize` bodies in `application/json`.
+/// Makes types with `Serialize` and `Deserialize` bodies in `application/json`, or in another media type of JSON.
 #[macro_export]
 macro_rules! json_payload {
-    ($($type:ty),+ $(,)?) => {$(
+    (in $media:literal: $($type:ty),+ $(,)?) => {$(
         impl $crate::Payload for $type {
             fn encode(&self) -> Result<Option<$crate::Encoded>, $crate::Problem> {
-                $crate::encode_json(self, "application/json")
+                $crate::encode_json(self, $media)
             }
             fn decode(encoded: Option<$crate::Encoded>) -> Result<Self, $crate::Problem> {
                 $crate::decode_json(encoded)
             }
+            fn append(
+                &self,
+                form: $crate::Form,
+                out: &mut Vec<u8>,
+            ) -> Result<Option<$crate::Appended>, $crate::Problem> {
+                $crate::append_json(self, $media, form, out)
+            }
+            fn decode_compact(compact: $crate::Encoded) -> Result<Self, $crate::Problem> {
+                $crate::decode_compact_json(&compact)
+            }
         }
     )+};
+    ($($type:ty),+ $(,)?) => {
+        $crate::json_payload!(in "application/json": $($type),+);
+    };
 }
 
 crate::json_payload!(serde_json::Value);
 
-impl Payload for crate::ProblemDetails {
-    fn encode(&self) -> Result<Option<Encoded>, Problem> {
-        encode_json(self, "application/problem+json")
-    }
-    fn decode(encoded: Option<Encoded>) -> Result<Self, Problem> {
-        decode_json(encoded)
-    }
-}
+crate::json_payload!(in "application/problem+json": crate::ProblemDetails);
 
 impl<T: Serialize + for<'a> Deserialize<'a> + Send + 'static> Payload for Vec<T> {
     fn encode(&self) -> Result<Option<Encoded>, Problem> {
@@ -172,6 +266,12 @@ impl<T: Serialize + for<'a> Deserialize<'a> + Send + 'static> Payload for Vec<T>
     }
     fn decode(encoded: Option<Encoded>) -> Result<Self, Problem> {
         decode_json(encoded)
+    }
+    fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, Problem> {
+        append_json(self, "application/json", form, out)
+    }
+    fn decode_compact(compact: Encoded) -> Result<Self, Problem> {
+        decode_compact_json(&compact)
     }
 }
 
@@ -186,6 +286,9 @@ impl Payload for () {
     fn is_absent(&self) -> bool {
         true
     }
+    fn decode_compact(_: Encoded) -> Result<Self, Problem> {
+        Ok(())
+    }
 }
 
 /// A body that may be absent.
@@ -198,6 +301,12 @@ impl<T: Payload> Payload for Option<T> {
     }
     fn is_absent(&self) -> bool {
         self.is_none()
+    }
+    fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, Problem> {
+        self.as_ref().map_or(Ok(None), |value| value.append(form, out))
+    }
+    fn decode_compact(compact: Encoded) -> Result<Self, Problem> {
+        T::decode_compact(compact).map(Some)
     }
 }
 
@@ -227,6 +336,12 @@ impl Payload for JsonPatch {
     fn decode(encoded: Option<Encoded>) -> Result<Self, Problem> {
         decode_json(encoded).map(JsonPatch)
     }
+    fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, Problem> {
+        append_json(&self.0, "application/json-patch+json", form, out)
+    }
+    fn decode_compact(compact: Encoded) -> Result<Self, Problem> {
+        decode_compact_json(&compact).map(JsonPatch)
+    }
 }
 
 /// A body in `application/merge-patch+json` (RFC 7396).
@@ -239,5 +354,11 @@ impl<T: Serialize + for<'a> Deserialize<'a> + Send + 'static> Payload for MergeP
     }
     fn decode(encoded: Option<Encoded>) -> Result<Self, Problem> {
         decode_json(encoded).map(MergePatch)
+    }
+    fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, Problem> {
+        append_json(&self.0, "application/merge-patch+json", form, out)
+    }
+    fn decode_compact(compact: Encoded) -> Result<Self, Problem> {
+        decode_compact_json(&compact).map(MergePatch)
     }
 }

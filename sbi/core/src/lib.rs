@@ -37,6 +37,7 @@
 mod binding;
 mod body;
 mod client;
+pub mod compact;
 mod local;
 mod message;
 mod multipart;
@@ -48,7 +49,10 @@ mod router;
 mod service;
 
 pub use binding::{ApiRoot, Bindings, BoxFuture, Transport};
-pub use body::{Body, Encoded, JsonPatch, MergePatch, PatchItem, Payload, decode_json, encode_json};
+pub use body::{
+    Appended, Body, Encoded, Form, JsonPatch, MergePatch, PatchItem, Payload, append_json, decode_compact_json,
+    decode_json, encode_json,
+};
 pub use client::{CallPolicy, Peer};
 pub use local::LocalBinding;
 pub use message::{Request, Response, headers};

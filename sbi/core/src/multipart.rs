@@ -1,6 +1,6 @@
 //! `multipart/related` bodies (RFC 2387; TS 29.500, 4.3.3): JSON with N1 and N2 messages as binary parts beside it.
-use crate::body::{decode_json, encode_json};
-use crate::{Encoded, Payload, Problem};
+use crate::body::{append_json, decode_compact_json, decode_json, encode_json};
+use crate::{Appended, Encoded, Form, Payload, Problem, compact};
 use bytes::{Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -15,6 +15,8 @@ pub mod content_type {
 
 /// Parts that one message may hold.
 const MOST_PARTS: usize = 16;
+const JSON: &str = "application/json";
+const RELATED: &str = "multipart/related";
 const BOUNDARY: &str = "----martlet-part";
 
 /// A binary part, which the JSON part names by its content id.
@@ -62,35 +64,40 @@ impl<T> From<T> for Multipart<T> {
 }
 
 impl<T: Serialize + for<'a> Deserialize<'a> + Send + 'static> Payload for Multipart<T> {
-    fn encode(&self) -> Result<Option<Encoded>, Problem> {
-        let root = encode_json(&self.json, "application/json")?;
-        let Some(root) = root.filter(|_| !self.parts.is_empty()) else {
-            return encode_json(&self.json, "application/json");
-        };
-        let boundary = free_boundary(&self.parts, &root.bytes);
-        let size = self.parts.iter().map(|p| p.bytes.len() + 160).sum::<usize>() + root.bytes.len() + 160;
-        let mut out = BytesMut::with_capacity(size);
-        let line = |out: &mut BytesMut, text: &str| {
-            out.extend_from_slice(text.as_bytes());
-            out.extend_from_slice(b"\r\n");
-        };
-        line(&mut out, &format!("--{boundary}\r\nContent-Type: application/json\r\n"));
-        out.extend_from_slice(&root.bytes);
-        for part in &self.parts {
-            let (media, id) = (&part.content_type, &part.id);
-            line(&mut out, &format!("\r\n--{boundary}\r\nContent-Type: {media}\r\nContent-Id: {id}\r\n"));
-            out.extend_from_slice(&part.bytes);
+    fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, Problem> {
+        if self.parts.is_empty() {
+            return append_json(&self.json, JSON, form, out);
         }
-        line(&mut out, &format!("\r\n--{boundary}--"));
-        let content_type = Cow::Owned(format!("multipart/related; boundary=\"{boundary}\""));
-        Ok(Some(Encoded { content_type, bytes: out.freeze() }))
+        if form == Form::Compact {
+            append_compact(&self.json, &self.parts, out)?;
+            return Ok(Some(Appended { content_type: Cow::Borrowed(RELATED), form }));
+        }
+        Ok(self.encode()?.map(|encoded| {
+            out.extend_from_slice(&encoded.bytes);
+            Appended { content_type: encoded.content_type, form }
+        }))
+    }
+
+    fn decode_compact(compact: Encoded) -> Result<Self, Problem> {
+        if !is_multipart(&compact.content_type) {
+            return decode_compact_json(&compact).map(Multipart::new);
+        }
+        let (json, parts) = split_compact(&compact.bytes)?;
+        let json = compact::from_slice(&json).map_err(|e| Problem::invalid_message(e.to_string()))?;
+        Ok(Multipart { json, parts })
+    }
+
+    fn encode(&self) -> Result<Option<Encoded>, Problem> {
+        let root = encode_json(&self.json, JSON)?;
+        let Some(root) = root.filter(|_| !self.parts.is_empty()) else {
+            return encode_json(&self.json, JSON);
+        };
+        Ok(Some(join(&root.bytes, &self.parts)))
     }
 
     fn decode(encoded: Option<Encoded>) -> Result<Self, Problem> {
-        let is_multipart =
-            |e: &Encoded| e.content_type.get(..10).is_some_and(|start| start.eq_ignore_ascii_case("multipart/"));
         let encoded = match encoded {
-            Some(encoded) if is_multipart(&encoded) => encoded,
+            Some(encoded) if is_multipart(&encoded.content_type) => encoded,
             plain => return decode_json(plain).map(Multipart::new),
         };
         let mut parts = split_parts(&encoded)?.into_iter();
@@ -98,6 +105,88 @@ impl<T: Serialize + for<'a> Deserialize<'a> + Send + 'static> Payload for Multip
         let json = decode_json(Some(Encoded { content_type: root.content_type, bytes: root.bytes }))?;
         Ok(Multipart { json, parts: parts.collect() })
     }
+}
+
+/// Whether a media type is that of a body with parts.
+pub(crate) fn is_multipart(content_type: &str) -> bool {
+    content_type.get(..10).is_some_and(|start| start.eq_ignore_ascii_case("multipart/"))
+}
+
+// In compact form: the number of parts, the root's length and octets, then for each part the lengths and octets of its id, media type and
+// content. Lengths have 4 octets, little-endian.
+
+fn append_compact(json: &impl Serialize, parts: &[BinaryPart], out: &mut Vec<u8>) -> Result<(), Problem> {
+    let too_long = |_| Problem::system_failure("a part of 4 GiB or more");
+    out.push(u8::try_from(parts.len()).map_err(|_| Problem::system_failure("more than 255 parts"))?);
+    let at = out.len();
+    out.extend_from_slice(&[0; 4]);
+    append_json(json, JSON, Form::Compact, out)?;
+    let length = u32::try_from(out.len() - at - 4).map_err(too_long)?;
+    out[at..at + 4].copy_from_slice(&length.to_le_bytes());
+    for field in parts.iter().flat_map(|part| [part.id.as_bytes(), part.content_type.as_bytes(), &part.bytes]) {
+        out.extend_from_slice(&u32::try_from(field.len()).map_err(too_long)?.to_le_bytes());
+        out.extend_from_slice(field);
+    }
+    Ok(())
+}
+
+fn split_compact(body: &Bytes) -> Result<(Bytes, Vec<BinaryPart>), Problem> {
+    let wrong = |what: &str| Problem::invalid_message(format!("compact multipart body: {what}"));
+    let count = usize::from(*body.first().ok_or_else(|| wrong("empty"))?);
+    if count > MOST_PARTS {
+        return Err(wrong("too many parts"));
+    }
+    let mut at = 1;
+    let mut field = || {
+        let length = body.get(at..at + 4).and_then(|octets| octets.try_into().ok()).map(u32::from_le_bytes);
+        let start = at + 4;
+        let end = length.and_then(|length| start.checked_add(length as usize)).filter(|end| *end <= body.len());
+        at = end.ok_or_else(|| wrong("a part is cut off"))?;
+        Ok::<_, Problem>(body.slice(start..at))
+    };
+    let text = |octets: Bytes| String::from_utf8(octets.into()).map_err(|_| wrong("text that is not UTF-8"));
+    let json = field()?;
+    let mut parts = Vec::with_capacity(count);
+    for _ in 0..count {
+        let (id, media) = (text(field()?)?, text(field()?)?);
+        parts.push(BinaryPart { id, content_type: known(media), bytes: field()? });
+    }
+    if at != body.len() {
+        return Err(wrong("octets follow the last part"));
+    }
+    Ok((json, parts))
+}
+
+fn known(media: String) -> Cow<'static, str> {
+    let known = [content_type::NAS, content_type::NGAP].into_iter().find(|known| *known == media);
+    known.map_or(Cow::Owned(media), Cow::Borrowed)
+}
+
+/// A compact body with parts as it would be on a wire.
+pub(crate) fn compact_to_wire(compact: &Encoded) -> Result<Encoded, Problem> {
+    let (json, parts) = split_compact(&compact.bytes)?;
+    Ok(join(&compact::to_json(&json)?, &parts))
+}
+
+/// A root in JSON and parts as one body (RFC 2387).
+fn join(root: &[u8], parts: &[BinaryPart]) -> Encoded {
+    let boundary = free_boundary(parts, root);
+    let size = parts.iter().map(|p| p.bytes.len() + 160).sum::<usize>() + root.len() + 160;
+    let mut out = BytesMut::with_capacity(size);
+    let line = |out: &mut BytesMut, text: &str| {
+        out.extend_from_slice(text.as_bytes());
+        out.extend_from_slice(b"\r\n");
+    };
+    line(&mut out, &format!("--{boundary}\r\nContent-Type: application/json\r\n"));
+    out.extend_from_slice(root);
+    for part in parts {
+        let (media, id) = (&part.content_type, &part.id);
+        line(&mut out, &format!("\r\n--{boundary}\r\nContent-Type: {media}\r\nContent-Id: {id}\r\n"));
+        out.extend_from_slice(&part.bytes);
+    }
+    line(&mut out, &format!("\r\n--{boundary}--"));
+    let content_type = Cow::Owned(format!("multipart/related; boundary=\"{boundary}\""));
+    Encoded { content_type, bytes: out.freeze() }
 }
 
 /// A boundary that occurs in no part.

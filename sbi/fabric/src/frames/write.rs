@@ -1,0 +1,104 @@
+//! Messages into frames.
+use super::words::{HEADERS, MEDIA_TYPES, METHODS, number};
+use http::HeaderMap;
+use martlet_sbi::{Body, Form, Problem, Request, Response};
+use std::time::Instant;
+
+/// Appends a request to `out`, with its body in a form that the peer understands.
+pub fn write_request(
+    authority: &str,
+    request: &Request,
+    form: Form,
+    now: Instant,
+    out: &mut Vec<u8>,
+) -> Result<(), Problem> {
+    let start = out.len();
+    out.push(0);
+    match number(&METHODS, &request.method) {
+        0 => {
+            out.push(0);
+            short(request.method.as_str().as_bytes(), out)?;
+        }
+        known => out.push(known),
+    }
+    let wait = request.deadline.map_or(u32::MAX, |deadline| {
+        // Rounded up: the consumer's own clock decides in the end.
+        let left = deadline.saturating_duration_since(now).as_micros().div_ceil(1000);
+        u32::try_from(left).unwrap_or(u32::MAX - 1).min(u32::MAX - 1)
+    });
+    out.extend_from_slice(&wait.to_le_bytes());
+    short(authority.as_bytes(), out)?;
+    long(request.target.as_bytes(), out)?;
+    headers(&request.headers, out)?;
+    body(&request.body, form, start, out)
+}
+
+/// Appends an answer to `out`, with its body in a form that the peer understands.
+pub fn write_response(response: &Response, form: Form, out: &mut Vec<u8>) -> Result<(), Problem> {
+    let start = out.len();
+    out.push(0);
+    out.extend_from_slice(&response.status.to_le_bytes());
+    headers(&response.headers, out)?;
+    body(&response.body, form, start, out)
+}
+
+fn too_long(what: &str) -> Problem {
+    Problem::new(431, "").detail(format!("{what} is too long for a frame"))
+}
+
+/// Up to 255 octets behind their number.
+fn short(octets: &[u8], out: &mut Vec<u8>) -> Result<(), Problem> {
+    out.push(u8::try_from(octets.len()).map_err(|_| too_long("a name"))?);
+    out.extend_from_slice(octets);
+    Ok(())
+}
+
+/// Up to 65535 octets behind their number.
+fn long(octets: &[u8], out: &mut Vec<u8>) -> Result<(), Problem> {
+    let length = u16::try_from(octets.len()).map_err(|_| too_long("a target or header"))?;
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(octets);
+    Ok(())
+}
+
+fn headers(headers: &HeaderMap, out: &mut Vec<u8>) -> Result<(), Problem> {
+    if headers.len() > super::MOST_HEADERS {
+        return Err(Problem::new(431, "").detail(format!("more than {} headers", super::MOST_HEADERS)));
+    }
+    out.push(headers.len() as u8);
+    for (name, value) in headers {
+        match number(&*HEADERS, name) {
+            0 => {
+                out.push(0);
+                short(name.as_str().as_bytes(), out)?;
+            }
+            known => out.push(known),
+        }
+        long(value.as_bytes(), out)?;
+    }
+    Ok(())
+}
+
+/// The body's media type and octets; its form goes to the place kept at `start`.
+fn body(body: &Body, form: Form, start: usize, out: &mut Vec<u8>) -> Result<(), Problem> {
+    if body.is_absent() {
+        return Ok(());
+    }
+    // The media type stands before the octets, and is known after them: nearly always it is one with a number.
+    let at = out.len();
+    out.push(0);
+    let Some(appended) = body.append(form, out)? else {
+        out.truncate(at);
+        return Ok(());
+    };
+    match number(&MEDIA_TYPES, &&*appended.content_type) {
+        0 => {
+            let octets = out.split_off(at + 1);
+            short(appended.content_type.as_bytes(), out)?;
+            out.extend_from_slice(&octets);
+        }
+        known => out[at] = known,
+    }
+    out[start] = if appended.form == Form::Compact { 2 } else { 1 };
+    Ok(())
+}

@@ -1,0 +1,341 @@
+//! A process's part in the fabric: its links, the ways that it knows, and its conversation with the manager. Messages
+//! in, messages out: sockets and waiting are the business of whoever drives it.
+use crate::channel::{Channel, Parts};
+use crate::link::{Host, Link};
+use crate::messages::{self, FromMember, Service, ToMember, VERSION};
+use crate::metrics;
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+/// What a process takes on.
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct ProcessLimits {
+    /// Requests of one peer that are served at a time.
+    pub serving: usize,
+    /// Requests to one peer that wait for their answer at a time; further ones wait for their turn.
+    pub calls: usize,
+    /// Octets that may wait for room in a channel before further requests and answers wait themselves.
+    pub backlog: usize,
+    /// Authorities that ways are known to, or are known not to exist.
+    pub ways: usize,
+    /// Milliseconds for which it is remembered that nobody serves an authority.
+    pub absent_ms: u64,
+}
+
+impl Default for ProcessLimits {
+    fn default() -> Self {
+        ProcessLimits { serving: 1024, calls: 1024, backlog: 4 << 20, ways: 1024, absent_ms: 250 }
+    }
+}
+
+/// How things stand with the manager.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// The first attempt to join is under way.
+    Joining,
+    /// The process takes part, in a security domain.
+    Joined(String),
+    /// There is no manager, or it does not answer. Links live on; there are no new ones.
+    Away(String),
+    /// The manager does not want the process.
+    Refused(String),
+}
+
+enum Way {
+    Known(Arc<Link>),
+    Asked(Vec<Waker>),
+    Absent(Instant),
+}
+
+struct State {
+    standing: Standing,
+    /// Whether there is a connection to the manager, joined or not yet.
+    connected: bool,
+    ways: [HashMap<String, Way>; 2],
+    served: [BTreeSet<String>; 2],
+    links: HashMap<u64, Arc<Link>>,
+    outgoing: VecDeque<FromMember>,
+    driver: Option<Waker>,
+    watchers: Vec<Waker>,
+}
+
+/// A process's part in the fabric.
+pub struct Process {
+    name: String,
+    model: u64,
+    limits: ProcessLimits,
+    state: Mutex<State>,
+}
+
+/// What came of a message of the manager.
+#[derive(Default)]
+pub struct News {
+    /// New links, to be driven from now on.
+    pub links: Vec<Arc<Link>>,
+}
+
+impl Process {
+    /// A process that has not joined yet. `name` is for people; `model` tells which compact bodies it understands.
+    pub fn new(name: &str, model: u64, limits: ProcessLimits) -> Self {
+        let state = State {
+            standing: Standing::Joining,
+            connected: false,
+            ways: Default::default(),
+            served: Default::default(),
+            links: HashMap::new(),
+            outgoing: VecDeque::new(),
+            driver: None,
+            watchers: Vec::new(),
+        };
+        Process { name: name.chars().take(16).collect(), model, limits, state: Mutex::new(state) }
+    }
+
+    /// What it takes on.
+    pub fn limits(&self) -> &ProcessLimits {
+        &self.limits
+    }
+
+    /// The number that tells which compact bodies it understands.
+    pub fn model(&self) -> u64 {
+        self.model
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    // With the manager.
+
+    /// A connection to the manager stands: the first messages over it.
+    pub fn connected(&self) {
+        let mut state = self.lock();
+        state.connected = true;
+        state.outgoing.clear();
+        state.outgoing.push_back(FromMember::Join { version: VERSION, name: self.name.clone(), model: self.model });
+        for service in Service::ALL {
+            let served: Vec<_> = state.served[service as usize].iter().cloned().collect();
+            state.outgoing.extend(served.into_iter().map(|authority| FromMember::Serve { service, authority }));
+            // What was asked of an earlier manager is asked again.
+            let asked = state.ways[service as usize].iter().filter(|(_, way)| matches!(way, Way::Asked(_)));
+            let asked: Vec<_> = asked.map(|(authority, _)| authority.clone()).collect();
+            state.outgoing.extend(asked.into_iter().map(|authority| FromMember::Connect { service, authority }));
+        }
+    }
+
+    /// The connection to the manager is gone, or could not be made.
+    pub fn disconnected(&self, reason: &str) {
+        let mut state = self.lock();
+        if !matches!(state.standing, Standing::Refused(_)) {
+            state.stand(Standing::Away(reason.to_string()));
+        }
+        state.connected = false;
+        // Nobody answers now: whoever waits goes another way.
+        state.outgoing.clear();
+        for ways in &mut state.ways {
+            ways.retain(|_, way| match way {
+                Way::Asked(waiting) => {
+                    waiting.drain(..).for_each(Waker::wake);
+                    false
+                }
+                _ => true,
+            });
+        }
+    }
+
+    /// The next message for the manager.
+    pub fn poll_outgoing(&self, context: &mut Context<'_>) -> Poll<Vec<u8>> {
+        let mut state = self.lock();
+        match state.outgoing.pop_front() {
+            Some(message) => Poll::Ready(messages::encode(&message)),
+            None => {
+                state.driver = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// A message of the manager, with its descriptors. An error ends the connection.
+    pub fn incoming(&self, octets: &[u8], fds: Vec<OwnedFd>, host: &Weak<dyn Host>) -> Result<News, String> {
+        let message = messages::decode::<ToMember>(octets).map_err(|e| format!("the manager sent no message: {e}"))?;
+        let mut news = News::default();
+        let mut state = self.lock();
+        match message {
+            ToMember::Welcome { domain } => {
+                // Also after a refusal: the manager's configuration may have changed.
+                state.stand(Standing::Joined(domain));
+            }
+            ToMember::Refused { reason } => {
+                state.stand(Standing::Refused(reason.clone()));
+                return Err(reason);
+            }
+            ToMember::NotServed { service, authority, reason } => {
+                tracing::error!(?service, authority, reason, "the fabric does not bring requests here");
+            }
+            ToMember::Channel { channel: number, end, sizes, peer } => {
+                let parts = Parts::from_fds(fds).ok_or("the manager sent a channel without its descriptors")?;
+                match Channel::new(parts, &sizes, end) {
+                    Ok(channel) => {
+                        tracing::debug!(number, peer = peer.name, "a channel of the fabric");
+                        let link = Link::new(number, peer, channel, &self.limits, host.clone());
+                        state.links.insert(number, link.clone());
+                        news.links.push(link);
+                    }
+                    Err(error) => {
+                        tracing::error!(%error, "a channel of the fabric cannot be used");
+                        state.tell(FromMember::Gone { channel: number });
+                    }
+                }
+            }
+            ToMember::Way { service, authority, channel } => {
+                let link = channel.and_then(|number| state.links.get(&number)).cloned();
+                let way = match link {
+                    Some(link) if link.channel().closed().is_none() => Way::Known(link),
+                    _ => Way::Absent(Instant::now() + Duration::from_millis(self.limits.absent_ms)),
+                };
+                if let Some(Way::Asked(waiting)) = state.ways[service as usize].insert(authority, way) {
+                    waiting.into_iter().for_each(Waker::wake);
+                }
+            }
+        }
+        Ok(news)
+    }
+
+    /// How things stand with the manager.
+    pub fn standing(&self) -> Standing {
+        self.lock().standing.clone()
+    }
+
+    /// Ready when the process has joined, or was refused.
+    pub fn poll_joined(&self, context: &mut Context<'_>) -> Poll<Standing> {
+        let mut state = self.lock();
+        match &state.standing {
+            Standing::Joined(_) | Standing::Refused(_) => Poll::Ready(state.standing.clone()),
+            _ => {
+                if !state.watchers.iter().any(|waker| waker.will_wake(context.waker())) {
+                    state.watchers.push(context.waker().clone());
+                }
+                Poll::Pending
+            }
+        }
+    }
+
+    // What it serves.
+
+    /// Serves under an authority from now on.
+    pub fn serve(&self, service: Service, authority: &str) {
+        let mut state = self.lock();
+        state.served[service as usize].insert(authority.to_string());
+        state.tell(FromMember::Serve { service, authority: authority.to_string() });
+    }
+
+    /// No longer serves under an authority.
+    pub fn withdraw(&self, service: Service, authority: &str) {
+        let mut state = self.lock();
+        state.served[service as usize].remove(authority);
+        state.tell(FromMember::Withdraw { service, authority: authority.to_string() });
+    }
+
+    // Where others are.
+
+    /// The link to who serves under an authority; `None` if nobody does, or there is no manager to ask.
+    pub fn poll_way(
+        &self,
+        service: Service,
+        authority: &str,
+        now: Instant,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Arc<Link>>> {
+        let mut state = self.lock();
+        match state.ways[service as usize].get_mut(authority) {
+            Some(Way::Known(link)) if link.channel().closed().is_none() => return Poll::Ready(Some(link.clone())),
+            Some(Way::Absent(until)) if now < *until => return Poll::Ready(None),
+            Some(Way::Asked(waiting)) => {
+                if !waiting.iter().any(|waker| waker.will_wake(context.waker())) {
+                    waiting.push(context.waker().clone());
+                }
+                return Poll::Pending;
+            }
+            _ => {}
+        }
+        if matches!(state.standing, Standing::Away(_) | Standing::Refused(_)) {
+            // A peer that has a channel to us already may serve it.
+            let link = state.links.values().find(|link| {
+                let of_peer = if service == Service::Calls { &link.peer.calls } else { &link.peer.connections };
+                link.channel().closed().is_none() && of_peer.iter().any(|served| served == authority)
+            });
+            return Poll::Ready(link.cloned());
+        }
+        let ways = &mut state.ways[service as usize];
+        if ways.len() >= self.limits.ways {
+            // What is wrong or closed makes room first; a way that is known can be asked for again.
+            ways.retain(|_, way| matches!(way, Way::Known(link) if link.channel().closed().is_none()));
+            if ways.len() >= self.limits.ways {
+                ways.retain(|_, way| !matches!(way, Way::Known(_)));
+            }
+        }
+        ways.insert(authority.to_string(), Way::Asked(vec![context.waker().clone()]));
+        state.tell(FromMember::Connect { service, authority: authority.to_string() });
+        Poll::Pending
+    }
+
+    /// A way turned out to be wrong: the peer no longer serves the authority. It is asked for anew.
+    pub fn mistaken(&self, service: Service, authority: &str, link: &Arc<Link>) {
+        let ways = &mut self.lock().ways[service as usize];
+        if matches!(ways.get(authority), Some(Way::Known(known)) if Arc::ptr_eq(known, link)) {
+            ways.remove(authority);
+        }
+    }
+
+    /// A link is closed.
+    pub fn forget(&self, link: &Arc<Link>) {
+        let mut state = self.lock();
+        state.links.remove(&link.number);
+        for ways in &mut state.ways {
+            ways.retain(|_, way| !matches!(way, Way::Known(known) if Arc::ptr_eq(known, link)));
+        }
+        state.tell(FromMember::Gone { channel: link.number });
+    }
+
+    /// The links that stand.
+    pub fn links(&self) -> Vec<Arc<Link>> {
+        self.lock().links.values().cloned().collect()
+    }
+
+    /// Closes every link, at the end of the process's part.
+    pub fn close(&self) {
+        for link in self.links() {
+            link.end();
+        }
+    }
+}
+
+impl State {
+    fn tell(&mut self, message: FromMember) {
+        // Without a connection there is nobody to tell: the next one begins with all that matters.
+        if !self.connected {
+            return;
+        }
+        self.outgoing.push_back(message);
+        if let Some(driver) = self.driver.take() {
+            driver.wake();
+        }
+    }
+
+    fn stand(&mut self, standing: Standing) {
+        match &standing {
+            Standing::Joined(domain) => tracing::info!(domain, "joined the fabric"),
+            Standing::Away(reason) if self.standing != standing => tracing::warn!(reason, "no manager of the fabric"),
+            Standing::Refused(reason) if self.standing != standing => {
+                metrics::REFUSED.with_label_values(&["this process"]).inc();
+                tracing::error!(reason, "the fabric refuses this process");
+            }
+            _ => {}
+        }
+        self.standing = standing;
+        self.watchers.drain(..).for_each(Waker::wake);
+    }
+}
