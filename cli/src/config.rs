@@ -1,4 +1,5 @@
 //! The configuration of a core: one YAML file with a section for each network function.
+use crate::fabric::FabricSection;
 use anyhow::Result;
 use martlet_config::{Finding, Lines, Report, read, read_file};
 use martlet_nf::CommonConfig;
@@ -16,6 +17,8 @@ pub const DEFAULTS: &str = include_str!("../defaults.yaml");
 pub struct Config {
     /// How the functions reach each other.
     pub sbi: SbiSection,
+    /// Shared memory between processes of this machine.
+    pub fabric: FabricSection,
     /// Status and metrics.
     pub oam: OamSection,
     /// Each function's own.
@@ -179,8 +182,9 @@ impl Config {
 
     /// What is wrong, section by section.
     pub fn check(&self) -> Vec<Finding> {
-        let sections: [(&str, Vec<Finding>); 10] = [
+        let sections: [(&str, Vec<Finding>); 11] = [
             ("sbi", self.sbi.check()),
+            ("fabric", self.fabric.check()),
             ("nrf", self.nrf.check()),
             ("udr", self.udr.check()),
             ("udm", self.udm.check()),

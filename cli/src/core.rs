@@ -4,16 +4,19 @@ use crate::functions::{NAMES, Running, start_named};
 use anyhow::{Context, Result};
 use martlet_nf::{Environment, Shutdown, ShutdownTrigger};
 use martlet_sbi::{Bindings, LocalBinding};
+use martlet_sbi_fabric::{Fabric, FabricBinding, Manager};
 use martlet_sbi_http::{ClientLimits, HttpBinding, ServerLimits};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 
 /// How network functions of one machine talk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Sbi {
     /// Calls within one process
     Local,
+    /// Shared memory between processes of this machine
+    Fabric,
     /// HTTP/2
     Http,
 }
@@ -24,10 +27,40 @@ pub fn environment(sbi: Sbi, listen: bool, shutdown: Shutdown) -> Environment {
     let bindings = if sbi == Sbi::Local { bindings.with_local(LocalBinding::new()) } else { bindings };
     Environment {
         bindings,
-        listen: listen || sbi == Sbi::Http,
+        fabric: None,
+        listen: listen || sbi != Sbi::Local,
         limits: ServerLimits::default(),
         taps: Vec::new(),
         shutdown,
+    }
+}
+
+/// The surroundings of one function that takes part in the machine's fabric. What the fabric does not know goes the way
+/// of before.
+pub fn in_fabric(environment: &Environment, config: &Config, name: &str) -> Environment {
+    let fabric = Fabric::start(config.fabric.of_process(name));
+    let binding = FabricBinding::new(fabric.clone()).with_next(Arc::new(environment.bindings.clone()));
+    let bindings = Bindings::new().with_remote(Arc::new(binding));
+    Environment { bindings, fabric: Some(fabric), ..environment.clone() }
+}
+
+/// The task of the fabric's manager, which ends with this value.
+pub struct FabricManager(JoinHandle<()>);
+
+impl FabricManager {
+    /// Manages the machine's fabric from now on.
+    ///
+    /// # Errors
+    /// Another manager is at work, or there is no right to be one.
+    pub fn start(config: &Config) -> Result<FabricManager> {
+        let manager = Manager::bind(config.fabric.of_manager()).context("change fabric.socket in the configuration")?;
+        Ok(FabricManager(tokio::spawn(manager.run())))
+    }
+}
+
+impl Drop for FabricManager {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 
@@ -44,11 +77,17 @@ pub struct Core {
     listed: Arc<Vec<Listed>>,
     trigger: ShutdownTrigger,
     work: JoinSet<Result<(), martlet_nf::StartError>>,
+    _manager: Option<FabricManager>,
 }
 
 impl Core {
-    /// Starts every function in this process. `trigger` ends the environment's shutdown.
-    pub async fn start(config: &Config, environment: &Environment, trigger: ShutdownTrigger) -> Result<Core> {
+    /// Starts every function in this process. `trigger` ends the environment's shutdown. With the fabric each function
+    /// takes part by itself, as if it were alone.
+    ///
+    /// # Errors
+    /// A function does not start; the error says what to do.
+    pub async fn start(config: &Config, sbi: Sbi, environment: &Environment, trigger: ShutdownTrigger) -> Result<Core> {
+        let manager = (sbi == Sbi::Fabric).then(|| FabricManager::start(config)).transpose()?;
         let mut listed = Vec::new();
         let mut work = JoinSet::new();
         for name in NAMES {
@@ -57,7 +96,7 @@ impl Core {
             listed.push(Listed { name, instance_id, authority, status });
             work.spawn(finished);
         }
-        Ok(Core { listed: Arc::new(listed), trigger, work })
+        Ok(Core { listed: Arc::new(listed), trigger, work, _manager: manager })
     }
 
     /// Gives what each function says of itself, whenever it is asked.

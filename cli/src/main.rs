@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod check;
+mod fabric_manager;
 mod lab;
 mod log;
 mod nf;
@@ -38,6 +39,8 @@ enum Command {
     Up(up::UpArgs),
     /// Start one network function alone
     Nf(nf::NfArgs),
+    /// Manage the shared memory through which functions of this machine talk, without `up --split`
+    Fabric(fabric_manager::FabricArgs),
     /// Add, list, show and remove subscribers
     #[command(subcommand)]
     Subscriber(subscriber::SubscriberCommand),
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
     let outcome = log::start(&cli.log, cli.log_format).and_then(|()| match cli.command {
         Command::Up(args) => up::run(args, &cli.log, cli.log_format),
         Command::Nf(args) => nf::run(args),
+        Command::Fabric(args) => fabric_manager::run(args),
         Command::Subscriber(command) => subscriber::run(command),
         Command::Status(args) => status::run(args),
         Command::Check(args) => check::run(args),

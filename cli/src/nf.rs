@@ -1,9 +1,9 @@
 //! `martlet nf NAME`: one network function alone in its process.
 use crate::runtime;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use martlet::config::Config;
-use martlet::core::{Sbi, entry, environment};
+use martlet::core::{Sbi, entry, environment, in_fabric};
 use martlet::functions::{NAMES, start_named};
 use martlet_nf::Shutdown;
 use martlet_nf::oam::OamServer;
@@ -19,6 +19,9 @@ pub struct NfArgs {
     /// Configuration; the built-in defaults where it is left out
     #[arg(short, long)]
     config: Option<PathBuf>,
+    /// How it talks to others: http, or fabric where others of this machine share its memory
+    #[arg(long, value_enum, default_value = "http")]
+    sbi: Sbi,
 }
 
 /// Runs the command.
@@ -27,7 +30,13 @@ pub fn run(args: NfArgs) -> Result<()> {
     runtime::block_on(async move {
         let (trigger, shutdown) = Shutdown::new();
         runtime::on_signal(trigger)?;
-        let running = start_named(&args.name, &config, &environment(Sbi::Http, true, shutdown)).await?;
+        let environment = environment(Sbi::Http, true, shutdown);
+        let environment = match args.sbi {
+            Sbi::Local => bail!("a function alone has nobody to call within its process: use --sbi fabric or http"),
+            Sbi::Fabric => in_fabric(&environment, &config, &args.name),
+            Sbi::Http => environment,
+        };
+        let running = start_named(&args.name, &config, &environment).await?;
         let (name, id, authority, source) = (running.name, running.instance_id, running.authority, running.status);
         let status = Arc::new(move || {
             let nfs = [entry(name, &id, &authority, source())];

@@ -3,6 +3,7 @@ use crate::log::LogFormat;
 use crate::{oam_client, runtime};
 use anyhow::{Context, Result, bail};
 use martlet::config::Config;
+use martlet::core::{FabricManager, Sbi};
 use martlet::functions::NAMES;
 use martlet_nf::Shutdown;
 use martlet_nf::oam::OamServer;
@@ -19,11 +20,11 @@ const WINDOW: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Runs the core with one process for each function.
-pub fn run(config: Config, file: Option<PathBuf>, log: &str, format: LogFormat) -> Result<()> {
-    runtime::block_on(supervise(config, file, log.to_string(), format))
+pub fn run(config: Config, file: Option<PathBuf>, sbi: Sbi, log: &str, format: LogFormat) -> Result<()> {
+    runtime::block_on(supervise(config, file, sbi, log.to_string(), format))
 }
 
-async fn supervise(config: Config, file: Option<PathBuf>, log: String, format: LogFormat) -> Result<()> {
+async fn supervise(config: Config, file: Option<PathBuf>, sbi: Sbi, log: String, format: LogFormat) -> Result<()> {
     let started = Instant::now();
     let (trigger, shutdown) = Shutdown::new();
     runtime::on_signal(trigger.clone())?;
@@ -35,10 +36,11 @@ async fn supervise(config: Config, file: Option<PathBuf>, log: String, format: L
     });
     let oam = OamServer::bind(config.oam.bind, status).await?;
     let oam = tokio::spawn(oam.run());
+    let _manager = (sbi == Sbi::Fabric).then(|| FabricManager::start(&config)).transpose()?;
 
     let mut watched = JoinSet::new();
     for name in NAMES {
-        let command = Launch { name, file: file.clone(), log: log.clone(), format };
+        let command = Launch { name, file: file.clone(), sbi, log: log.clone(), format };
         watched.spawn(watch(command, shutdown.clone()));
     }
     let gather = tokio::spawn(gather_status(config.clone(), seen, started));
@@ -57,6 +59,7 @@ async fn supervise(config: Config, file: Option<PathBuf>, log: String, format: L
 struct Launch {
     name: &'static str,
     file: Option<PathBuf>,
+    sbi: Sbi,
     log: String,
     format: LogFormat,
 }
@@ -65,7 +68,8 @@ impl Launch {
     fn spawn(&self) -> Result<Child> {
         let mut command = Command::new(std::env::current_exe()?);
         let format = if self.format == LogFormat::Json { "json" } else { "text" };
-        command.args(["--log", &self.log, "--log-format", format, "nf", self.name]);
+        let sbi = if self.sbi == Sbi::Fabric { "fabric" } else { "http" };
+        command.args(["--log", &self.log, "--log-format", format, "nf", self.name, "--sbi", sbi]);
         if let Some(file) = &self.file {
             command.arg("-c").arg(file);
         }

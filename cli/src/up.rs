@@ -19,7 +19,7 @@ pub struct UpArgs {
     /// One process each instead of one for all
     #[arg(long)]
     split: bool,
-    /// How the functions talk: local in one process, http between processes unless said otherwise
+    /// How the functions talk: within one process local unless said otherwise, between processes over the fabric
     #[arg(long, value_enum)]
     sbi: Option<Sbi>,
 }
@@ -29,8 +29,9 @@ pub fn run(args: UpArgs, log: &str, format: LogFormat) -> Result<()> {
     let started = Instant::now();
     let config = Config::load(args.config.as_deref())?;
     if args.split {
-        anyhow::ensure!(args.sbi != Some(Sbi::Local), "--split and --sbi local exclude each other: use --sbi http");
-        return split::run(config, args.config, log, format);
+        let sbi = args.sbi.unwrap_or(Sbi::Fabric);
+        anyhow::ensure!(sbi != Sbi::Local, "--split and --sbi local exclude each other: use --sbi fabric or http");
+        return split::run(config, args.config, sbi, log, format);
     }
     runtime::block_on(one_process(config, args.sbi.unwrap_or(Sbi::Local), started))
 }
@@ -39,7 +40,7 @@ async fn one_process(config: Config, sbi: Sbi, started: Instant) -> Result<()> {
     let (trigger, shutdown) = Shutdown::new();
     runtime::on_signal(trigger.clone())?;
     let environment = environment(sbi, config.sbi.listen, shutdown);
-    let core = Core::start(&config, &environment, trigger).await?;
+    let core = Core::start(&config, sbi, &environment, trigger).await?;
     let oam = OamServer::bind(config.oam.bind, core.status_source()).await?;
     tracing::info!(oam = %oam.local_addr()?, ms = started.elapsed().as_millis() as u64, sbi = ?sbi, "Martlet is ready");
     let oam = tokio::spawn(oam.run());

@@ -20,7 +20,7 @@ impl Site {
         let folder = std::env::temp_dir().join(format!("martlet-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
         let site = Site(folder);
-        std::fs::write(site.config(), format!("udr: {{ path: {:?} }}\n", site.0.join("martlet.db")))?;
+        std::fs::write(site.config(), format!("fabric: {{ socket: {:?} }}\nudr: {{ path: {:?} }}\n", site.0.join("sbi.sock"), site.0.join("martlet.db")))?;
         let config = site.config().display().to_string();
         let add = [
             "subscriber", "add", "-c", &config, "imsi-001010000000001", "--key", KEY, "--opc", OPC, "--count", "2",
@@ -145,10 +145,10 @@ fn the_control_plane_lab_leaves_raw_data_figures_a_report_and_plots() {
         let ran = Command::new(MARTLET).args(lab).output()?;
         ensure!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
         let rows = std::fs::read_to_string(folder.join("raw.csv"))?.lines().count();
-        ensure!(rows == 1 + 2 * 2 * 4 * (1 + 3), "a row for each UE, procedure, round and variant, not {rows}");
+        ensure!(rows == 1 + 2 * 3 * 4 * (1 + 3), "a row for each UE, procedure, round and variant, not {rows}");
         let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("summary.json"))?)?;
         let figures = summary["figures"].as_array().context("figures")?;
-        for id in ["registration.local.ues1.p50", "pdu_session.http.ues3.p50", "resident.local.ues100"] {
+        for id in ["registration.local.ues1.p50", "pdu_session.http.ues3.p50", "paging.fabric.ues3.p50", "resident.local.ues100"] {
             let figure = figures.iter().find(|figure| figure["id"] == id).with_context(|| id.to_string())?;
             ensure!(figure["value"].as_f64().is_some_and(|value| value > 0.0), "{figure}");
         }

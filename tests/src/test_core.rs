@@ -48,8 +48,16 @@ pub struct TestCore {
 static NEXT: AtomicU8 = AtomicU8::new(1);
 
 impl TestCore {
-    /// Starts a core with its subscribers. `change` has the configuration before.
+    /// Starts a core with its subscribers. `change` has the configuration before. The binding is the test's own choice
+    /// unless `MARTLET_TEST_SBI` names another for all tests.
     pub async fn start(sbi: Sbi, change: impl FnOnce(&mut Config)) -> Result<TestCore> {
+        let sbi = match std::env::var("MARTLET_TEST_SBI").as_deref() {
+            Ok("local") => Sbi::Local,
+            Ok("fabric") => Sbi::Fabric,
+            Ok("http") => Sbi::Http,
+            Ok(other) => anyhow::bail!("MARTLET_TEST_SBI is local, fabric or http, not {other:?}"),
+            Err(_) => sbi,
+        };
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("martlet-test-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
@@ -59,13 +67,14 @@ impl TestCore {
 
         let mut config = Config::load(None)?;
         config.udr.path = path.display().to_string();
+        config.fabric.socket = Some(folder.join("sbi.sock"));
         config.amf.n2.bind = vec![[127, 1, number, 5].into()];
         change(&mut config);
         let (trigger, shutdown) = Shutdown::new();
         let bodies = Arc::new(BodyRecord::default());
         let mut environment = environment(sbi, false, shutdown);
         environment.taps.push(bodies.clone());
-        let core = Core::start(&config, &environment, trigger).await?;
+        let core = Core::start(&config, sbi, &environment, trigger).await?;
         let started = TestCore { bodies, core, number, folder };
         started.wait_until_associated().await?;
         Ok(started)

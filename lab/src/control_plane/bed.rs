@@ -60,6 +60,7 @@ impl Site {
         }
         let pool = format!("10.{}.0.0/16", 45 + self.number);
         text += &format!("oam: {{ bind: \"{}\" }}\n", self.oam());
+        text += &format!("fabric: {{ socket: {:?} }}\n", self.folder.join("sbi.sock"));
         text += &format!("udr: {{ path: {:?} }}\n", self.folder.join("martlet.db"));
         text += &format!("upf:\n  n4: {{ address: \"{}:8805\" }}\n  n3: {{ address: \"{}:2152\" }}\n", at(8), at(8));
         text += &format!("  n6: {{ interface: lab-n6-{}, mode: local }}\n", self.number);

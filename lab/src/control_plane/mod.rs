@@ -32,7 +32,7 @@ pub struct ControlPlaneArgs {
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Ways of running to compare
-    #[arg(long, value_delimiter = ',', default_value = "local,http")]
+    #[arg(long, value_delimiter = ',', default_value = "fabric,local,http")]
     pub sbi: Vec<Variant>,
     /// UEs at once
     #[arg(long, value_delimiter = ',', default_value = "1,4,5,8,16,32,64")]

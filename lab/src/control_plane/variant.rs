@@ -5,6 +5,8 @@
 pub enum Variant {
     /// One process, calls within it
     Local,
+    /// One process each, shared memory
+    Fabric,
     /// One process each, HTTP/2
     Http,
 }
@@ -14,6 +16,7 @@ impl Variant {
     pub fn name(self) -> &'static str {
         match self {
             Variant::Local => "local",
+            Variant::Fabric => "fabric",
             Variant::Http => "http",
         }
     }
@@ -22,6 +25,7 @@ impl Variant {
     pub fn title(self) -> &'static str {
         match self {
             Variant::Local => "one process",
+            Variant::Fabric => "one process each, fabric",
             Variant::Http => "one process each, HTTP/2",
         }
     }
@@ -30,7 +34,8 @@ impl Variant {
     pub(super) fn arguments(self) -> &'static [&'static str] {
         match self {
             Variant::Local => &[],
-            Variant::Http => &["--split"],
+            Variant::Fabric => &["--split", "--sbi", "fabric"],
+            Variant::Http => &["--split", "--sbi", "http"],
         }
     }
 }

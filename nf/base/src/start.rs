@@ -2,6 +2,7 @@
 use crate::metrics::SbiMetrics;
 use crate::{CommonConfig, NetworkFunction, NfContext, Shutdown, StartError, registration};
 use martlet_sbi::{Bindings, OperationInfo, Router, Tap};
+use martlet_sbi_fabric::{Fabric, FabricServer};
 use martlet_sbi_http::{HttpServer, ServerLimits};
 use std::sync::Arc;
 use tokio::task::JoinHandle;
@@ -12,6 +13,8 @@ use tracing::Instrument;
 pub struct Environment {
     /// How calls leave.
     pub bindings: Bindings,
+    /// Where each function also serves in shared memory, if it takes part in the machine's fabric.
+    pub fabric: Option<Fabric>,
     /// Whether each function also listens at its own address.
     pub listen: bool,
     /// What one server takes on.
@@ -86,6 +89,9 @@ pub async fn start<F: NetworkFunction>(
     }
     let span = tracing::info_span!("nf", nf = name);
     let mut beside = Vec::new();
+    if let Some(fabric) = &environment.fabric {
+        beside.push(tokio::spawn(FabricServer::bind(fabric, &authority, router.clone()).run()));
+    }
     if environment.listen {
         let server = HttpServer::bind(common.bind, router, environment.limits.clone()).await.map_err(|e| {
             named(StartError(format!("{e}; is another core running? Change sbi.{name} in the configuration")))

@@ -26,6 +26,7 @@ async fn nrf(http: bool, port: u16) -> Consumer {
     let bindings = if http { Bindings::new().with_remote(remote) } else { Bindings::new().with_local(local.clone()) };
     let environment = Environment {
         bindings: bindings.clone(),
+        fabric: None,
         listen: http,
         limits: ServerLimits::default(),
         taps: vec![],

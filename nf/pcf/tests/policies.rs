@@ -44,6 +44,7 @@ async fn core(test: &str, config: PcfConfig) -> Core {
     let bindings = Bindings::new().with_local(LocalBinding::new());
     let environment = Environment {
         bindings: bindings.clone(),
+        fabric: None,
         listen: false,
         limits: Default::default(),
         taps: Vec::new(),

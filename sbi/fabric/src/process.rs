@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// What a process takes on.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[serde(rename_all = "snake_case", default, deny_unknown_fields)]
 pub struct ProcessLimits {
     /// Requests of one peer that are served at a time.
     pub serving: usize,

@@ -94,6 +94,7 @@ impl Core {
         let (trigger, shutdown) = Shutdown::new();
         let environment = Environment {
             bindings: Bindings::new().with_local(LocalBinding::new()),
+            fabric: None,
             listen: false,
             limits: Default::default(),
             taps: Vec::new(),

@@ -92,6 +92,7 @@ impl HomeNetwork {
         let (trigger, shutdown) = Shutdown::new();
         let environment = Environment {
             bindings: bindings.clone(),
+            fabric: None,
             listen: binding == Binding::Http,
             limits: ServerLimits::default(),
             taps: Vec::new(),

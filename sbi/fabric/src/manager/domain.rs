@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 /// Processes that may share memory with each other and with nobody else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub struct Domain {
     /// What people call it.
     pub name: String,

@@ -28,7 +28,7 @@ use tokio::task::JoinSet;
 
 /// How a manager is set up.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[serde(rename_all = "snake_case", default, deny_unknown_fields)]
 pub struct ManagerConfig {
     /// Where processes find it.
     pub socket: PathBuf,

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 /// What the manager takes on.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[serde(rename_all = "snake_case", default, deny_unknown_fields)]
 pub struct ManagerLimits {
     /// Processes at a time.
     pub members: usize,

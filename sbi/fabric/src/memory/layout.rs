@@ -12,7 +12,7 @@ const MOST_CLASSES: usize = 8;
 
 /// The sizes of a channel, the same in both directions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[serde(rename_all = "snake_case", default, deny_unknown_fields)]
 pub struct Sizes {
     /// Descriptors that can be on their way at a time; a power of two from 8 to 65536.
     pub slots: u32,
@@ -70,6 +70,13 @@ pub struct Layout {
     returns: u32,
     directions: [Direction; 2],
     total: usize,
+}
+
+impl Sizes {
+    /// Whether a channel can have these sizes; the error says what is wrong.
+    pub fn check(&self) -> Result<(), WrongSizes> {
+        Layout::of(self).map(|_| ())
+    }
 }
 
 impl Layout {

@@ -20,7 +20,7 @@ use std::sync::{Arc, RwLock, Weak};
 
 /// How a process takes part in the fabric.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[serde(rename_all = "snake_case", default, deny_unknown_fields)]
 pub struct FabricConfig {
     /// Where the manager is.
     pub socket: PathBuf,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// How long a process looks before it sleeps.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "snake_case")]
 pub enum Spin {
     /// A short while, where this process may use more than one processor and nobody else wants it; else not at all.
     #[default]
