@@ -1,6 +1,8 @@
 //! The shared-memory fabric's section of the configuration.
 use martlet_config::Finding;
-use martlet_sbi_fabric::{Domain, FabricConfig, ManagerConfig, ManagerLimits, ProcessLimits, Sizes, Spin, default_socket};
+use martlet_sbi_fabric::{
+    Domain, FabricConfig, ManagerConfig, ManagerLimits, ProcessLimits, Sizes, Spin, default_socket,
+};
 use serde::Deserialize;
 use std::path::PathBuf;
 

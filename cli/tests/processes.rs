@@ -20,11 +20,17 @@ impl Site {
         let folder = std::env::temp_dir().join(format!("martlet-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
         let site = Site(folder);
-        std::fs::write(site.config(), format!("fabric: {{ socket: {:?} }}\nudr: {{ path: {:?} }}\n", site.0.join("sbi.sock"), site.0.join("martlet.db")))?;
+        std::fs::write(
+            site.config(),
+            format!(
+                "fabric: {{ socket: {:?} }}\nudr: {{ path: {:?} }}\n",
+                site.0.join("sbi.sock"),
+                site.0.join("martlet.db")
+            ),
+        )?;
         let config = site.config().display().to_string();
-        let add = [
-            "subscriber", "add", "-c", &config, "imsi-001010000000001", "--key", KEY, "--opc", OPC, "--count", "2",
-        ];
+        let add =
+            ["subscriber", "add", "-c", &config, "imsi-001010000000001", "--key", KEY, "--opc", OPC, "--count", "2"];
         let added = Command::new(MARTLET).args(add).output()?;
         ensure!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
         Ok(site)
@@ -148,7 +154,12 @@ fn the_control_plane_lab_leaves_raw_data_figures_a_report_and_plots() {
         ensure!(rows == 1 + 2 * 3 * 4 * (1 + 3), "a row for each UE, procedure, round and variant, not {rows}");
         let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("summary.json"))?)?;
         let figures = summary["figures"].as_array().context("figures")?;
-        for id in ["registration.local.ues1.p50", "pdu_session.http.ues3.p50", "paging.fabric.ues3.p50", "resident.local.ues100"] {
+        for id in [
+            "registration.local.ues1.p50",
+            "pdu_session.http.ues3.p50",
+            "paging.fabric.ues3.p50",
+            "resident.local.ues100",
+        ] {
             let figure = figures.iter().find(|figure| figure["id"] == id).with_context(|| id.to_string())?;
             ensure!(figure["value"].as_f64().is_some_and(|value| value > 0.0), "{figure}");
         }

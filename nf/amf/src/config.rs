@@ -5,8 +5,10 @@ use martlet_sbi_api::common::{PlmnId, Snssai};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
+mod concurrency;
 mod limits;
 mod timers;
+pub use concurrency::{ConcurrencyConfig, Limit};
 pub use limits::LimitsConfig;
 pub use timers::TimersConfig;
 
@@ -34,6 +36,8 @@ pub struct AmfConfig {
     pub timers: TimersConfig,
     /// What it takes on at most.
     pub limits: LimitsConfig,
+    /// How many procedures of a kind are at work at the same time.
+    pub concurrency: ConcurrencyConfig,
     /// UEs that the status lists with their state.
     pub status_ues: usize,
 }
@@ -183,6 +187,7 @@ impl Default for AmfConfig {
             network_name: NetworkNameConfig::default(),
             timers: TimersConfig::default(),
             limits: LimitsConfig::default(),
+            concurrency: ConcurrencyConfig::default(),
             status_ues: 20,
         }
     }
@@ -265,6 +270,7 @@ impl AmfConfig {
         }
         findings.extend(self.timers.check().into_iter().map(|finding| finding.within("timers")));
         findings.extend(self.limits.check().into_iter().map(|finding| finding.within("limits")));
+        findings.extend(self.concurrency.check().into_iter().map(|finding| finding.within("concurrency")));
         findings
     }
 

@@ -4,6 +4,7 @@
 //! ([`services`]) send it messages. What a UE and the network do together is in [`procedures`], one file each.
 #![forbid(unsafe_code)]
 
+mod concurrency;
 mod concurrently;
 mod config;
 mod consumers;
@@ -19,10 +20,11 @@ mod ue;
 mod tests;
 
 pub use config::{
-    AmfConfig, CipheringName, GuamiConfig, IntegrityName, LimitsConfig, N2Config, NetworkNameConfig, PlmnConfig,
-    SctpStackConfig, SecurityConfig, TaiConfig, TimersConfig,
+    AmfConfig, CipheringName, ConcurrencyConfig, GuamiConfig, IntegrityName, Limit, LimitsConfig, N2Config,
+    NetworkNameConfig, PlmnConfig, SctpStackConfig, SecurityConfig, TaiConfig, TimersConfig,
 };
 
+use concurrency::Concurrency;
 use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError};
 use martlet_sbi::Route;
 use martlet_sbi_api::common::NfInstanceId;
@@ -35,7 +37,7 @@ use served::{Served, plmn_to_sbi};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use tables::Tables;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use ue::{Ue, UeHandle};
 
 /// The AMF.
@@ -46,8 +48,7 @@ pub struct Amf {
     instance_id: NfInstanceId,
     tables: Tables,
     gnbs: Gnbs,
-    /// Registrations and service requests that may be at work.
-    procedures: Arc<Semaphore>,
+    concurrency: Concurrency,
     /// Waits for gNBs; taken when the AMF runs.
     listener: Mutex<Option<Listener>>,
 }
@@ -60,7 +61,7 @@ impl Amf {
         let served = Served::new(&config)?;
         let instance_id = context.instance_id().parse();
         let instance_id = instance_id.map_err(|e| StartError(format!("sbi.instance_id: {e}; write a UUID")))?;
-        let procedures = Arc::new(Semaphore::new(config.limits.max_procedures));
+        let concurrency = Concurrency::new(&config.concurrency);
         Ok(Arc::new(Amf {
             config,
             served,
@@ -68,7 +69,7 @@ impl Amf {
             instance_id,
             tables: Tables::default(),
             gnbs: Gnbs::default(),
-            procedures,
+            concurrency,
             listener: Mutex::new(listener),
         }))
     }
@@ -144,6 +145,7 @@ impl NetworkFunction for Amf {
         serde_json::json!({
             "gnbs": gnbs,
             "ues": {"contexts": contexts, "registered": registered, "connected": connected, "first": ues},
+            "procedures": self.concurrency.status(),
         })
     }
 }

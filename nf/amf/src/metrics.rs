@@ -1,6 +1,7 @@
 //! The AMF's metrics.
 use prometheus::{
-    HistogramVec, IntCounterVec, IntGauge, register_histogram_vec, register_int_counter_vec, register_int_gauge,
+    HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, register_histogram_vec, register_int_counter_vec,
+    register_int_gauge, register_int_gauge_vec,
 };
 use std::sync::LazyLock;
 use std::time::Instant;
@@ -29,6 +30,21 @@ static NGAP_ERRORS: LazyLock<IntCounterVec> = LazyLock::new(|| {
 static DROPPED: LazyLock<IntCounterVec> = LazyLock::new(|| {
     let help = "Messages dropped because a limit was reached";
     register_int_counter_vec!("martlet_amf_dropped_total", help, &["what"]).expect("registered once")
+});
+
+static PROCEDURES_AT_WORK: LazyLock<IntGaugeVec> = LazyLock::new(|| {
+    let help = "Procedures at work, by their kind";
+    register_int_gauge_vec!("martlet_amf_procedures_at_work", help, &["procedure"]).expect("registered once")
+});
+
+static PROCEDURES_WAITING: LazyLock<IntGaugeVec> = LazyLock::new(|| {
+    let help = "Procedures that wait for their turn, by their kind";
+    register_int_gauge_vec!("martlet_amf_procedures_waiting", help, &["procedure"]).expect("registered once")
+});
+
+static PROCEDURES_LIMIT: LazyLock<IntGaugeVec> = LazyLock::new(|| {
+    let help = "Procedures that may be at work at the same time, by their kind";
+    register_int_gauge_vec!("martlet_amf_procedures_limit", help, &["procedure"]).expect("registered once")
 });
 
 static GNBS: LazyLock<IntGauge> =
@@ -99,4 +115,19 @@ pub(crate) fn registered(change: i64) {
 /// UEs with an N2 connection.
 pub(crate) fn connected(change: i64) {
     CONNECTED.add(change);
+}
+
+/// Procedures of a kind at work.
+pub(crate) fn procedures_at_work(kind: &str, change: i64) {
+    PROCEDURES_AT_WORK.with_label_values(&[kind]).add(change);
+}
+
+/// Procedures of a kind that wait for their turn.
+pub(crate) fn procedures_waiting(kind: &str, change: i64) {
+    PROCEDURES_WAITING.with_label_values(&[kind]).add(change);
+}
+
+/// Procedures of a kind that may be at work.
+pub(crate) fn procedures_limit(kind: &str, limit: usize) {
+    PROCEDURES_LIMIT.with_label_values(&[kind]).set(limit as i64);
 }

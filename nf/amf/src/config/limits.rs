@@ -10,8 +10,6 @@ pub struct LimitsConfig {
     pub max_ues: usize,
     /// gNBs. More are closed.
     pub max_gnbs: usize,
-    /// Registrations and service requests at work at the same time. More are rejected with #22 (congestion).
-    pub max_procedures: usize,
     /// PDU sessions of a UE, up to 15. More are refused with #65.
     pub max_sessions: u8,
     /// Messages that wait for one UE; more are dropped and counted.
@@ -22,21 +20,14 @@ pub struct LimitsConfig {
 
 impl Default for LimitsConfig {
     fn default() -> Self {
-        LimitsConfig {
-            max_ues: 10_000,
-            max_gnbs: 64,
-            max_procedures: 1000,
-            max_sessions: 15,
-            ue_queue: 32,
-            back_off_s: 30,
-        }
+        LimitsConfig { max_ues: 10_000, max_gnbs: 64, max_sessions: 15, ue_queue: 32, back_off_s: 30 }
     }
 }
 
 impl LimitsConfig {
     pub(super) fn check(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
-        let nonzero = [("max_ues", self.max_ues), ("max_gnbs", self.max_gnbs), ("max_procedures", self.max_procedures)];
+        let nonzero = [("max_ues", self.max_ues), ("max_gnbs", self.max_gnbs)];
         for (name, value) in nonzero {
             if value == 0 {
                 findings.push(Finding::new(name, "0 serves nobody: leave it out for the default"));

@@ -2,9 +2,10 @@
 //! request. What the SMF has for the UE and the gNB comes with N1N2MessageTransfer.
 use super::nas_transport::{self, Refusal, return_to_ue};
 use super::user_plane_activation::{N1, part};
+use crate::concurrency::Kind;
 use crate::metrics::Procedure;
 use crate::served::{plmn_to_sbi, slice_from_sbi, slice_to_sbi};
-use crate::ue::{Session, SmContext, Stop, Ue};
+use crate::ue::{Reject, Session, SmContext, Stop, Ue};
 use bytes::Bytes;
 use martlet_nas::identifiers::Slice;
 use martlet_nas::{GmmCause, IntegrityAlgorithm, NasUlNasTransport};
@@ -37,7 +38,17 @@ pub(crate) async fn run(ue: &mut Ue, psi: u8, transport: &NasUlNasTransport, mes
     if let Some(before) = ue.sessions.remove(&psi) {
         ue.release_sessions(vec![(psi, before)], Some(Cause::RelDueToDuplicateSessionId)).await;
     }
-    match establish(ue, psi, transport, &message).await {
+    let outcome = match ue.enter(Kind::PduSessionEstablishment).await {
+        Ok(()) => establish(ue, psi, transport, &message).await,
+        // The UE has its message back, with the time after which it may try again (TS 24.501, 5.4.5.3.1 e).
+        Err(Stop::Reject(Reject { cause, back_off, .. })) => Err(NotEstablished::Refused(Refusal { cause, back_off })),
+        Err(stop) => {
+            procedure.failed(&stop.label());
+            return Err(stop);
+        }
+    };
+    ue.done();
+    match outcome {
         Ok(session) => {
             tracing::debug!(supi = ue.label(), gnb = ue.gnb(), psi, dnn = %session.dnn, "the SMF has the UE's request");
             ue.sessions.insert(psi, session);

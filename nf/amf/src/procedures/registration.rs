@@ -1,6 +1,7 @@
 //! Registration (TS 23.502, 4.2.2.2.2; TS 24.501, 5.5.1): initial, by mobility, and periodic.
 use super::{am_policy, authentication, configuration_update, identity, registration_accept, security_mode};
 use super::{implicit_deregistration, slice_selection, subscription, ue_context_release};
+use crate::concurrency::Kind;
 use crate::metrics::Procedure;
 use crate::ue::{Event, Reject, Session, Stop, Ue, count};
 use martlet_nas::inbound::Inbound;
@@ -22,6 +23,7 @@ pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
     ue.request = Some(inbound.message.clone());
     ue.publish();
     let outcome = registration(ue, inbound).await;
+    ue.done();
     ue.request = None;
     ue.publish();
     match outcome {
@@ -39,7 +41,11 @@ pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
 }
 
 async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
-    let _permit = admit(ue)?;
+    // A registration needs room: of contexts, and of procedures at work.
+    if ue.over_limit {
+        return Err(ue.congested());
+    }
+    ue.enter(Kind::Registration).await?;
     let mut request = read(&inbound)?;
     check_area(ue)?;
     if let Some(capability) = &request.ue_security_capability {
@@ -95,18 +101,6 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     // The UE learns it (steps 21 and 22).
     registration_accept::run(ue, &request, access, slices).await?;
     configuration_update::run(ue).await
-}
-
-/// A registration needs room: of contexts, and of procedures at work.
-fn admit(ue: &Ue) -> Result<tokio::sync::OwnedSemaphorePermit, Stop> {
-    let congested = || {
-        let back_off = Some(ue.amf.config.limits.back_off_s);
-        Stop::Reject(Reject { back_off, ..GmmCause::Congestion.into() })
-    };
-    if ue.over_limit {
-        return Err(congested());
-    }
-    ue.amf.procedures.clone().try_acquire_owned().map_err(|_| congested())
 }
 
 /// The request of a message, which is one.

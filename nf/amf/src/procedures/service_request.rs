@@ -1,8 +1,9 @@
 //! Service request (TS 23.502, 4.2.3.2; TS 24.501, 5.6.1): an idle UE has something to send, or was paged.
 use super::user_plane_activation::{self, Activation};
 use super::{implicit_deregistration, initial_context_setup, n1_n2_message_transfer, ue_context_release};
+use crate::concurrency::Kind;
 use crate::metrics::{self, Procedure};
-use crate::ue::{Reject, Stop, Ue, count};
+use crate::ue::{Stop, Ue, count};
 use martlet_nas::inbound::Inbound;
 use martlet_nas::{
     GmmCause, Nas5gmmMessage, Nas5gsMessage, NasCount, NasFGmmCause, NasGprsTimer2, NasPduSessionReactivationResult,
@@ -23,6 +24,7 @@ pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
             Err(Stop::reject(GmmCause::UeIdentityCannotBeDerivedByTheNetwork))
         }
     };
+    ue.done();
     match outcome {
         Ok(()) => {
             procedure.succeeded();
@@ -41,10 +43,7 @@ async fn service_request(ue: &mut Ue, request: &NasServiceRequest, access: NasCo
     if !ue.registered {
         return Err(Stop::reject(GmmCause::ImplicitlyDeregistered));
     }
-    let _permit = ue.amf.procedures.clone().try_acquire_owned().map_err(|_| {
-        let back_off = Some(ue.amf.config.limits.back_off_s);
-        Stop::Reject(Reject { back_off, ..GmmCause::Congestion.into() })
-    })?;
+    ue.enter(Kind::ServiceRequest).await?;
     if let Some(status) = &request.pdu_session_status {
         ue.release_mismatched(|psi| status.is_active(psi)).await;
     }

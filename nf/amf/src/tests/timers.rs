@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 const SUCI: &str = "suci-0-001-01-0000-0-0-0000000001";
 
 /// REGISTRATION REQUEST with this identity.
-fn registration(identity: NasFGsMobileIdentity) -> NasRegistrationRequest {
+pub(super) fn registration(identity: NasFGsMobileIdentity) -> NasRegistrationRequest {
     NasRegistrationRequest::new(
         NasFGsRegistrationType::from_registration_type(RegistrationType::InitialRegistration),
         NasKeySetIdentifier::from_key_set_identifier(KeySetIdentifier::NoKey).unwrap(),
@@ -20,11 +20,11 @@ fn registration(identity: NasFGsMobileIdentity) -> NasRegistrationRequest {
     )
 }
 
-fn by_suci() -> NasFGsMobileIdentity {
+pub(super) fn by_suci() -> NasFGsMobileIdentity {
     NasFGsMobileIdentity::from_suci(&Suci::Imsi(SUCI.parse().unwrap())).unwrap()
 }
 
-fn capable(request: NasRegistrationRequest) -> Vec<u8> {
+pub(super) fn capable(request: NasRegistrationRequest) -> Vec<u8> {
     let capability = NasUeSecurityCapability::from_capabilities(0xf0, 0x70);
     Nas5gsMessage::new_5gmm(request.with_ue_security_capability(capability)).encode().unwrap()
 }

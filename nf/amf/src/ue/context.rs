@@ -1,6 +1,7 @@
 //! What the AMF knows of a UE (TS 23.502, 5.2.2.2.2).
 use super::{Event, Security, Session, Transfer, UeHandle, Work};
 use crate::Amf;
+use crate::concurrency::Slot;
 use crate::n2::Connection;
 use crate::procedures::paging;
 use crate::served::{ServedGuami, Tai};
@@ -91,6 +92,8 @@ pub(crate) struct Ue {
     /// Whether the UE is being paged.
     pub paging: bool,
     pub idle: Option<Idle>,
+    /// The right of the procedure at work to be at work.
+    pub(super) slot: Option<Slot>,
     /// Whether the first thing has come.
     pub(super) begun: bool,
 }
@@ -126,6 +129,7 @@ impl Ue {
             pending: Vec::new(),
             paging: false,
             idle: None,
+            slot: None,
             begun: false,
         }
     }

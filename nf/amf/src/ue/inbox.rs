@@ -22,6 +22,21 @@ pub(super) enum Came {
 impl Ue {
     /// The next thing that comes, until a time if there is one.
     pub(super) async fn next(&mut self, until: Option<Instant>) -> Came {
+        if self.slot.is_none() {
+            return self.come(until).await;
+        }
+        // A UE that takes its time does not keep others from theirs.
+        let patience = self.amf.concurrency.patience;
+        match tokio::time::timeout(patience, self.come(until)).await {
+            Ok(came) => came,
+            Err(_) => {
+                self.slot = None;
+                self.come(until).await
+            }
+        }
+    }
+
+    async fn come(&mut self, until: Option<Instant>) -> Came {
         let lost = self.connection.as_ref().map(|connection| connection.lost());
         tokio::select! {
             biased;
@@ -107,7 +122,7 @@ impl Ue {
     }
 
     /// Something that the procedure at work does not wait for: it ends the procedure, is kept for later, or is done now.
-    fn meanwhile(&mut self, event: Event) -> Result<(), Stop> {
+    pub(super) fn meanwhile(&mut self, event: Event) -> Result<(), Stop> {
         match event {
             Event::Uplink { amf_id, .. } if !self.is_current(amf_id) => Ok(()),
             Event::Uplink { message, amf_id } => match message {

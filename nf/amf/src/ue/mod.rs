@@ -1,4 +1,5 @@
 //! A UE's context and the task that it belongs to.
+mod admission;
 mod context;
 mod event;
 mod inbox;
