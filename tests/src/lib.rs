@@ -4,6 +4,7 @@
 
 mod bodies;
 mod counts;
+mod host;
 mod live_capture;
 mod metric;
 mod namespace;
@@ -16,6 +17,7 @@ mod wall;
 
 pub use bodies::BodyRecord;
 pub use counts::{Counts, eventually};
+pub use host::{HOST, Host, MACHINE, Server, namespace, serve_http};
 pub use live_capture::{LiveCapture, Recording, in_order};
 pub use metric::{Growth, metric};
 pub use namespace::in_namespace;

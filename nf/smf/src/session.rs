@@ -72,6 +72,12 @@ pub struct Session {
     pub gnb: Option<(u32, IpAddr)>,
     /// The gNB has resources for the session.
     pub active: bool,
+    /// The AMF has the gNB set the session up, and has not said yet how it fared.
+    pub activating: bool,
+    /// Downlink data came meanwhile.
+    pub waiting: bool,
+    /// The gNB has lost the session's tunnel, and still counts the session among its own.
+    pub stale: bool,
     /// The UE was told to release the session, and has not answered yet.
     pub releasing: bool,
     /// The UPF has lost the session and does not take it again.

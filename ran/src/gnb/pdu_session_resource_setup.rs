@@ -1,5 +1,5 @@
 //! PDU session resource setup (TS 38.413, 8.2.1).
-use super::sessions::{Outcome, set_up};
+use super::sessions::{self, Outcome, set_up};
 use super::ue_task::{Fault, UeTask};
 use martlet_ngap::ngap::*;
 use martlet_ngap::{build_ngap, build_ngap_ie, extract_ngap_ies};
@@ -14,7 +14,13 @@ pub(super) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
     );
     let (mut done, mut failed) = (Vec::new(), Vec::new());
     for item in &sessions.0 {
-        match set_up(ue, item.pdu_session_id.0, &item.pdu_session_resource_setup_request_transfer)? {
+        let psi = item.pdu_session_id.0;
+        // A session that is set up is not set up again (8.2.1.4).
+        let outcome = match ue.sessions.contains_key(&psi) {
+            true => sessions::failed(Cause::radioNetwork(CauseRadioNetwork::multiple_PDU_session_ID_instances))?,
+            false => set_up(ue, psi, &item.pdu_session_resource_setup_request_transfer)?,
+        };
+        match outcome {
             Outcome::Done(transfer) => {
                 done.push(PDUSessionResourceSetupItemSURes::new(item.pdu_session_id, transfer.into(), None));
             }

@@ -34,6 +34,7 @@ pub(crate) fn set_up(ue: &mut UeTask, psi: u8, transfer: &[u8]) -> Result<Outcom
     Ok(Outcome::Done(response.encode()?))
 }
 
-fn failed(cause: Cause) -> Result<Outcome, TransferError> {
+/// A session that is not set up, and why.
+pub(super) fn failed(cause: Cause) -> Result<Outcome, TransferError> {
     Ok(Outcome::Failed(SetupUnsuccessful::new(cause).encode()?))
 }

@@ -53,6 +53,9 @@ impl Interface {
                 None => Arc::new(Namespace::open(&name, replace)?),
             };
             let tun = namespace.run(|| {
+                // Else the kernel speaks IPv6 to itself on the interface, now and then, and an idle UE asks for service
+                // to send it. A kernel without IPv6 does not know it.
+                let _ = std::fs::write("/proc/sys/net/ipv6/conf/default/addr_gen_mode", "1");
                 let tun = tun_rs::DeviceBuilder::new().name(&device).ipv4(address, 32, None).mtu(mtu).build_sync()?;
                 tun.set_nonblocking(true)?;
                 address::default_route(&device, psi)?;

@@ -163,6 +163,11 @@ impl Link {
         }
     }
 
+    /// Whether calls of ours wait for their answers.
+    pub fn expects_answers(&self) -> bool {
+        !lock(&self.calls).slots.is_empty()
+    }
+
     fn answered(&self, stream: u32, outcome: Result<Vec<u8>, CallFailed>) {
         let mut calls = lock(&self.calls);
         // Nobody waits for it any more: the consumer gave up while the answer was on its way.

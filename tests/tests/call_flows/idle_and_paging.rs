@@ -176,3 +176,38 @@ fn an_idle_phone_that_is_waited_for_is_not_paged_for_nothing() {
         Ok(())
     });
 }
+
+#[test]
+fn a_tunnel_that_the_gnb_has_lost_is_set_up_anew() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Http, |_| {}).await?;
+        let gnb = core.gnb(1).await?;
+        let (one, from) = core.phone_with_session(&gnb, 1).await?;
+        let (two, to) = core.phone_with_session(&gnb, 2).await?;
+        reaches(&two, 1, GATEWAY).await?;
+        let tunnels = || -> Vec<String> {
+            let status = core.status("upf");
+            let sessions = status["sessions"].as_array().into_iter().flatten();
+            let of_two = sessions.filter(|session| session["ue"][0] == to.to_string());
+            of_two.map(|session| session["remote"][0].as_str().unwrap_or_default().to_owned()).collect()
+        };
+        let before = tunnels();
+        let teid = before[0].trim_start_matches("0x").split('@').next().unwrap_or_default();
+        let teid = u32::from_str_radix(teid, 16)?;
+        // As the gNB's GTP-U entity would say it (TS 29.281, 7.3.1).
+        let address = core.gnb_config(1).n3.expect("the gNB has an address");
+        let socket = tokio::net::UdpSocket::bind((address, 0)).await?;
+        socket.send_to(&martlet_gtpu::error_indication(teid, address), "127.0.0.8:2152").await?;
+        let buffers = || {
+            let status = core.status("upf");
+            status["sessions"].as_array().into_iter().flatten().any(|session| session["buffers"] == true).then_some(())
+        };
+        martlet_tests::eventually("downlink waits", buffers, || core.status("upf").to_string()).await?;
+        // What comes now waits until the gNB has set the session up once more.
+        send(&one, from, to, 1..=3).await?;
+        receives(&two, 1..=3).await?;
+        ensure!(tunnels() != before, "there is another tunnel: {:?}", tunnels());
+        reaches(&two, 1, GATEWAY).await?;
+        core.bodies.check(&["namf-comm N1N2MessageTransfer"])
+    });
+}

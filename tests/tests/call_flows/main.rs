@@ -12,3 +12,4 @@ mod registration;
 mod security_mode;
 mod sessions;
 mod upf_restart;
+mod user_plane;

@@ -1,6 +1,7 @@
 //! What N4 says of itself.
 use super::N4;
 use crate::counters::DropReason;
+use crate::rules::Action;
 use serde_json::{Map, Value, json};
 use std::time::UNIX_EPOCH;
 
@@ -65,6 +66,7 @@ impl N4 {
             "localTeids": session.teids().into_iter().map(|teid| format!("{teid:#010x}")).collect::<Vec<_>>(),
             "remote": session.remote_tunnels().into_iter().map(|(ip, teid)| format!("{teid:#010x}@{ip}")).collect::<Vec<_>>(),
             "pdrs": session.pdrs.len(),
+            "buffers": session.fars.values().any(|far| matches!(far.action, Action::Buffer { .. })),
             "bufferedPackets": buffered.packets,
         })
     }

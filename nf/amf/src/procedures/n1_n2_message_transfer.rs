@@ -177,6 +177,12 @@ pub(crate) async fn deliver(ue: &mut Ue, transfer: Transfer) -> Result<(), Stop>
     match kind {
         NgapIeType::PduResSetupReq => {
             let Some(known) = ue.sessions.get_mut(&session) else { return Ok(()) };
+            // The UE came by itself before it could be paged: the gNB has the session already, and would refuse to set it
+            // up twice (TS 38.413, 8.2.1.4).
+            if known.active && nas.is_none() {
+                tracing::debug!(supi = ue.label(), session, "the session's user plane is active already");
+                return Ok(());
+            }
             known.active = true;
             let setup = SessionToSetUp { psi: session, slice: known.slice, transfer: info, nas };
             pdu_session_resource_setup::run(ue, setup).await

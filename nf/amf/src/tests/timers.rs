@@ -171,7 +171,10 @@ async fn a_session_that_the_gnb_does_not_set_up_is_reported() {
     core.smf.set_manner(Manner::Accept);
     phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
     core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
-    // A transfer that the gNB cannot read: it fails that session.
+    // The gNB has no user plane of the session any more, and is then given a transfer that it cannot read.
+    phone.release_to_idle().await.unwrap();
+    core.smf.wait_for("update 1 DEACTIVATED").await;
+    phone.service_request_for(martlet_ran::ServicePurpose::Signalling, &[]).await.unwrap();
     let supi = "imsi-001010000000001";
     core.smf.transfer(supi, 1, None, Some((NgapIeType::PduResSetupReq, vec![0xff; 3]))).await.unwrap();
     core.smf.wait_for("update 1 PDU_RES_SETUP_FAIL").await;

@@ -12,6 +12,9 @@ const QER: u32 = 1;
 const URR: u32 = 1;
 const BAR: u8 = 1;
 
+/// DROBU: what is buffered is dropped (TS 29.244, 8.2.34).
+const DROP_BUFFERED: PfcpSmReqFlags = PfcpSmReqFlags(1);
+
 /// What the rules are made of.
 pub struct Plan<'a> {
     pub node: NodeId,
@@ -199,6 +202,11 @@ pub fn to_buffer() -> SessionModificationRequest {
         update_forwarding_parameters: None,
         bar_id: Some(BarId(BAR)),
     })
+}
+
+/// What is buffered is dropped, and the next packet told.
+pub fn to_buffer_anew() -> SessionModificationRequest {
+    SessionModificationRequest { flags: Some(DROP_BUFFERED), ..to_buffer() }
 }
 
 /// Ends the session.

@@ -1,7 +1,7 @@
 //! What the AMF has of a session: messages of the UE, answers of the gNB, the user plane on and off (TS 29.502, 5.2.2.3).
-use crate::n4::{to_buffer, to_gnb};
-use crate::procedures::release;
+use crate::n4::{to_buffer, to_buffer_anew, to_gnb};
 use crate::procedures::transfer::{N1, N2, reference};
+use crate::procedures::{downlink_data, release};
 use crate::session::{Session, Updated};
 use crate::{metrics, n1};
 use bytes::Bytes;
@@ -75,6 +75,7 @@ async fn from_gnb(session: &mut Session, kind: &N2SmInfoType, octets: &Bytes) ->
             let response = SetupResponse::decode(octets).map_err(|e| wrong(&e))?;
             let tunnel = response.downlink.tunnel;
             (session.active, session.gnb) = (true, Some((tunnel.teid, tunnel.address)));
+            (session.activating, session.waiting, session.stale) = (false, false, false);
             if let Err(error) = session.modify(to_gnb(tunnel.teid, tunnel.address)).await {
                 session.active = false;
                 return Err(Problem::new(504, "PEER_NOT_RESPONDING").detail(error.to_string()));
@@ -86,8 +87,9 @@ async fn from_gnb(session: &mut Session, kind: &N2SmInfoType, octets: &Bytes) ->
         N2SmInfoType::PduResSetupFail => {
             tracing::warn!(supi = %session.supi, session = session.id, "the gNB has no resources for the session");
             metrics::procedure("up_activation", "refused by gNB", Instant::now());
-            session.active = false;
-            let _ = session.modify(to_buffer()).await;
+            (session.active, session.activating, session.waiting) = (false, false, false);
+            // What waits is dropped, so that the next packet is told anew.
+            let _ = session.modify(to_buffer_anew()).await;
             let data = SmContextUpdatedData { up_cnx_state: Some(UpCnxState::Deactivated), ..Default::default() };
             Ok(Some(Multipart::new(data)))
         }
@@ -100,8 +102,12 @@ async fn from_gnb(session: &mut Session, kind: &N2SmInfoType, octets: &Bytes) ->
 /// The UE goes idle: downlink waits at the UPF (TS 23.502, 4.2.6, step 5).
 async fn deactivate(session: &mut Session) -> Updated {
     let started = Instant::now();
-    session.active = false;
+    (session.active, session.activating, session.stale) = (false, false, false);
     let done = session.modify(to_buffer()).await;
+    // The UE went before what came for it could be brought to it.
+    if std::mem::take(&mut session.waiting) {
+        downlink_data::reach(session);
+    }
     metrics::procedure("up_deactivation", if done.is_ok() { "ok" } else { "failed" }, started);
     done.map_err(|e| Problem::new(504, "PEER_NOT_RESPONDING").detail(e.to_string()))?;
     let data = SmContextUpdatedData { up_cnx_state: Some(UpCnxState::Deactivated), ..Default::default() };
@@ -109,7 +115,8 @@ async fn deactivate(session: &mut Session) -> Updated {
 }
 
 /// The UE comes back: what the gNB needs to set the user plane up (TS 23.502, 4.2.3.2, step 11).
-fn activate(session: &Session) -> Updated {
+fn activate(session: &mut Session) -> Updated {
+    session.activating = true;
     let n2 = session.setup_request().ok_or_else(|| Problem::system_failure("the session has no user plane"))?;
     let data = SmContextUpdatedData {
         up_cnx_state: Some(UpCnxState::Activating),

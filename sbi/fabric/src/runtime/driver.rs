@@ -35,7 +35,7 @@ async fn run(link: &Arc<Link>, spin: &Spin) -> std::io::Result<()> {
                 Turn::default().await;
                 continue;
             }
-            Ok(false) if spinner.again() => {
+            Ok(false) if spinner.again(link.expects_answers()) => {
                 Turn::default().await;
                 continue;
             }
@@ -44,7 +44,7 @@ async fn run(link: &Arc<Link>, spin: &Spin) -> std::io::Result<()> {
         match channel.may_sleep() {
             Err(_) => return Ok(()),
             Ok(false) => continue,
-            Ok(true) => spinner.slept(),
+            Ok(true) => {}
         }
         tokio::select! {
             rung = bell.readable() => rung?.clear_ready(),

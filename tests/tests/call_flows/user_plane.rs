@@ -1,0 +1,142 @@
+//! Real programs through a phone's own network interface, to a host of the data network and back.
+use anyhow::{Context, Result, ensure};
+use martlet::core::Sbi;
+use martlet_ran::{Netns, Ue};
+use martlet_tests::{GATEWAY, HOST, Host, MACHINE, TestCore, in_namespace, internet, namespace, run, serve_http};
+use martlet_upf::config::N6Mode;
+use std::net::IpAddr;
+
+/// A phone with an interface in a network namespace.
+struct Phone {
+    ue: Ue,
+    namespace: String,
+}
+
+impl Phone {
+    async fn start(core: &TestCore, gnb: &martlet_ran::Gnb, n: u64) -> Result<(Phone, IpAddr)> {
+        let namespace = namespace("ue");
+        let ue = gnb.new_ue_in(core.phone(n), Netns::Named(namespace.clone()))?;
+        let address = core.register_with_session(&ue).await?;
+        Ok((Phone { ue, namespace }, address.into()))
+    }
+
+    /// Runs a program in the phone's namespace; what it says.
+    async fn run(&self, words: &str) -> Result<String> {
+        let inside = ["netns", "exec", &self.namespace].into_iter().chain(words.split(' '));
+        run("ip", &inside.collect::<Vec<_>>()).await
+    }
+
+    /// Octets that iperf3 brought to the other end.
+    async fn iperf3(&self, options: &str) -> Result<u64> {
+        let said =
+            self.run(&format!("iperf3 --client {HOST} --time 1 --connect-timeout 3000 --json {options}")).await?;
+        let report: serde_json::Value = serde_json::from_str(&said)?;
+        report["end"]["sum_received"]["bytes"].as_u64().with_context(|| format!("what iperf3 says: {said}"))
+    }
+}
+
+fn programs_are_there() -> bool {
+    ["ping", "iperf3", "curl", "ip"].into_iter().all(martlet_tests::has)
+}
+
+/// Pings of the smallest and the largest size, a download, and TCP both ways.
+async fn traffic(mode: N6Mode) -> Result<()> {
+    let core = TestCore::start(Sbi::Local, |config| config.upf.n6.mode = mode).await?;
+    let host = Host::connect(mode == N6Mode::Routing).await?;
+    let gnb = core.gnb(1).await?;
+    let (phone, address) = Phone::start(&core, &gnb, 1).await?;
+    for words in [
+        format!("ping -n -c 3 -i 0.2 -W 2 {GATEWAY}"),
+        format!("ping -n -c 3 -i 0.2 -W 2 {HOST}"),
+        // 28 octets of headers make it the session's MTU.
+        format!("ping -n -c 2 -i 0.2 -W 2 -s 1372 -M do {HOST}"),
+    ] {
+        let said = phone.run(&words).await?;
+        ensure!(said.contains(" 0% packet loss"), "{said}");
+    }
+
+    let seen = serve_http(host.listen(8080)?, 1 << 20);
+    let url = format!(
+        "curl --silent --show-error --max-time 10 --output /dev/null --write-out %{{size_download}} http://{HOST}:8080/"
+    );
+    let said = phone.run(&url).await?;
+    ensure!(said == (1 << 20).to_string(), "curl got {said} octets");
+    let from = seen.recv()?;
+    let due = if mode == N6Mode::Routing { address } else { MACHINE.into() };
+    ensure!(from == due, "the host sees {due}: {from}");
+
+    let _server = host.iperf3()?;
+    let (up, down) = (phone.iperf3("").await?, phone.iperf3("--reverse").await?);
+    ensure!(up > 100_000 && down > 100_000, "iperf3 brought {up} octets up and {down} down");
+    let counters = core.status("upf")["counters"].clone();
+    let count = |name: &str| counters[name].as_u64().unwrap_or(0);
+    ensure!(count("uplink_octets") > up && count("downlink_octets") > down, "the UPF carried it: {counters}");
+
+    // While the phone is idle, its program's packets bring the user plane back.
+    phone.ue.release_to_idle().await?;
+    let said = phone.run(&format!("ping -n -c 3 -i 0.2 -W 2 {HOST}")).await?;
+    ensure!(said.contains(" 0% packet loss"), "{said}");
+    // The interface goes with its session.
+    phone.ue.release_pdu_session(1).await?;
+    ensure!(phone.run(&format!("ping -n -c 1 -W 1 {HOST}")).await.is_err(), "without a session there is no way");
+    phone.ue.deregister().await?;
+    core.until_nothing_is_left().await
+}
+
+#[test]
+fn programs_reach_the_data_network_by_translation() {
+    if programs_are_there() && martlet_tests::has("nft") {
+        in_namespace(|| traffic(N6Mode::Nat));
+    }
+}
+
+#[test]
+fn programs_reach_the_data_network_by_routing() {
+    if programs_are_there() {
+        in_namespace(|| traffic(N6Mode::Routing));
+    }
+}
+
+#[test]
+fn the_data_network_reaches_an_idle_phone() {
+    if !programs_are_there() {
+        return;
+    }
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Http, |config| config.upf.n6.mode = N6Mode::Routing).await?;
+        let host = Host::connect(true).await?;
+        let gnb = core.gnb(1).await?;
+        let (phone, address) = Phone::start(&core, &gnb, 1).await?;
+        phone.ue.release_to_idle().await?;
+        core.until("the phone is idle", |counts| counts.connected == 0).await?;
+        // The first ping pages it.
+        let said = host.run(&format!("ping -n -c 3 -i 0.2 -W 3 {address}")).await?;
+        ensure!(said.contains(" 0% packet loss"), "{said}");
+        ensure!(core.counts().connected == 1, "the phone has come: {:?}", core.counts());
+        phone.ue.deregister().await?;
+        core.until_nothing_is_left().await
+    });
+}
+
+#[test]
+fn two_phones_with_interfaces_reach_each_other_and_two_sessions_have_one_each() {
+    if !programs_are_there() {
+        return;
+    }
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |config| config.upf.n6.mode = N6Mode::None).await?;
+        let gnb = core.gnb(1).await?;
+        let (one, of_one) = Phone::start(&core, &gnb, 1).await?;
+        let (two, of_two) = Phone::start(&core, &gnb, 2).await?;
+        two.ue.establish_pdu_session(internet()).await?;
+        for (phone, way) in [
+            (&one, format!("-I pdu1 {of_two}")),
+            (&two, format!("-I pdu1 {of_one}")),
+            (&two, format!("-I pdu2 {of_one}")),
+        ] {
+            let said = phone.run(&format!("ping -n -c 2 -i 0.2 -W 2 {way}")).await?;
+            ensure!(said.contains(" 0% packet loss"), "{said}");
+        }
+        Ok(())
+    });
+}
