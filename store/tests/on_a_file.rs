@@ -57,7 +57,7 @@ fn what_another_changes_is_seen_at_once() {
     tool.add(&[subscriber()], false).unwrap();
     assert!(core.subscriber(SUPI).unwrap().is_some());
     let changed = Subscriber { ambr_uplink: "1 Mbps".into(), ..subscriber() };
-    tool.add(&[changed.clone()], true).unwrap();
+    tool.add(std::slice::from_ref(&changed), true).unwrap();
     assert_eq!(*core.subscriber(SUPI).unwrap().unwrap(), changed);
     assert!(tool.remove(SUPI).unwrap());
     assert!(core.subscriber(SUPI).unwrap().is_none());

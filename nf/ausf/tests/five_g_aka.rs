@@ -230,7 +230,7 @@ async fn no_more_authentications_than_configured_are_under_way() {
     let ausf = AusfUeAuthenticationClient::new(network.ausf());
     let first = offer(&ausf, info(SUPI)).await.unwrap();
     offer(&ausf, info(SUPI)).await.unwrap();
-    let refused = ausf.ue_authentications_post(info(SUPI)).await.err().expect("no room");
+    let refused = ausf.ue_authentications_post(info(SUPI)).await.expect_err("no room");
     assert_eq!((refused.status(), refused.cause(), refused.retry_after), (503, "NF_CONGESTION", Some(1)));
     ausf.confirm_5g_aka(&first.id, answer([0; 16])).await.unwrap();
     offer(&ausf, info(SUPI)).await.unwrap();

@@ -79,7 +79,7 @@ async fn life_of_an_instance(consumer: &Consumer) -> Result<(), Problem> {
     management.register_nf_instance(&second.nf_instance_id, second.clone()).await?;
 
     let found = discovery.search_nf_instances(find("internet")).await?;
-    assert_eq!(found.nf_instances, [first.clone()]);
+    assert_eq!(found.nf_instances, std::slice::from_ref(&first));
     assert!(discovery.search_nf_instances(find("other")).await?.nf_instances.is_empty());
     let incomplete =
         discovery.search_nf_instances(SearchQuery { target_nf_type: Some(NfType::Smf), ..Default::default() }).await;
