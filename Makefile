@@ -46,7 +46,7 @@ lint: ## Check form and habits
 lab: release ## Measure the control plane: report, raw data and plots in lab-results (uses root for a namespace)
 	$(AS_ROOT) target/release/martlet --log warn lab control-plane
 
-fuzz: ## Run every fuzz target for SECONDS each (30; needs a nightly toolchain and cargo-fuzz)
+fuzz: ## Run every fuzz target for SECONDS each (30), with a nightly toolchain that it installs through rustup
 	fuzz/run.sh $(SECONDS)
 
 clean: ## Remove what was built

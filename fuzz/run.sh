@@ -3,10 +3,19 @@
 #
 #     fuzz/run.sh [SECONDS] [TARGET…]      30 seconds a target if not said otherwise
 #
-# Needs a nightly toolchain and cargo-fuzz (`cargo install cargo-fuzz --locked`), and a C++ compiler for libFuzzer. What
-# a target fails on is kept in fuzz/artifacts/TARGET; run it again with `cargo +nightly fuzz run TARGET FILE`.
+# Installs cargo-fuzz and, through rustup, a nightly toolchain where they are missing, after saying so. What a target fails on is kept in fuzz/artifacts/TARGET; run it again with `cargo +nightly fuzz run TARGET FILE`.
 set -euo pipefail
 cd "$(dirname "$0")"
+
+if ! cargo +nightly fuzz --version >/dev/null 2>&1; then
+    if ! command -v rustup >/dev/null; then
+        echo "Fuzzing needs a nightly toolchain, which Debian does not have: install rustup (https://rustup.rs) first." >&2
+        exit 1
+    fi
+    echo "Martlet installs a nightly toolchain through rustup, and cargo-fuzz 0.13 from crates.io."
+    rustup toolchain install nightly --profile minimal
+    cargo install cargo-fuzz --version '^0.13' --locked
+fi
 
 seconds=${1:-30}
 shift || true

@@ -1,5 +1,6 @@
 //! The configuration of a core: one YAML file with a section for each network function.
 use crate::fabric::FabricSection;
+use crate::network::NetworkSection;
 use anyhow::Result;
 use martlet_config::{Finding, Lines, Report, read, read_file};
 use martlet_nf::CommonConfig;
@@ -15,6 +16,8 @@ pub const DEFAULTS: &str = include_str!("../defaults.yaml");
 #[serde(deny_unknown_fields, default)]
 #[derive(Default)]
 pub struct Config {
+    /// What several functions need to know alike.
+    pub network: NetworkSection,
     /// How the functions reach each other.
     pub sbi: SbiSection,
     /// Shared memory between processes of this machine.
@@ -165,13 +168,14 @@ impl OamSection {
 impl Config {
     /// Reads and checks a file, or gives the defaults.
     pub fn load(file: Option<&Path>) -> Result<Config> {
-        let (config, name, lines) = match file {
+        let (mut config, name, lines) = match file {
             Some(file) => {
                 let (config, lines) = read_file::<Config>(file)?;
                 (config, file.to_path_buf(), lines)
             }
             None => (read::<Config>("defaults", DEFAULTS)?.0, PathBuf::from("defaults"), Lines::default()),
         };
+        NetworkSection::apply(&mut config, &lines);
         let findings = config.check();
         if !findings.is_empty() {
             let report = Report::of(&name.display().to_string(), &lines, &findings);
@@ -182,7 +186,8 @@ impl Config {
 
     /// What is wrong, section by section.
     pub fn check(&self) -> Vec<Finding> {
-        let sections: [(&str, Vec<Finding>); 11] = [
+        let sections: [(&str, Vec<Finding>); 12] = [
+            ("network", self.network.check()),
             ("sbi", self.sbi.check()),
             ("fabric", self.fabric.check()),
             ("nrf", self.nrf.check()),
@@ -209,6 +214,22 @@ mod tests {
     fn what_is_printed_as_defaults_is_what_holds_without_a_file() {
         let printed = Config::load(None).expect("the defaults are right");
         assert_eq!(format!("{printed:#?}"), format!("{:#?}", Config::default()));
+    }
+
+    #[test]
+    fn the_network_is_written_once_and_a_functions_own_word_goes_before_it() {
+        let file = std::env::temp_dir().join(format!("martlet-network-{}.yaml", std::process::id()));
+        let text = "network: { plmn: \"99970\", tacs: [7, 8], slices: [{ sst: 1, sd: \"010203\" }] }\nnssf: { slices: [{ sst: 2 }] }\n";
+        std::fs::write(&file, text).unwrap();
+        let config = Config::load(Some(&file)).unwrap();
+        std::fs::write(&file, "network: { plmn: \"9\" }\n").unwrap();
+        let error = Config::load(Some(&file)).unwrap_err().to_string();
+        let _ = std::fs::remove_file(&file);
+        assert_eq!((config.udm.home_plmn.as_str(), config.amf.guamis[0].plmn.as_str()), ("99970", "99970"));
+        assert_eq!(config.amf.tais.iter().map(|tai| tai.tac).collect::<Vec<_>>(), [7, 8]);
+        assert_eq!((config.smf.slices[0].sst, config.smf.slices[0].sd), (1, Some(0x010203)));
+        assert_eq!(config.nssf.slices[0].sst, 2);
+        assert!(error.contains("network.plmn"), "{error}");
     }
 
     #[test]

@@ -6,3 +6,4 @@ pub mod config;
 pub mod core;
 pub mod fabric;
 pub mod functions;
+pub mod network;

@@ -18,6 +18,11 @@ impl Lines {
         Lines(lines)
     }
 
+    /// Whether the file has a value at a path.
+    pub fn has(&self, path: &str) -> bool {
+        self.0.contains_key(path)
+    }
+
     /// The line, counted from 1, of the value at a path, or of the nearest section around it that the file holds.
     pub fn of(&self, path: &str) -> Option<u64> {
         let mut path = path;
@@ -116,5 +121,6 @@ mod tests {
         assert_eq!(lines.of("amf.slices[1].sst"), Some(6));
         assert_eq!(lines.of("amf.plmn.missing"), lines.of("amf.plmn"));
         assert_eq!(lines.of("nothing"), None);
+        assert!(lines.has("amf.slices") && !lines.has("amf.missing"));
     }
 }
