@@ -1,5 +1,5 @@
 # What people and machines type. Each target says what it installs before it does.
-.PHONY: help build release demo test lint lab fuzz clean packages-build packages-demo packages-test oracles
+.PHONY: help build release demo test guest-test lint lab fuzz clean packages-build packages-demo packages-test packages-guest oracles
 
 CARGO ?= cargo
 PYTHON_ORACLES := $(CURDIR)/target/oracles
@@ -17,6 +17,8 @@ packages-demo:
 	@bash deploy/install/packages.sh demo
 packages-test:
 	@bash deploy/install/packages.sh test
+packages-guest:
+	@bash deploy/install/packages.sh guest
 
 build: packages-build ## Build everything, unoptimised
 	$(CARGO) build --workspace --locked
@@ -38,6 +40,9 @@ oracles: packages-test
 test: packages-test oracles ## Run all tests (uses root for namespaces, TUN devices and raw sockets)
 	@echo "The tests make network namespaces and interfaces and remove them again: they run as root."
 	MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python $(CARGO) test --workspace --locked --no-fail-fast $(RUNNER)
+
+guest-test: packages-guest ## Run what needs the kernel's SCTP in a guest with Debian's kernel (QEMU, no KVM needed)
+	CARGO="$(CARGO)" deploy/guest/test.sh
 
 lint: ## Check form and habits
 	$(CARGO) fmt --check

@@ -17,7 +17,7 @@ pub fn start(level: &str, format: LogFormat) -> anyhow::Result<()> {
         .map_err(|e| anyhow::anyhow!("--log {level:?} is no filter ({e}); write for example info,martlet_amf=debug"))?;
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match format {
-        LogFormat::Text => builder.with_target(false).init(),
+        LogFormat::Text => builder.with_target(true).init(),
         LogFormat::Json => builder.json().flatten_event(true).init(),
     }
     Ok(())

@@ -4,17 +4,20 @@
 #   packages.sh build            what compiles Martlet
 #   packages.sh demo             and what the demo runs
 #   packages.sh test             and the outside oracles of the tests
+#   packages.sh guest            and what runs a guest with another kernel
 set -euo pipefail
 
 build="build-essential pkg-config libusrsctp-dev ca-certificates"
 demo="iproute2 iputils-ping iperf3 curl nftables fonts-dejavu-core"
 tests="tshark tcpdump python3 python3-venv python3-yaml"
+guest="qemu-system-x86 busybox-static cpio kmod xz-utils"
 case "${1:-build}" in
 build) wanted="$build" ;;
 demo) wanted="$build $demo" ;;
 test) wanted="$build $demo $tests" ;;
+guest) wanted="$build $demo $guest" ;;
 *)
-    echo "packages.sh: say build, demo or test" >&2
+    echo "packages.sh: say build, demo, test or guest" >&2
     exit 2
     ;;
 esac

@@ -6,6 +6,7 @@ use martlet::core::{Core, Sbi, environment};
 use martlet_nf::Shutdown;
 use martlet_ran::ue::{OperatorKey, PduSessionRequest, UeConfig};
 use martlet_ran::{Gnb, GnbConfig, Ue};
+use martlet_sctp::StackChoice;
 use martlet_store::{Secret, Store, Subscriber};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -18,6 +19,11 @@ pub const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
 /// A session with the data network `internet`.
 pub fn internet() -> PduSessionRequest {
     PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() }
+}
+
+/// Whether N2 of the tests goes over the kernel's SCTP, at both ends: with `MARTLET_TEST_SCTP=kernel`.
+fn kernel_sctp() -> bool {
+    std::env::var("MARTLET_TEST_SCTP").is_ok_and(|stack| stack == "kernel")
 }
 
 /// K and OPc of the tests' subscribers.
@@ -68,6 +74,9 @@ impl TestCore {
         let mut config = Config::load(None)?;
         config.udr.path = path.display().to_string();
         config.fabric.socket = Some(folder.join("sbi.sock"));
+        if kernel_sctp() {
+            config.amf.n2.stack = martlet_amf::SctpStackConfig::Kernel;
+        }
         config.amf.n2.bind = vec![[127, 1, number, 5].into()];
         change(&mut config);
         let (trigger, shutdown) = Shutdown::new();
@@ -93,6 +102,9 @@ impl TestCore {
         let amf = format!("127.1.{}.5:38412", self.number).parse().expect("an address");
         let mut config = GnbConfig::new(&format!("gnb-{number}"), plmn, number.into(), amf);
         let local = [127, 1, self.number, 20 + number].into();
+        if kernel_sctp() {
+            config.sctp = StackChoice::Kernel;
+        }
         config.n2_local = Some(local);
         config.n3 = Some(local);
         config

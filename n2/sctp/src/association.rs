@@ -217,7 +217,14 @@ fn end_of(lost: Option<u16>, error: Option<&io::Error>) -> End {
 
 /// Whether an error of sending means that there is no association any more.
 fn has_ended(error: &io::Error) -> bool {
-    let ended =
-        [libc::ECONNRESET, libc::EPIPE, libc::ENOTCONN, libc::ENOENT, libc::ECONNABORTED, libc::ESHUTDOWN, libc::ETIMEDOUT];
+    let ended = [
+        libc::ECONNRESET,
+        libc::EPIPE,
+        libc::ENOTCONN,
+        libc::ENOENT,
+        libc::ECONNABORTED,
+        libc::ESHUTDOWN,
+        libc::ETIMEDOUT,
+    ];
     error.raw_os_error().is_some_and(|code| ended.contains(&code))
 }

@@ -23,9 +23,8 @@ pub(crate) static SEND_WAITS: LazyLock<IntCounter> =
     LazyLock::new(|| counter("martlet_n2_sctp_send_waits_total", "Sends that waited for room in the send buffer"));
 /// Packets with a wrong CRC32c (user space stack).
 #[cfg(feature = "usrsctp")]
-pub(crate) static BAD_CHECKSUMS: LazyLock<IntCounter> = LazyLock::new(|| {
-    counter("martlet_n2_sctp_bad_checksums_total", "SCTP packets dropped because of a wrong CRC32c")
-});
+pub(crate) static BAD_CHECKSUMS: LazyLock<IntCounter> =
+    LazyLock::new(|| counter("martlet_n2_sctp_bad_checksums_total", "SCTP packets dropped because of a wrong CRC32c"));
 /// Packets that the raw socket did not take (user space stack).
 #[cfg(feature = "usrsctp")]
 pub(crate) static NOT_SENT: LazyLock<IntCounter> = LazyLock::new(|| {

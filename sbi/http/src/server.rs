@@ -107,9 +107,8 @@ async fn answer(
     let wait = parts.headers.get(headers::MAX_RSP_TIME).and_then(|v| v.to_str().ok()?.parse().ok());
     let wait = wait.map_or(limits.longest, Duration::from_millis).min(limits.longest);
     let collected = tokio::time::timeout(wait, convert::collect(&parts.headers, &mut incoming, limits.body)).await;
-    let collected = collected.unwrap_or_else(|_| {
-        Err(Problem::new(408, "").detail(format!("the request was not complete within {wait:?}")))
-    });
+    let collected = collected
+        .unwrap_or_else(|_| Err(Problem::new(408, "").detail(format!("the request was not complete within {wait:?}"))));
     let response = match collected {
         Ok(body) => {
             let target = parts.uri.path_and_query().map_or("/", |p| p.as_str()).to_string();

@@ -22,7 +22,6 @@ const SCTP_SOCKOPT_BINDX_ADD: i32 = 100;
 /// Types of ancillary data.
 const SCTP_SNDINFO: i32 = 2;
 const SCTP_RCVINFO: i32 = 3;
-const SCTP_ABORT: u16 = 1 << 2;
 const MSG_NOTIFICATION: i32 = 0x8000;
 const SPP_HB_ENABLE: u32 = 1;
 const SCTP_ASSOC_CHANGE: u16 = 0x8001;
@@ -173,9 +172,8 @@ pub(crate) fn outbound_streams(socket: &Socket) -> io::Result<u16> {
     let mut status: Status = unsafe { zeroed() };
     let mut len = size_of::<Status>() as u32;
     // SAFETY: the kernel writes at most `len` octets to the structure.
-    let result = unsafe {
-        libc::getsockopt(socket.as_raw_fd(), IPPROTO_SCTP, SCTP_STATUS, (&raw mut status).cast(), &mut len)
-    };
+    let result =
+        unsafe { libc::getsockopt(socket.as_raw_fd(), IPPROTO_SCTP, SCTP_STATUS, (&raw mut status).cast(), &mut len) };
     if result == 0 { Ok(status.outstrms) } else { Err(io::Error::last_os_error()) }
 }
 
@@ -184,9 +182,14 @@ pub(crate) fn send(fd: BorrowedFd<'_>, stream: u16, ppid: u32, data: &[u8]) -> i
     send_with(fd, data, SndInfo { sid: stream, flags: 0, ppid: ppid.to_be(), context: 0, assoc_id: 0 })
 }
 
-/// Sends ABORT with the cause "user-initiated".
-pub(crate) fn abort(fd: BorrowedFd<'_>) -> io::Result<()> {
-    send_with(fd, &[], SndInfo { sid: 0, flags: SCTP_ABORT, ppid: 0, context: 0, assoc_id: 0 })
+/// Sends ABORT. Linux does so for a one-to-one socket only when it is closed without lingering: `SCTP_ABORT` in a message
+/// is refused there (EINVAL). So the socket is closed under its number, which a socket without a peer takes over: others may
+/// still hold the number, and what they do with it fails.
+pub(crate) fn abort(socket: &Socket) -> io::Result<()> {
+    let nobody = Socket::new(socket2::Domain::UNIX, socket2::Type::STREAM.nonblocking(), None)?;
+    // SAFETY: both numbers are open and owned by the two values; afterwards each still owns its number.
+    let taken = unsafe { libc::dup3(nobody.as_raw_fd(), socket.as_raw_fd(), libc::O_CLOEXEC) };
+    if taken < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 fn send_with(fd: BorrowedFd<'_>, data: &[u8], info: SndInfo) -> io::Result<()> {

@@ -9,6 +9,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::sync::Semaphore;
 
 /// Octets read at once.
 const SCRATCH: usize = 1 << 16;
@@ -22,6 +23,8 @@ thread_local! {
 pub(crate) struct Socket {
     watched: AsyncFd<sys::Watched>,
     socket: Arc<socket2::Socket>,
+    /// Closed with the abort: nobody waits for a socket that is gone.
+    alive: Semaphore,
 }
 
 impl Socket {
@@ -29,7 +32,7 @@ impl Socket {
     pub(super) fn new(socket: socket2::Socket) -> io::Result<Socket> {
         let socket = Arc::new(socket);
         let watched = sys::watch(socket.clone(), Interest::READABLE | Interest::WRITABLE)?;
-        Ok(Socket { watched, socket })
+        Ok(Socket { watched, socket, alive: Semaphore::new(0) })
     }
 
     pub(super) fn inner(&self) -> &socket2::Socket {
@@ -52,12 +55,18 @@ impl socket::Socket for Socket {
 
     // Cleared first, tried afterwards: what comes in between is seen either way.
     async fn readable(&self) -> io::Result<()> {
-        self.watched.readable().await?.clear_ready();
+        tokio::select! {
+            ready = self.watched.readable() => ready?.clear_ready(),
+            _ = self.alive.acquire() => {}
+        }
         Ok(())
     }
 
     async fn writable(&self) -> io::Result<()> {
-        self.watched.writable().await?.clear_ready();
+        tokio::select! {
+            ready = self.watched.writable() => ready?.clear_ready(),
+            _ = self.alive.acquire() => {}
+        }
         Ok(())
     }
 
@@ -66,8 +75,10 @@ impl socket::Socket for Socket {
     }
 
     fn abort(&self) {
-        // One that is gone already needs none. The end wakes whoever waits.
-        let _ = kernel::abort(self.socket.as_fd());
+        if let Err(error) = kernel::abort(&self.socket) {
+            tracing::warn!(%error, "an SCTP association could not be aborted; it ends with its last user");
+        }
+        self.alive.close();
     }
 }
 

@@ -63,9 +63,7 @@ fn clashes(address: IpAddr, port: u16) -> bool {
     sockets.lines().filter_map(|line| line.split_once('@')).any(|(_, other)| {
         let Some(rest) = other.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(&end)) else { return false };
         let Ok(theirs) = rest.parse::<IpAddr>() else { return false };
-        other != mine
-            && theirs.is_ipv4() == address.is_ipv4()
-            && (theirs.is_unspecified() || address.is_unspecified())
+        other != mine && theirs.is_ipv4() == address.is_ipv4() && (theirs.is_unspecified() || address.is_unspecified())
     })
 }
 

@@ -44,11 +44,12 @@ impl RawSocket {
     /// Opens one on `local`, which may be the unspecified address.
     pub(super) fn open(local: IpAddr) -> Result<RawSocket, SctpError> {
         let kind = Type::RAW.nonblocking();
-        let socket = Socket::new(Domain::for_address(SocketAddr::new(local, 0)), kind, Some(Protocol::from(IPPROTO_SCTP)))
-            .map_err(|error| match error.raw_os_error() {
-                Some(libc::EPERM | libc::EACCES) => SctpError::NeedsRawSocket,
-                _ => error.into(),
-            })?;
+        let socket =
+            Socket::new(Domain::for_address(SocketAddr::new(local, 0)), kind, Some(Protocol::from(IPPROTO_SCTP)))
+                .map_err(|error| match error.raw_os_error() {
+                    Some(libc::EPERM | libc::EACCES) => SctpError::NeedsRawSocket,
+                    _ => error.into(),
+                })?;
         let raw = RawSocket { socket: Arc::new(socket), local, routes: Mutex::default() };
         // Nothing passes until an endpoint is added.
         raw.filter(&[])?;

@@ -23,12 +23,11 @@ pub(super) fn route(local: Option<IpAddr>, remote: IpAddr) -> Result<RouteTo, Sc
         io::Error::new(error.kind(), format!("{} is no address of this machine: {error}", local.unwrap_or(any)))
     })?;
     // The port matters to nobody.
-    probe.connect((remote, 9)).map_err(|error| io::Error::new(error.kind(), format!("no route to {remote}: {error}")))?;
-    let (level, option, header) = if remote.is_ipv4() {
-        (libc::IPPROTO_IP, libc::IP_MTU, 20)
-    } else {
-        (libc::IPPROTO_IPV6, libc::IPV6_MTU, 40)
-    };
+    probe
+        .connect((remote, 9))
+        .map_err(|error| io::Error::new(error.kind(), format!("no route to {remote}: {error}")))?;
+    let (level, option, header) =
+        if remote.is_ipv4() { (libc::IPPROTO_IP, libc::IP_MTU, 20) } else { (libc::IPPROTO_IPV6, libc::IPV6_MTU, 40) };
     let mtu = packet::get_int(probe.as_fd(), level, option)?.clamp(576, MTU_LIMIT) - header;
     Ok(RouteTo { local: probe.local_addr()?.ip(), mtu: (mtu & !3) as u32 })
 }

@@ -61,7 +61,12 @@ impl Stack {
         Ok(reader)
     }
 
-    pub(crate) async fn listen(&self, local: &[IpAddr], port: u16, options: &Options) -> Result<Listener<ListeningSocket>, SctpError> {
+    pub(crate) async fn listen(
+        &self,
+        local: &[IpAddr],
+        port: u16,
+        options: &Options,
+    ) -> Result<Listener<ListeningSocket>, SctpError> {
         let address = local.first().copied().unwrap_or(Ipv4Addr::UNSPECIFIED.into());
         if local.len() > 1 {
             tracing::warn!(
@@ -74,7 +79,8 @@ impl Stack {
         let core = {
             let mut gate = gate::enter();
             let handle = Handle::new(&mut gate, options, MTU_LIMIT as u32)?;
-            let ready = handle.bind(&mut gate, endpoint.inner_port).and_then(|()| handle.listen(&mut gate, options.backlog));
+            let ready =
+                handle.bind(&mut gate, endpoint.inner_port).and_then(|()| handle.listen(&mut gate, options.backlog));
             match ready {
                 Ok(()) => Core::new(handle, &mut gate)?,
                 Err(error) => {
@@ -97,7 +103,8 @@ impl Stack {
         let port = port::reserve(route.local, local.map_or(0, |local| local.port()))?;
         let reader = self.reader(route.local)?;
         let endpoint = Arc::new(Endpoint::open(self.0.clone(), reader, route.local, port, Some(remote))?);
-        let peer = tables::lock().peer(endpoint.inner_port, Path { local: route.local, remote }).ok_or(SctpError::Closed)?;
+        let peer =
+            tables::lock().peer(endpoint.inner_port, Path { local: route.local, remote }).ok_or(SctpError::Closed)?;
         let pin = Pin::new(endpoint.inner_port, peer).ok_or(SctpError::Closed)?;
         let core = {
             let mut gate = gate::enter();

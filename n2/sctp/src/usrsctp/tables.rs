@@ -4,8 +4,8 @@
 //! address only, and everything else by ports of our own making: one local port for each endpoint (hence one port on
 //! the wire can be open on several addresses) and, within an endpoint, one remote port for each peer. The ports on the
 //! wire are put in on the way out and taken out on the way in.
-use super::raw::RawSocket;
 use super::core::Core;
+use super::raw::RawSocket;
 use crate::metrics;
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};

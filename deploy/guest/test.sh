@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# The tests that need the kernel's SCTP, in one start of a guest: the conformance suite of n2/sctp, and whole call flows
+# with AMF and gNB over it.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+cargo=${CARGO:-cargo}
+PATH=$PATH:/usr/sbin:/sbin
+
+# The path of a test program, built if need be.
+program() { # PACKAGE TEST
+    "$cargo" test --locked -p "$1" --test "$2" --no-run --message-format json 2>/dev/null |
+        sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1
+}
+echo "Building the tests that run in the guest."
+"$cargo" test --locked -p martlet-sctp -p martlet-tests --no-run --quiet
+conformance=$(program martlet-sctp conformance)
+flows=$(program martlet-tests call_flows)
+[ -x "$conformance" ] && [ -x "$flows" ] || { echo "guest-test: a test program was not built" >&2; exit 1; }
+
+export MARTLET_REQUIRE_KERNEL_SCTP=1 MARTLET_TEST_SCTP=kernel RUST_BACKTRACE=0
+echo "Starting a guest with Debian's kernel."
+deploy/guest/run.sh --modules "sctp tun" --timeout 600 bash -c '
+    failed=0
+    "$1" kernel --test-threads 1 || failed=1
+    for flow in a_day::a_phones_day_in_one_process gnbs::two_gnbs_serve gnbs::the_phones_of_a_gnb_that_aborts \
+        gnbs::a_gnb_that_shuts_down idle_and_paging::downlink_data registration::ten_phones_at_once; do
+        "$2" --test-threads 1 "$flow" || failed=1
+    done
+    exit $failed
+' guest "$conformance" "$flows" | tee target/guest/output
+if grep -q SKIPPED target/guest/output || ! grep -q "a_phones_day_in_one_process ... .*ok" target/guest/output; then
+    echo "guest-test: something was skipped or not run, see above" >&2
+    exit 1
+fi
+echo "guest-test: every test passed over the kernel's SCTP of Linux $(cat target/guest/linux-image-amd64/version)"
