@@ -48,8 +48,9 @@ lint: ## Check form and habits
 	$(CARGO) fmt --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
-lab: release ## Measure the control plane: report, raw data and plots in lab-results (uses root for a namespace)
+lab: release ## Measure the control plane and its service calls: report, raw data and plots in lab-results (uses root for a namespace)
 	$(AS_ROOT) target/release/martlet --log warn lab control-plane
+	$(AS_ROOT) target/release/martlet --log warn lab sbi
 
 fuzz: ## Run every fuzz target for SECONDS each (30), with a nightly toolchain that it installs through rustup
 	fuzz/run.sh $(SECONDS)

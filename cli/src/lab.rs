@@ -7,6 +7,10 @@ use clap::Subcommand;
 pub enum LabCommand {
     /// Latency of control-plane procedures for one and for many UEs, for each way of running the core
     ControlPlane(martlet_lab::control_plane::ControlPlaneArgs),
+    /// What one service call costs, for each way of carrying it between two processes
+    Sbi(martlet_lab::sbi::SbiArgs),
+    #[command(hide = true)]
+    SbiServer(martlet_lab::sbi::SbiServerArgs),
 }
 
 /// Runs an experiment and prints its report.
@@ -16,6 +20,8 @@ pub enum LabCommand {
 pub fn run(command: LabCommand) -> Result<()> {
     let report = match command {
         LabCommand::ControlPlane(args) => martlet_lab::control_plane::run(&args)?,
+        LabCommand::Sbi(args) => martlet_lab::sbi::run(&args)?,
+        LabCommand::SbiServer(args) => return crate::runtime::block_on(martlet_lab::sbi::serve(args)),
     };
     print!("{report}");
     Ok(())

@@ -170,3 +170,24 @@ fn the_control_plane_lab_leaves_raw_data_figures_a_report_and_plots() {
         Ok(())
     });
 }
+
+#[test]
+fn the_sbi_lab_compares_ways_of_carrying_calls_between_two_processes() {
+    in_namespace(|| async {
+        let folder = std::env::temp_dir().join(format!("martlet-lab-sbi-test-{}", std::process::id()));
+        let out = folder.display().to_string();
+        let ran = Command::new(MARTLET).args(["--log", "warn", "lab", "sbi", "--quick", "--out", &out]).output()?;
+        ensure!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("summary.json"))?)?;
+        let figures = summary["figures"].as_array().context("figures")?;
+        for id in ["roundtrip.http_tcp.inflight1.p50", "roundtrip.http_tcp_over_frame_binary.inflight16.per_call"] {
+            let figure = figures.iter().find(|figure| figure["id"] == id).with_context(|| id.to_string())?;
+            ensure!(figure["value"].as_f64().is_some_and(|value| value > 0.0), "{figure}");
+        }
+        for file in ["report.md", "raw.csv", "round-trip.svg", "round-trip.png"] {
+            ensure!(std::fs::metadata(folder.join(file))?.len() > 1000, "{file} has something in it");
+        }
+        std::fs::remove_dir_all(&folder)?;
+        Ok(())
+    });
+}

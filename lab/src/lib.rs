@@ -8,6 +8,7 @@ mod namespace;
 mod output;
 mod plot;
 mod progress;
+pub mod sbi;
 pub mod stats;
 
 pub use core_process::{CoreProcess, Usage};

@@ -1,0 +1,172 @@
+//! `martlet lab sbi`: what one call between two network functions costs, for each way of carrying it.
+mod report;
+mod service;
+mod variant;
+
+pub use variant::{SbiServerArgs, Variant, serve};
+
+use crate::progress::Progress;
+use crate::stats::{median, quantile};
+use crate::{Figure, Output, namespace};
+use anyhow::{Context, Result, anyhow, ensure};
+use clap::Args;
+use martlet_sbi_api::nsmf_pdusession::SmContextRetrievedData;
+use martlet_sbi_fabric::{Manager, ManagerConfig};
+use rand::seq::SliceRandom;
+use rand::{SeedableRng, rngs::StdRng};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use variant::Pair;
+
+/// Measures calls with a body of 1.7 KB that comes back, between two processes.
+#[derive(Debug, Clone, Args)]
+pub struct SbiArgs {
+    /// Folder for raw data, report and plots (lab-results/sbi-TIME)
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Few rounds, in under a minute, for a look
+    #[arg(long)]
+    pub quick: bool,
+    /// Seed for the order of the runs
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Ways to compare
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "http-tcp,frame-json,frame-binary,local")]
+    pub variants: Vec<Variant>,
+}
+
+/// A load under which calls are measured.
+#[derive(Debug, Clone, Copy)]
+struct Load {
+    name: &'static str,
+    title: &'static str,
+    in_flight: usize,
+    gap: Duration,
+    /// Calls in a block.
+    calls: usize,
+}
+
+const LOADS: [Load; 4] = [
+    Load { name: "inflight1", title: "1 in flight", in_flight: 1, gap: Duration::ZERO, calls: 500 },
+    Load { name: "inflight16", title: "16 in flight", in_flight: 16, gap: Duration::ZERO, calls: 1600 },
+    Load { name: "inflight1_gap3ms", title: "1 in flight, 3 ms gaps", in_flight: 1, gap: GAP, calls: 50 },
+    Load { name: "inflight16_gap3ms", title: "16 in flight, 3 ms gaps", in_flight: 16, gap: GAP, calls: 480 },
+];
+const GAP: Duration = Duration::from_millis(3);
+
+/// What a block of calls gave, in microseconds.
+struct Block {
+    took: Vec<f64>,
+    /// Of both processes, for each call.
+    processor: f64,
+    /// Time for each call when all are counted.
+    each: f64,
+}
+
+/// Runs the experiment and returns its report.
+///
+/// # Errors
+/// There is no right to make a network namespace, a process does not start, or a call fails.
+pub fn run(args: &SbiArgs) -> Result<String> {
+    ensure!(!args.variants.is_empty(), "name at least one of --variants");
+    namespace::enter_a_new_one()?;
+    let mut output = Output::create("sbi", args.out.as_deref(), "load,variant,block,took_us")?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(measure(args, &mut output))?;
+    report::write(&mut output, args)?;
+    output.finish()
+}
+
+async fn measure(args: &SbiArgs, output: &mut Output) -> Result<()> {
+    let folder = std::env::temp_dir().join(format!("martlet-lab-sbi-{}", std::process::id()));
+    let socket = folder.join("sbi.sock");
+    let manager = Manager::bind(ManagerConfig { socket: socket.clone(), ..ManagerConfig::default() })?;
+    let manager = tokio::spawn(manager.run());
+    let mut pairs = Vec::new();
+    for variant in &args.variants {
+        pairs.push(Pair::start(*variant, &socket).await?);
+    }
+    let body = service::body()?;
+    let blocks = if args.quick { 4 } else { 30 };
+    let mut random = StdRng::seed_from_u64(args.seed);
+    let mut order: Vec<usize> = (0..pairs.len()).collect();
+    let mut progress = Progress::new("blocks", blocks * LOADS.len() as u64);
+    for mut load in LOADS {
+        if args.quick {
+            load.calls = load.calls.div_ceil(5).max(load.in_flight);
+        }
+        let mut taken: Vec<Vec<Block>> = pairs.iter().map(|_| Vec::new()).collect();
+        for number in 0..blocks {
+            order.shuffle(&mut random);
+            for &at in &order {
+                let block = block(&pairs[at], load, &body).await?;
+                for took in &block.took {
+                    output.row(format_args!("{},{},{number},{took:.2}", load.name, pairs[at].variant.name()))?;
+                }
+                taken[at].push(block);
+            }
+            progress.step(load.title);
+        }
+        figures(output, load, &pairs, &taken)?;
+    }
+    progress.done();
+    drop(pairs);
+    manager.abort();
+    let _ = std::fs::remove_dir_all(&folder);
+    Ok(())
+}
+
+/// Calls under a load, after some that are not counted.
+async fn block(pair: &Pair, load: Load, body: &SmContextRetrievedData) -> Result<Block> {
+    for _ in 0..50 {
+        call(pair, body).await?;
+    }
+    let (before, started) = (pair.processor_time().await?, Instant::now());
+    let each = load.calls / load.in_flight;
+    let workers = (0..load.in_flight).map(|_| async {
+        let mut took = Vec::with_capacity(each);
+        for _ in 0..each {
+            took.push(call(pair, body).await?);
+            if !load.gap.is_zero() {
+                tokio::time::sleep(load.gap).await;
+            }
+        }
+        anyhow::Ok(took)
+    });
+    let took = futures_util::future::try_join_all(workers).await?.concat();
+    let (elapsed, after) = (started.elapsed().as_secs_f64() * 1e6, pair.processor_time().await?);
+    let n = took.len() as f64;
+    Ok(Block { took, processor: (after - before) as f64 / 1e3 / n, each: elapsed / n })
+}
+
+/// How long one call took, in microseconds. To make the body and to drop the answer is no part of it.
+async fn call(pair: &Pair, body: &SmContextRetrievedData) -> Result<f64> {
+    let body = body.clone();
+    let started = Instant::now();
+    let answer = pair.client.mirror("1", body).await.map_err(|p| anyhow!("{}: {p}", pair.variant.title()))?;
+    let took = started.elapsed().as_secs_f64() * 1e6;
+    std::hint::black_box(answer);
+    Ok(took)
+}
+
+/// Figures of a load: of each variant, and how many times more HTTP/2 over TCP takes. The variants took turns block by
+/// block, so each block gives a ratio; the figure is their median.
+fn figures(output: &mut Output, load: Load, pairs: &[Pair], taken: &[Vec<Block>]) -> Result<()> {
+    let p50 = |block: &Block| quantile(&block.took, 0.5).map_or(f64::NAN, |m| m.value);
+    let p99 = |block: &Block| quantile(&block.took, 0.99).map_or(f64::NAN, |m| m.value);
+    let statistics: [(&str, fn(&Block) -> f64); 4] =
+        [("p50", p50), ("p99", p99), ("cpu", |block| block.processor), ("per_call", |block| block.each)];
+    let base = pairs.iter().position(|pair| pair.variant == Variant::HttpTcp);
+    for (name, of) in statistics {
+        for (pair, blocks) in pairs.iter().zip(taken) {
+            let values: Vec<f64> = blocks.iter().map(of).collect();
+            let id = format!("roundtrip.{}.{}.{name}", pair.variant.name(), load.name);
+            output.figure(Figure::of(id, "us", median(&values).context("no blocks")?));
+            let Some(base) = base.filter(|_| pair.variant != Variant::HttpTcp) else { continue };
+            let ratios: Vec<f64> = taken[base].iter().zip(blocks).map(|(a, b)| of(a) / of(b)).collect();
+            let id = format!("roundtrip.http_tcp_over_{}.{}.{name}", pair.variant.name(), load.name);
+            output.figure(Figure::of(id, "times", median(&ratios).context("no blocks")?));
+        }
+    }
+    Ok(())
+}
