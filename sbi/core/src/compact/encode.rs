@@ -20,28 +20,36 @@ static NUMBERS: LazyLock<HashMap<&'static str, u16>> =
     LazyLock::new(|| NAMES.iter().enumerate().map(|(number, name)| (*name, number as u16)).collect());
 
 /// No number: the name is not in the list.
-const NONE: u16 = u16::MAX;
+const NONE: u16 = 0x3ff;
+const _: () = assert!(NAMES.len() < NONE as usize);
 const CACHE: usize = 2048;
 
-/// Numbers by where the name's text lies: its address in the upper 48 bits, its number in the lower 16. Names are
-/// `'static`, so what lies at an address never changes.
-static SEEN: [AtomicU64; CACHE] = [const { AtomicU64::new(0) }; CACHE];
+/// Numbers by where a name's text lies: its address in the upper 47 bits, its length in the next 7, its number in the
+/// lower 10. Names are `'static`, so what lies at an address never changes. Two places for each, beside each other.
+static SEEN: [[AtomicU64; 2]; CACHE / 2] = [const { [const { AtomicU64::new(0) }; 2] }; CACHE / 2];
 
 #[inline]
 fn number(name: &'static str) -> u16 {
     let at = name.as_ptr() as usize as u64;
-    let place = &SEEN[(at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 53) as usize % CACHE];
-    let seen = place.load(Relaxed);
-    let number = seen as u16;
-    // Two names may begin at one address: the longer one holds the shorter one.
-    let whole = || NAMES.get(usize::from(number)).is_none_or(|known| known.len() == name.len());
-    if seen >> 16 == at << 16 >> 16 && whole() { number } else { look_up(name, place) }
+    if name.len() > 0x7f || at >> 47 != 0 {
+        return NUMBERS.get(name).copied().unwrap_or(NONE);
+    }
+    let key = at << 7 | name.len() as u64;
+    let places = &SEEN[(at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 53) as usize % (CACHE / 2)];
+    for place in places {
+        let seen = place.load(Relaxed);
+        if seen >> 10 == key {
+            return seen as u16 & 0x3ff;
+        }
+    }
+    look_up(name, key, places)
 }
 
 #[cold]
-fn look_up(name: &'static str, place: &AtomicU64) -> u16 {
+fn look_up(name: &'static str, key: u64, places: &[AtomicU64; 2]) -> u16 {
     let number = NUMBERS.get(name).copied().unwrap_or(NONE);
-    place.store((name.as_ptr() as usize as u64) << 16 | u64::from(number), Relaxed);
+    let place = usize::from(places[0].load(Relaxed) != 0);
+    places[place].store(key << 10 | u64::from(number), Relaxed);
     number
 }
 

@@ -8,7 +8,7 @@ mod words;
 mod write;
 
 pub use read::{read_request, read_response};
-pub use write::{write_request, write_response};
+pub use write::{Written, write_request, write_response};
 
 use martlet_sbi::Request;
 

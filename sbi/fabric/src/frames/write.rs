@@ -1,8 +1,17 @@
 //! Messages into frames.
 use super::words::{HEADERS, MEDIA_TYPES, METHODS, number};
 use http::HeaderMap;
-use martlet_sbi::{Body, Form, Problem, Request, Response};
+use martlet_sbi::{Appended, Body, Form, Problem, Request, Response};
 use std::time::Instant;
+
+/// Where the body of a message has gone.
+#[derive(Debug)]
+pub struct Written {
+    /// Its first octet; the last one is the last of the frame.
+    pub at: usize,
+    /// What it is; none where there is no body.
+    pub body: Option<Appended>,
+}
 
 /// Appends a request to `out`, with its body in a form that the peer understands.
 pub fn write_request(
@@ -11,7 +20,7 @@ pub fn write_request(
     form: Form,
     now: Instant,
     out: &mut Vec<u8>,
-) -> Result<(), Problem> {
+) -> Result<Written, Problem> {
     let start = out.len();
     out.push(0);
     match number(&METHODS, &request.method) {
@@ -34,7 +43,7 @@ pub fn write_request(
 }
 
 /// Appends an answer to `out`, with its body in a form that the peer understands.
-pub fn write_response(response: &Response, form: Form, out: &mut Vec<u8>) -> Result<(), Problem> {
+pub fn write_response(response: &Response, form: Form, out: &mut Vec<u8>) -> Result<Written, Problem> {
     let start = out.len();
     out.push(0);
     out.extend_from_slice(&response.status.to_le_bytes());
@@ -80,25 +89,28 @@ fn headers(headers: &HeaderMap, out: &mut Vec<u8>) -> Result<(), Problem> {
 }
 
 /// The body's media type and octets; its form goes to the place kept at `start`.
-fn body(body: &Body, form: Form, start: usize, out: &mut Vec<u8>) -> Result<(), Problem> {
+fn body(body: &Body, form: Form, start: usize, out: &mut Vec<u8>) -> Result<Written, Problem> {
     if body.is_absent() {
-        return Ok(());
+        return Ok(Written { at: out.len(), body: None });
     }
     // The media type stands before the octets, and is known after them: nearly always it is one with a number.
     let at = out.len();
     out.push(0);
     let Some(appended) = body.append(form, out)? else {
         out.truncate(at);
-        return Ok(());
+        return Ok(Written { at, body: None });
     };
-    match number(&MEDIA_TYPES, &&*appended.content_type) {
+    out[start] = if appended.form == Form::Compact { 2 } else { 1 };
+    let mut written = Written { at: at + 1, body: Some(appended) };
+    let media = written.body.as_ref().map_or("", |appended| &*appended.content_type);
+    match number(&MEDIA_TYPES, &media) {
         0 => {
             let octets = out.split_off(at + 1);
-            short(appended.content_type.as_bytes(), out)?;
+            short(media.as_bytes(), out)?;
+            written.at = out.len();
             out.extend_from_slice(&octets);
         }
         known => out[at] = known,
     }
-    out[start] = if appended.form == Form::Compact { 2 } else { 1 };
-    Ok(())
+    Ok(written)
 }

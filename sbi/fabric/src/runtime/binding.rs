@@ -7,7 +7,9 @@ use crate::messages::Service;
 use crate::{frames, metrics};
 use bytes::Bytes;
 use http::Method;
-use martlet_sbi::{ApiRoot, BoxFuture, OperationInfo, Problem, Request, Response, Transport, TransportFailure};
+use martlet_sbi::{
+    ApiRoot, Appended, Body, BoxFuture, Form, OperationInfo, Problem, Request, Response, Transport, TransportFailure,
+};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::OwnedSemaphorePermit;
@@ -38,7 +40,7 @@ impl FabricBinding {
         tokio::time::timeout(longest, way).await.unwrap_or(None)
     }
 
-    async fn exchange(&self, to: &ApiRoot, request: Request) -> Result<Response, Problem> {
+    async fn exchange(&self, to: &ApiRoot, mut request: Request) -> Result<Response, Problem> {
         if let Some(router) = self.fabric.router(&to.authority) {
             return Ok(router.handle(request).await);
         }
@@ -48,7 +50,7 @@ impl FabricBinding {
                 return self.elsewhere(to, request).await;
             };
             let turn = self.turn(&link).await;
-            let failed = match self.call(&link, to, &request)? {
+            let failed = match self.call(&link, to, &mut request)? {
                 Ok(call) => match self.answer(&link, call).await {
                     Ok(response) => return Ok(response),
                     Err(failed) => failed,
@@ -86,15 +88,24 @@ impl FabricBinding {
     }
 
     /// Sends a request. The outer error is one of the request itself, which no repetition would heal.
-    fn call(&self, link: &Arc<Link>, to: &ApiRoot, request: &Request) -> Result<Result<Call, CallFailed>, Problem> {
+    fn call(&self, link: &Arc<Link>, to: &ApiRoot, request: &mut Request) -> Result<Result<Call, CallFailed>, Problem> {
         let longest = link.channel().longest_frame();
         let form = self.fabric.0.form(link);
         with_scratch(|out| {
-            frames::write_request(&to.authority, request, form, Instant::now(), out)?;
+            let written = frames::write_request(&to.authority, request, form, Instant::now(), out)?;
             if out.len() > longest {
                 return Err(Problem::new(413, "").detail(format!("a request of more than {longest} octets")));
             }
-            Ok(link.call(out))
+            let call = link.call(out);
+            // A repetition needs octets alone: the value is let go while the peer works, and not when its answer is there.
+            if let Some(Appended { content_type, form }) = written.body {
+                let octets = Bytes::copy_from_slice(&out[written.at..]);
+                request.body = match form {
+                    Form::Wire => Body::encoded(content_type, octets),
+                    Form::Compact => Body::compact(content_type, octets),
+                };
+            }
+            Ok(call)
         })
     }
 

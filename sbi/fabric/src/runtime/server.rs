@@ -98,8 +98,8 @@ impl Due {
             let written = frames::write_response(&response, self.form, out);
             let longest = self.link.channel().longest_frame();
             let problem = match written {
-                Ok(()) if out.len() <= longest => None,
-                Ok(()) => Some(Problem::system_failure(format!("an answer of more than {longest} octets"))),
+                Ok(_) if out.len() <= longest => None,
+                Ok(_) => Some(Problem::system_failure(format!("an answer of more than {longest} octets"))),
                 Err(problem) => Some(problem),
             };
             if let Some(problem) = problem {

@@ -1,6 +1,5 @@
 //! Whether a process looks for answers a little while before it sleeps. To be woken costs more than most answers take,
 //! but who looks uses a processor that somebody else might need.
-use nix::sys::resource::{UsageWho, getrusage};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
@@ -23,10 +22,16 @@ pub enum Spin {
 
 /// Longer than this it is cheaper to sleep: a wake-up of another processor takes some 20 µs.
 const WORTH: Duration = Duration::from_micros(50);
-/// How long nobody looks after somebody else wanted the processor.
-const MODESTY: Duration = Duration::from_millis(10);
-/// To give the processor away for a moment takes longer than this if somebody else uses it meanwhile.
-const SUSPICIOUS: Duration = Duration::from_micros(1);
+/// How long nobody looks after somebody else took the processor.
+const MODESTY: Duration = Duration::from_millis(50);
+/// A process of the fabric uses the processor for less than this before it gives it back. Who takes longer has work of
+/// another kind, which would delay us each time that we give the processor away; to be woken is quicker then.
+const LONG: Duration = Duration::from_micros(150);
+/// To give the processor away takes longer than this only if somebody took it.
+const SHARED: Duration = Duration::from_nanos(1200);
+/// Times between two moves to another processor.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(2);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// Successes remembered at most.
 const BEST: u8 = 8;
 /// Without a success among the last ones, one in so many waits tries again.
@@ -46,11 +51,6 @@ fn micros(at: Instant) -> u64 {
     at.saturating_duration_since(*START).as_micros() as u64
 }
 
-/// How often the kernel took the processor from this thread and gave it to another one.
-fn displaced() -> i64 {
-    getrusage(UsageWho::RUSAGE_THREAD).map_or(0, |usage| usage.involuntary_context_switches())
-}
-
 /// Whether looking has paid off lately, for one kind of waiting.
 struct Experience {
     good: u8,
@@ -67,6 +67,56 @@ impl Experience {
     }
 }
 
+/// Who shares this thread's processor. Two processes that talk with each other are quicker on two processors, and the
+/// kernel, which sees them take turns, may leave both on one for seconds.
+struct Neighbour {
+    in_row: u32,
+    /// Moves only after so many turns in a row: not the same number for both.
+    patience: u32,
+    pause: Duration,
+    next: Option<Instant>,
+}
+
+impl Neighbour {
+    fn new() -> Self {
+        Neighbour { in_row: 0, patience: 16 + std::process::id() % 7 * 8, pause: SHORTEST_PAUSE, next: None }
+    }
+
+    /// The processor was given away for a moment, and somebody took it or not.
+    fn seen(&mut self, now: Instant, taken: bool) {
+        if !taken {
+            self.in_row = 0;
+            return;
+        }
+        self.in_row += 1;
+        if self.in_row < self.patience {
+            return;
+        }
+        self.in_row = 0;
+        if self.next.is_some_and(|next| now < next) {
+            return;
+        }
+        if self.next.is_some_and(|next| now > next + 8 * self.pause) {
+            // The last move held for a good while.
+            self.pause = SHORTEST_PAUSE;
+        }
+        move_away();
+        self.next = Some(now + self.pause);
+        // Where every processor has its neighbours, moving does not help.
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// Asks the kernel for another processor than the present one, without a wish for the time after.
+fn move_away() {
+    let this = Pid::from_raw(0);
+    let (Ok(all), Ok(here)) = (nix::sched::sched_getaffinity(this), nix::sched::sched_getcpu()) else { return };
+    let mut others = all;
+    if others.unset(here).is_ok() && nix::sched::sched_setaffinity(this, &others).is_ok() {
+        let _ = nix::sched::sched_setaffinity(this, &all);
+    }
+}
+
 /// The decisions for one link.
 pub struct Spinner {
     longest: Duration,
@@ -75,7 +125,7 @@ pub struct Spinner {
     look: Option<(Instant, bool)>,
     /// Waiting for anything, and waiting for an answer.
     experience: [Experience; 2],
-    displaced: i64,
+    neighbour: Neighbour,
 }
 
 impl Spinner {
@@ -88,7 +138,7 @@ impl Spinner {
             Spin::Micros(micros) => (Duration::from_micros((*micros).into()), false),
         };
         let new = || Experience { good: BEST / 2, skipped: 0 };
-        Spinner { longest, polite, look: None, experience: [new(), new()], displaced: 0 }
+        Spinner { longest, polite, look: None, experience: [new(), new()], neighbour: Neighbour::new() }
     }
 
     /// There was something to do.
@@ -112,7 +162,6 @@ impl Spinner {
                 if modest || self.polite && !self.experience[usize::from(expecting)].promising() {
                     return false;
                 }
-                self.displaced = displaced();
                 *self.look.insert((now + self.longest, expecting))
             }
         };
@@ -123,12 +172,14 @@ impl Spinner {
             return false;
         }
         if self.polite {
-            // Who waits for this processor gets it here and now. If somebody did, the next ones shall not have to ask.
+            // Who waits for this processor gets it here and now: most often a process of ours, with our answer.
             let _ = nix::sched::sched_yield();
-            if now.elapsed() > SUSPICIOUS && displaced() > self.displaced {
+            let away = now.elapsed();
+            if away > LONG {
                 MODEST_UNTIL.store(micros(now + MODESTY), Ordering::Relaxed);
                 self.look = None;
             }
+            self.neighbour.seen(now, away > SHARED);
         }
         true
     }
