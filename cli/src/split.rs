@@ -120,7 +120,7 @@ async fn gather_status(config: Config, seen: Arc<RwLock<serde_json::Value>>, sta
                 nfs.extend(status["nfs"].as_array().cloned().unwrap_or_default());
             }
         }
-        if !all_up && nfs.len() == NAMES.len() {
+        if !all_up && nfs.len() == NAMES.len() && all_are_found(&nfs) {
             all_up = true;
             tracing::info!(ms = started.elapsed().as_millis() as u64, "Martlet is ready");
         }
@@ -129,4 +129,12 @@ async fn gather_status(config: Config, seen: Arc<RwLock<serde_json::Value>>, sta
         }
         tokio::time::sleep(Duration::from_millis(if all_up { 1000 } else { 20 })).await;
     }
+}
+
+/// Whether the NRF knows every function that has services.
+fn all_are_found(nfs: &[serde_json::Value]) -> bool {
+    let nrf = nfs.iter().find(|nf| nf["name"] == "nrf");
+    let known = nrf.and_then(|nrf| nrf["status"]["registered"].as_array()).map_or(&[][..], Vec::as_slice);
+    let with_services = nfs.iter().filter(|nf| nf["name"] != "nrf" && nf["name"] != "upf");
+    with_services.into_iter().all(|nf| known.iter().any(|entry| entry["id"] == nf["instanceId"]))
 }

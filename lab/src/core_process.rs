@@ -71,9 +71,17 @@ impl CoreProcess {
         Ok(core)
     }
 
-    /// The functions that its status endpoint lists; 0 while it does not answer.
+    /// The functions that its status endpoint lists and that others find through the NRF; 0 while it does not answer.
     fn functions(&self) -> usize {
-        self.status().map_or(0, |status| status["nfs"].as_array().map_or(0, Vec::len))
+        let status = self.status().unwrap_or_default();
+        let nfs = status["nfs"].as_array().map_or(&[][..], Vec::as_slice);
+        let nrf = nfs.iter().find(|nf| nf["name"] == "nrf");
+        let known = nrf.and_then(|nrf| nrf["status"]["registered"].as_array()).map_or(&[][..], Vec::as_slice);
+        let is_found = |nf: &&serde_json::Value| {
+            // The UPF has no services, and the NRF is configured.
+            nf["name"] == "nrf" || nf["name"] == "upf" || known.iter().any(|entry| entry["id"] == nf["instanceId"])
+        };
+        nfs.iter().filter(is_found).count()
     }
 
     /// What its status endpoint says.

@@ -54,6 +54,9 @@ const LOADS: [Load; 4] = [
 ];
 const GAP: Duration = Duration::from_millis(3);
 
+/// What is told of a block, and its name.
+type Statistic = (&'static str, fn(&Block) -> f64);
+
 /// What a block of calls gave, in microseconds.
 struct Block {
     took: Vec<f64>,
@@ -154,7 +157,7 @@ async fn call(pair: &Pair, body: &SmContextRetrievedData) -> Result<f64> {
 fn figures(output: &mut Output, load: Load, pairs: &[Pair], taken: &[Vec<Block>]) -> Result<()> {
     let p50 = |block: &Block| quantile(&block.took, 0.5).map_or(f64::NAN, |m| m.value);
     let p99 = |block: &Block| quantile(&block.took, 0.99).map_or(f64::NAN, |m| m.value);
-    let statistics: [(&str, fn(&Block) -> f64); 4] =
+    let statistics: [Statistic; 4] =
         [("p50", p50), ("p99", p99), ("cpu", |block| block.processor), ("per_call", |block| block.each)];
     let base = pairs.iter().position(|pair| pair.variant == Variant::HttpTcp);
     for (name, of) in statistics {
