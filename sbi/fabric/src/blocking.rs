@@ -25,7 +25,15 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const MOST_TURNS: u32 = 16;
 
 /// Waits until something is ready, or a deadline has passed.
-fn wait<T>(deadline: Option<Instant>, mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Result<T> {
+fn wait<T>(deadline: Option<Instant>, poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Result<T> {
+    wait_until(|| deadline, poll)
+}
+
+/// Waits until something is ready, or a deadline has passed that may change meanwhile.
+fn wait_until<T>(
+    deadline: impl Fn() -> Option<Instant>,
+    mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
+) -> Result<T> {
     struct Unpark(Thread);
     impl Wake for Unpark {
         fn wake(self: Arc<Self>) {
@@ -38,7 +46,7 @@ fn wait<T>(deadline: Option<Instant>, mut poll: impl FnMut(&mut Context<'_>) -> 
         if let Poll::Ready(value) = poll(&mut context) {
             return Ok(value);
         }
-        match deadline {
+        match deadline() {
             None => std::thread::park(),
             Some(deadline) => match deadline.checked_duration_since(Instant::now()) {
                 Some(left) if !left.is_zero() => std::thread::park_timeout(left),
@@ -160,13 +168,17 @@ impl BlockingStream {
     pub fn peer_addr(&self) -> SocketAddr {
         self.connection.peer_addr()
     }
-    /// When calls that read give up from now on.
+    /// When calls that read give up, those included that wait at the moment.
     pub fn set_read_deadline(&self, deadline: Option<Instant>) {
-        self.deadlines.lock().unwrap_or_else(|e| e.into_inner())[0] = deadline;
+        self.set_deadline(0, deadline);
     }
-    /// When calls that write give up from now on.
+    /// When calls that write give up, those included that wait at the moment.
     pub fn set_write_deadline(&self, deadline: Option<Instant>) {
-        self.deadlines.lock().unwrap_or_else(|e| e.into_inner())[1] = deadline;
+        self.set_deadline(1, deadline);
+    }
+    fn set_deadline(&self, of: usize, deadline: Option<Instant>) {
+        self.deadlines.lock().unwrap_or_else(|e| e.into_inner())[of] = deadline;
+        self.connection.nudge();
     }
     fn deadline(&self, of: usize) -> Option<Instant> {
         self.deadlines.lock().unwrap_or_else(|e| e.into_inner())[of]
@@ -192,13 +204,13 @@ impl Drop for BlockingStream {
 
 impl Read for &BlockingStream {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        wait(self.deadline(0), |context| self.connection.poll_read(context, buffer))?
+        wait_until(|| self.deadline(0), |context| self.connection.poll_read(context, buffer))?
     }
 }
 
 impl Write for &BlockingStream {
     fn write(&mut self, octets: &[u8]) -> Result<usize> {
-        wait(self.deadline(1), |context| self.connection.poll_write(context, octets))?
+        wait_until(|| self.deadline(1), |context| self.connection.poll_write(context, octets))?
     }
     fn flush(&mut self) -> Result<()> {
         Ok(())

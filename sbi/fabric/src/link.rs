@@ -110,8 +110,7 @@ impl Link {
             }
         }
         if self.channel.backlog() == 0 {
-            let waiting = std::mem::take(&mut *lock(&self.room));
-            waiting.into_iter().for_each(Waker::wake);
+            self.nudge();
         }
         Ok(some)
     }
@@ -126,8 +125,7 @@ impl Link {
         // Nobody is left to hear the answers.
         let serving = std::mem::take(&mut *lock(&self.serving));
         serving.into_values().flatten().for_each(|abort| abort());
-        let waiting = std::mem::take(&mut *lock(&self.room));
-        waiting.into_iter().for_each(Waker::wake);
+        self.nudge();
     }
 
     fn take(self: &Arc<Self>, frame: Frame) -> Result<(), Violation> {
@@ -270,6 +268,12 @@ impl Link {
 }
 
 impl Link {
+    /// Wakes whoever waits for room.
+    pub(crate) fn nudge(&self) {
+        let waiting = std::mem::take(&mut *lock(&self.room));
+        waiting.into_iter().for_each(Waker::wake);
+    }
+
     /// Leaves a waker for the next time that there may be room in the channel.
     pub(crate) fn wait_for_room(&self, context: &Context<'_>) {
         let mut room = lock(&self.room);

@@ -39,8 +39,8 @@ struct State {
     /// This side will send no more.
     shut: bool,
     broken: Option<Cause>,
-    reader: Option<Waker>,
-    writer: Option<Waker>,
+    readers: Vec<Waker>,
+    writers: Vec<Waker>,
 }
 
 /// One side of a connection.
@@ -106,7 +106,7 @@ impl Connection {
         if let Err(error) = self.alive(&state) {
             return Poll::Ready(Err(error));
         }
-        leave(&mut state.reader, context);
+        leave(&mut state.readers, context);
         Poll::Pending
     }
 
@@ -147,7 +147,7 @@ impl Connection {
         if let Err(error) = self.alive(&state) {
             return Poll::Ready(Err(error));
         }
-        leave(&mut state.reader, context);
+        leave(&mut state.readers, context);
         Poll::Pending
     }
 
@@ -177,7 +177,7 @@ impl Connection {
         }
         let most = octets.len().min(state.credit as usize).min(PIECE);
         if most == 0 || !state.open {
-            leave(&mut state.writer, context);
+            leave(&mut state.writers, context);
             return Poll::Pending;
         }
         let link = match self.link() {
@@ -225,7 +225,7 @@ impl Connection {
         }
         self.alive(&state)?;
         state.shut = true;
-        leave_none(&mut state.writer);
+        leave_none(&mut state.writers);
         let over = state.finished;
         drop(state);
         self.tell(Kind::Finish, &[]);
@@ -242,8 +242,8 @@ impl Connection {
         state.shut = true;
         state.broken.get_or_insert(Cause::Closed);
         state.inbound.clear();
-        leave_none(&mut state.reader);
-        leave_none(&mut state.writer);
+        leave_none(&mut state.readers);
+        leave_none(&mut state.writers);
         drop(state);
         if broken {
             return;
@@ -255,6 +255,17 @@ impl Connection {
             self.tell(Kind::Reset, &[Cause::Closed as u8]);
         }
         self.forget();
+    }
+
+    /// Wakes whoever waits to read or to write, so that it looks at its deadline again.
+    pub fn nudge(&self) {
+        let mut state = self.lock();
+        leave_none(&mut state.readers);
+        leave_none(&mut state.writers);
+        drop(state);
+        if let Some(link) = self.link.upgrade() {
+            link.nudge();
+        }
     }
 
     fn forget(&self) {
@@ -272,8 +283,8 @@ impl Connection {
         }
         state.open = true;
         state.credit = credit;
-        leave_none(&mut state.reader);
-        leave_none(&mut state.writer);
+        leave_none(&mut state.readers);
+        leave_none(&mut state.writers);
         Ok(())
     }
 
@@ -292,14 +303,14 @@ impl Connection {
             Some(last) if last.len() + octets.len() <= SMALL => last.extend_from_slice(&octets),
             _ => state.inbound.push_back(octets),
         }
-        leave_none(&mut state.reader);
+        leave_none(&mut state.readers);
         Ok(())
     }
 
     pub(super) fn credited(&self, credit: u32) -> std::result::Result<(), Violation> {
         let mut state = self.lock();
         state.credit = state.credit.checked_add(credit).ok_or(Violation::Limit)?;
-        leave_none(&mut state.writer);
+        leave_none(&mut state.writers);
         Ok(())
     }
 
@@ -309,7 +320,7 @@ impl Connection {
             return Err(Violation::Order);
         }
         state.finished = true;
-        leave_none(&mut state.reader);
+        leave_none(&mut state.readers);
         let over = state.shut;
         drop(state);
         if over {
@@ -322,8 +333,8 @@ impl Connection {
     pub(super) fn broke(&self, cause: Cause) {
         let mut state = self.lock();
         state.broken.get_or_insert(cause);
-        leave_none(&mut state.reader);
-        leave_none(&mut state.writer);
+        leave_none(&mut state.readers);
+        leave_none(&mut state.writers);
     }
 }
 
@@ -337,15 +348,12 @@ fn gone() -> Error {
     Error::new(ErrorKind::ConnectionReset, "the other process is gone")
 }
 
-fn leave(place: &mut Option<Waker>, context: &Context<'_>) {
-    match place {
-        Some(waker) => waker.clone_from(context.waker()),
-        None => *place = Some(context.waker().clone()),
+fn leave(wakers: &mut Vec<Waker>, context: &Context<'_>) {
+    if !wakers.iter().any(|waker| waker.will_wake(context.waker())) {
+        wakers.push(context.waker().clone());
     }
 }
 
-fn leave_none(place: &mut Option<Waker>) {
-    if let Some(waker) = place.take() {
-        waker.wake();
-    }
+fn leave_none(wakers: &mut Vec<Waker>) {
+    wakers.drain(..).for_each(Waker::wake);
 }
