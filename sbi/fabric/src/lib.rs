@@ -11,6 +11,8 @@ pub mod memory;
 pub mod messages;
 mod metrics;
 pub mod process;
+#[doc(hidden)]
+pub mod rogue;
 mod runtime;
 pub mod sockets;
 mod sync;
