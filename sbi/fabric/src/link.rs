@@ -5,8 +5,10 @@
 use crate::channel::{Channel, Closed, Frame, Head, Kind, Violation};
 use crate::messages::Peer;
 use crate::process::ProcessLimits;
+use crate::sockets::{Connection, Listener, Table};
 use std::collections::HashMap;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::task::{Context, Poll, Waker};
@@ -18,6 +20,8 @@ const BATCH: usize = 32;
 pub trait Host: Send + Sync {
     /// A request has come; [`Link::respond`] or [`Link::refuse`] is due.
     fn request(&self, link: &Arc<Link>, stream: u32, octets: Vec<u8>) -> Result<(), Violation>;
+    /// Who listens at an address.
+    fn listener(&self, address: &SocketAddr) -> Option<Arc<Listener>>;
 }
 
 /// How a call failed.
@@ -62,6 +66,7 @@ pub struct Link {
     serving: Mutex<HashMap<u32, Option<Abort>>>,
     /// Requests that the peer may have at a time.
     most: usize,
+    connections: Table,
     /// Who waits for room in the channel.
     room: Mutex<Vec<Waker>>,
     host: Weak<dyn Host>,
@@ -82,6 +87,7 @@ impl Link {
             turns: Arc::new(tokio::sync::Semaphore::new(limits.calls)),
             serving: Mutex::default(),
             most: limits.serving,
+            connections: Table::new(limits.sockets.clone()),
             room: Mutex::default(),
             host,
         })
@@ -104,8 +110,7 @@ impl Link {
             }
         }
         if self.channel.backlog() == 0 {
-            let waiting = std::mem::take(&mut *lock(&self.room));
-            waiting.into_iter().for_each(Waker::wake);
+            self.nudge();
         }
         Ok(some)
     }
@@ -116,11 +121,11 @@ impl Link {
         self.channel.close(closed);
         let slots: Vec<u32> = lock(&self.calls).slots.keys().copied().collect();
         slots.into_iter().for_each(|stream| self.answered(stream, Err(CallFailed::NoAnswer(closed))));
+        self.connections.end();
         // Nobody is left to hear the answers.
         let serving = std::mem::take(&mut *lock(&self.serving));
         serving.into_values().flatten().for_each(|abort| abort());
-        let waiting = std::mem::take(&mut *lock(&self.room));
-        waiting.into_iter().for_each(Waker::wake);
+        self.nudge();
     }
 
     fn take(self: &Arc<Self>, frame: Frame) -> Result<(), Violation> {
@@ -136,9 +141,23 @@ impl Link {
                     abort();
                 }
             }
+            (Kind::Connect | Kind::Accept | Kind::Data | Kind::Credit | Kind::Finish | Kind::Reset, _) => {
+                self.connections.take(self, self.host.upgrade(), frame)?;
+            }
             _ => return Err(Violation::Order),
         }
         Ok(())
+    }
+
+    // Connections.
+
+    /// Asks the peer for a connection to an address.
+    pub fn connect(self: &Arc<Self>, to: SocketAddr) -> std::io::Result<Arc<Connection>> {
+        self.connections.connect(self, to)
+    }
+
+    pub(crate) fn connections(&self) -> &Table {
+        &self.connections
     }
 
     // Calls of ours.
@@ -239,15 +258,27 @@ impl Link {
         if self.channel.closed().is_some() || self.channel.backlog() <= most {
             return Poll::Ready(());
         }
-        let mut room = lock(&self.room);
-        if !room.iter().any(|waker| waker.will_wake(context.waker())) {
-            room.push(context.waker().clone());
-        }
-        drop(room);
+        self.wait_for_room(context);
         // Room may have been found, or the channel closed, before the waker was left.
         match self.channel.closed().is_some() || self.channel.backlog() <= most {
             true => Poll::Ready(()),
             false => Poll::Pending,
+        }
+    }
+}
+
+impl Link {
+    /// Wakes whoever waits for room.
+    pub(crate) fn nudge(&self) {
+        let waiting = std::mem::take(&mut *lock(&self.room));
+        waiting.into_iter().for_each(Waker::wake);
+    }
+
+    /// Leaves a waker for the next time that there may be room in the channel.
+    pub(crate) fn wait_for_room(&self, context: &Context<'_>) {
+        let mut room = lock(&self.room);
+        if !room.iter().any(|waker| waker.will_wake(context.waker())) {
+            room.push(context.waker().clone());
         }
     }
 }

@@ -2,6 +2,7 @@
 //! The four descriptors of a channel travel with [`ToMember::Channel`].
 use crate::memory::layout::Sizes;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Octets of the longest message.
 pub const LONGEST: usize = 32 << 10;
@@ -77,14 +78,14 @@ pub enum ToMember {
         /// Why, for people.
         reason: String,
     },
-    /// An authority could not be taken.
-    NotServed {
-        /// What should have been served.
+    /// The answer to [`FromMember::Serve`].
+    Served {
+        /// What is served.
         service: Service,
         /// Host and port.
         authority: String,
-        /// Why, for people.
-        reason: String,
+        /// Why it is not served after all, for people.
+        reason: Option<String>,
     },
     /// A new channel, with its descriptors.
     Channel {
@@ -131,4 +132,13 @@ pub fn encode(message: &impl Serialize) -> Vec<u8> {
 /// A message that came.
 pub fn decode<T: DeserializeOwned>(octets: &[u8]) -> Result<T, serde_json::Error> {
     serde_json::from_slice(octets)
+}
+
+/// The addresses under which a listener may be found that takes connections to `address`: itself, and its port of any
+/// address.
+pub fn listening(address: SocketAddr) -> impl Iterator<Item = SocketAddr> {
+    let any: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
+    // An IPv6 listener of any address takes both families, as the kernel's do.
+    let any = any.into_iter().filter(move |any| any.is_ipv6() || address.is_ipv4());
+    [address].into_iter().chain(any.map(move |any| SocketAddr::new(any, address.port())))
 }

@@ -4,7 +4,9 @@ use crate::channel::{Channel, Parts};
 use crate::link::{Host, Link};
 use crate::messages::{self, FromMember, Service, ToMember, VERSION};
 use crate::metrics;
+use crate::sockets::{Listener, SocketLimits};
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::task::{Context, Poll, Waker};
@@ -24,11 +26,20 @@ pub struct ProcessLimits {
     pub ways: usize,
     /// Milliseconds for which it is remembered that nobody serves an authority.
     pub absent_ms: u64,
+    /// Connections.
+    pub sockets: SocketLimits,
 }
 
 impl Default for ProcessLimits {
     fn default() -> Self {
-        ProcessLimits { serving: 1024, calls: 1024, backlog: 4 << 20, ways: 1024, absent_ms: 250 }
+        ProcessLimits {
+            serving: 1024,
+            calls: 1024,
+            backlog: 4 << 20,
+            ways: 1024,
+            absent_ms: 250,
+            sockets: SocketLimits::default(),
+        }
     }
 }
 
@@ -61,6 +72,14 @@ struct State {
     outgoing: VecDeque<FromMember>,
     driver: Option<Waker>,
     watchers: Vec<Waker>,
+    listeners: HashMap<SocketAddr, Arc<Listener>>,
+    /// Authorities whose announcement was not answered yet, or was answered with a refusal.
+    announced: HashMap<(Service, String), Announced>,
+}
+
+enum Announced {
+    Waiting(Vec<Waker>),
+    Taken(String),
 }
 
 /// A process's part in the fabric.
@@ -90,6 +109,8 @@ impl Process {
             outgoing: VecDeque::new(),
             driver: None,
             watchers: Vec::new(),
+            listeners: HashMap::new(),
+            announced: HashMap::new(),
         };
         Process { name: name.chars().take(16).collect(), model, limits, state: Mutex::new(state) }
     }
@@ -133,6 +154,11 @@ impl Process {
             state.stand(Standing::Away(reason.to_string()));
         }
         state.connected = false;
+        for announced in state.announced.values_mut() {
+            if let Announced::Waiting(waiting) = announced {
+                waiting.drain(..).for_each(Waker::wake);
+            }
+        }
         // Nobody answers now: whoever waits goes another way.
         state.outgoing.clear();
         for ways in &mut state.ways {
@@ -172,8 +198,15 @@ impl Process {
                 state.stand(Standing::Refused(reason.clone()));
                 return Err(reason);
             }
-            ToMember::NotServed { service, authority, reason } => {
-                tracing::error!(?service, authority, reason, "the fabric does not bring requests here");
+            ToMember::Served { service, authority, reason } => {
+                let key = (service, authority);
+                if let Some(Announced::Waiting(waiting)) = state.announced.remove(&key) {
+                    waiting.into_iter().for_each(Waker::wake);
+                }
+                if let Some(reason) = reason {
+                    tracing::error!(?service, authority = key.1, reason, "the fabric brings nothing here");
+                    state.announced.insert(key, Announced::Taken(reason));
+                }
             }
             ToMember::Channel { channel: number, end, sizes, peer } => {
                 let parts = Parts::from_fds(fds).ok_or("the manager sent a channel without its descriptors")?;
@@ -229,13 +262,65 @@ impl Process {
     pub fn serve(&self, service: Service, authority: &str) {
         let mut state = self.lock();
         state.served[service as usize].insert(authority.to_string());
+        state.announced.insert((service, authority.to_string()), Announced::Waiting(Vec::new()));
         state.tell(FromMember::Serve { service, authority: authority.to_string() });
+    }
+
+    /// Ready when the manager has agreed that an authority is served here, or when there is none to ask; the error says
+    /// why it has not.
+    pub fn poll_served(
+        &self,
+        service: Service,
+        authority: &str,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), String>> {
+        let mut state = self.lock();
+        let away = !state.connected && state.standing != Standing::Joining;
+        match state.announced.get_mut(&(service, authority.to_string())) {
+            None => Poll::Ready(Ok(())),
+            Some(Announced::Taken(reason)) => Poll::Ready(Err(reason.clone())),
+            Some(Announced::Waiting(_)) if away => Poll::Ready(Ok(())),
+            Some(Announced::Waiting(waiting)) => {
+                waiting.push(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Listens at an address from now on.
+    pub fn listen(&self, address: SocketAddr) -> std::io::Result<Arc<Listener>> {
+        let listener = {
+            let mut state = self.lock();
+            if state.listeners.contains_key(&address) {
+                let what = format!("this process listens at {address} of the fabric already");
+                return Err(std::io::Error::new(std::io::ErrorKind::AddrInUse, what));
+            }
+            let listener = Arc::new(Listener::new(address, self.limits.sockets.backlog));
+            state.listeners.insert(address, listener.clone());
+            listener
+        };
+        self.serve(Service::Connections, &address.to_string());
+        Ok(listener)
+    }
+
+    /// No longer listens.
+    pub fn unlisten(&self, listener: &Arc<Listener>) {
+        self.lock().listeners.remove(&listener.address());
+        self.withdraw(Service::Connections, &listener.address().to_string());
+        listener.close();
+    }
+
+    /// Who listens at an address, or at its port of any address.
+    pub fn listener(&self, address: &SocketAddr) -> Option<Arc<Listener>> {
+        let state = self.lock();
+        crate::messages::listening(*address).find_map(|address| state.listeners.get(&address).cloned())
     }
 
     /// No longer serves under an authority.
     pub fn withdraw(&self, service: Service, authority: &str) {
         let mut state = self.lock();
         state.served[service as usize].remove(authority);
+        state.announced.remove(&(service, authority.to_string()));
         state.tell(FromMember::Withdraw { service, authority: authority.to_string() });
     }
 

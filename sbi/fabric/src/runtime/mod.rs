@@ -1,13 +1,16 @@
 //! The fabric in a tokio runtime: a task for the manager, one for each link, and one for each request served.
 mod binding;
 mod driver;
-mod membership;
 mod server;
 mod spin;
+mod stream;
+mod talk;
 
 pub use binding::FabricBinding;
 pub use server::FabricServer;
 pub use spin::Spin;
+pub(crate) use stream::some_port;
+pub use stream::{FabricListener, FabricStream};
 
 use crate::link::Link;
 use crate::manager::default_socket;
@@ -80,7 +83,7 @@ impl Fabric {
         });
         let host = Arc::downgrade(&shared) as Weak<dyn crate::link::Host>;
         let (socket, spin) = (shared.config.socket.clone(), shared.config.spin.clone());
-        let task = tokio::spawn(membership::keep(process, socket, spin, host));
+        let task = tokio::spawn(talk::keep(process, socket, spin, host));
         let _ = shared.membership.set(task.abort_handle());
         Fabric(shared)
     }

@@ -4,9 +4,11 @@ use crate::channel::Violation;
 use crate::frames;
 use crate::link::{Host, Link};
 use crate::messages::Service;
+use crate::sockets::Listener;
 use bytes::Bytes;
 use martlet_sbi::{Form, Problem, Request, Response, Router};
 use std::cell::RefCell;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -38,6 +40,10 @@ impl Drop for FabricServer {
 }
 
 impl Host for Shared {
+    fn listener(&self, address: &SocketAddr) -> Option<Arc<Listener>> {
+        self.process.listener(address)
+    }
+
     fn request(&self, link: &Arc<Link>, stream: u32, octets: Vec<u8>) -> Result<(), Violation> {
         let now = Instant::now();
         let incoming = frames::read_request(Bytes::from(octets), now).map_err(|_| Violation::Frame)?;

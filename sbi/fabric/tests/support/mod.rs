@@ -197,6 +197,38 @@ pub fn child_main() {
         let compact = std::env::var("MARTLET_FABRIC_JSON").is_err();
         let config = FabricConfig { socket: socket.into(), name: "child".into(), compact, ..FabricConfig::default() };
         let (fabric, bindings) = join(config);
-        serve(&fabric, &bindings, &authority).run().await;
+        let serving = serve(&fabric, &bindings, &authority);
+        let listening =
+            fabric.listen(std::env::var("MARTLET_FABRIC_LISTEN").unwrap_or("127.0.0.1:0".into()).parse().unwrap());
+        if let Ok(listener) = listening.await {
+            tokio::spawn(echo_connections(listener));
+        }
+        if let Ok(near) = std::env::var("MARTLET_FABRIC_HAMMER") {
+            tokio::spawn(hammer(client(&bindings, &near)));
+        }
+        serving.run().await;
     });
+}
+
+/// Gives back what comes on connections.
+pub async fn echo_connections(listener: FabricListener) {
+    while let Ok((stream, _)) = listener.accept().await {
+        tokio::spawn(async move {
+            let (mut from, mut to) = tokio::io::split(stream);
+            let _ = tokio::io::copy(&mut from, &mut to).await;
+            let _ = tokio::io::AsyncWriteExt::shutdown(&mut to).await;
+        });
+    }
+}
+
+/// Calls without a pause, four at a time, and leaves some calls hanging.
+async fn hammer(near: EchoClient) {
+    let one = async |near: EchoClient| {
+        loop {
+            let note = Note { text: "z".repeat(30_000) };
+            let _ = near.echo("1", note.into()).await;
+            let _ = tokio::time::timeout(Duration::from_millis(1), near.hang()).await;
+        }
+    };
+    tokio::join!(one(near.clone()), one(near.clone()), one(near.clone()), one(near));
 }

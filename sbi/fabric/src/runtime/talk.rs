@@ -3,10 +3,9 @@ use super::driver;
 use super::spin::Spin;
 use crate::link::Host;
 use crate::process::{Process, Standing};
-use crate::{fd, messages};
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, socket, sockopt};
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use crate::{fd, membership, messages};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::io::Interest;
@@ -18,7 +17,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 pub async fn keep(process: Arc<Process>, path: PathBuf, spin: Spin, host: Weak<dyn Host>) {
     let mut pause = FIRST_PAUSE;
     loop {
-        let reason = match open(&path) {
+        let reason = match membership::open(&path) {
             Ok(socket) => {
                 let reason = talk(&process, socket, &spin, &host).await;
                 if matches!(process.standing(), Standing::Joined(_)) {
@@ -32,18 +31,6 @@ pub async fn keep(process: Arc<Process>, path: PathBuf, spin: Spin, host: Weak<d
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
-}
-
-fn open(path: &Path) -> std::io::Result<OwnedFd> {
-    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-    let socket = socket(AddressFamily::Unix, SockType::SeqPacket, flags, None)?;
-    connect(socket.as_raw_fd(), &UnixAddr::new(path)?)?;
-    // Memory is taken only from a manager of root or of this process's own user.
-    let owner = getsockopt(&socket, sockopt::PeerCredentials)?.uid();
-    if owner != 0 && owner != nix::unistd::geteuid().as_raw() {
-        return Err(std::io::Error::other(format!("the manager there belongs to user {owner}, who is not trusted")));
-    }
-    Ok(socket)
 }
 
 /// Talks with the manager until the connection ends, and says why it did.

@@ -1,0 +1,235 @@
+//! What sockets whose calls block promise, asked of the kernel's and of the fabric's alike.
+mod support;
+
+use martlet_sbi_fabric::*;
+use std::io::{ErrorKind, Read, Result, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use support::Place;
+
+trait Stream: Send + Sync + 'static {
+    fn read(&self, buffer: &mut [u8]) -> Result<usize>;
+    fn write_all(&self, octets: &[u8]) -> Result<()>;
+    fn finish(&self) -> Result<()>;
+    /// Reads give up after this time from now.
+    fn patience(&self, time: Option<Duration>);
+    fn read_to_end(&self) -> Result<Vec<u8>> {
+        let (mut all, mut buffer) = (Vec::new(), vec![0; 5000]);
+        loop {
+            match self.read(&mut buffer)? {
+                0 => return Ok(all),
+                length => all.extend_from_slice(&buffer[..length]),
+            }
+        }
+    }
+}
+
+impl Stream for TcpStream {
+    fn read(&self, buffer: &mut [u8]) -> Result<usize> {
+        Read::read(&mut &*self, buffer)
+    }
+    fn write_all(&self, octets: &[u8]) -> Result<()> {
+        Write::write_all(&mut &*self, octets)
+    }
+    fn finish(&self) -> Result<()> {
+        self.shutdown(Shutdown::Write)
+    }
+    fn patience(&self, time: Option<Duration>) {
+        self.set_read_timeout(time).unwrap();
+    }
+}
+
+impl Stream for BlockingStream {
+    fn read(&self, buffer: &mut [u8]) -> Result<usize> {
+        Read::read(&mut &*self, buffer)
+    }
+    fn write_all(&self, octets: &[u8]) -> Result<()> {
+        Write::write_all(&mut &*self, octets)
+    }
+    fn finish(&self) -> Result<()> {
+        self.shutdown(Shutdown::Write)
+    }
+    fn patience(&self, time: Option<Duration>) {
+        self.set_read_deadline(time.map(|time| Instant::now() + time));
+    }
+}
+
+/// Connects two streams, as often as asked.
+type Pair<S> = Box<dyn Fn() -> (S, S)>;
+
+fn tcp() -> Pair<TcpStream> {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    Box::new(move || {
+        let a = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (a, listener.accept().unwrap().0)
+    })
+}
+
+/// A manager in a thread of its own, and two parts that have joined.
+struct Machine {
+    server: BlockingFabric,
+    client: BlockingFabric,
+    _place: Place,
+}
+
+fn machine(name: &str) -> Machine {
+    let place = Place::new(name);
+    let config = place.manager_config();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async { Manager::bind(config).unwrap().run().await });
+    });
+    let part = |name| BlockingFabric::start(name, place.socket(), ProcessLimits::default()).unwrap();
+    let (server, client) = (part("server"), part("client"));
+    let deadline = Some(Instant::now() + Duration::from_secs(10));
+    assert_eq!(server.joined(deadline).unwrap(), Standing::Joined("core".into()));
+    assert_eq!(client.joined(deadline).unwrap(), Standing::Joined("core".into()));
+    Machine { server, client, _place: place }
+}
+
+fn over_fabric(machine: &Machine) -> Pair<BlockingStream> {
+    let listener = machine.server.listen("127.0.0.1:0".parse().unwrap()).unwrap();
+    let client = machine.client.clone();
+    Box::new(move || {
+        let a = client.connect(listener.local_addr(), None).unwrap();
+        (a, listener.accept(None).unwrap())
+    })
+}
+
+fn octets(length: usize, seed: usize) -> Vec<u8> {
+    (0..length).map(|n| (n * 31 + n / 253 + seed) as u8).collect()
+}
+
+fn everything_arrives_in_both_directions<S: Stream>(pair: Pair<S>) {
+    let (a, b) = pair();
+    let (a, b) = (Arc::new(a), Arc::new(b));
+    let mut threads = Vec::new();
+    for (stream, seed) in [(a, 1), (b, 2)] {
+        let writer = stream.clone();
+        threads.push(std::thread::spawn(move || {
+            writer.write_all(&octets(500_000, seed)).unwrap();
+            writer.finish().unwrap();
+        }));
+        threads.push(std::thread::spawn(move || assert!(stream.read_to_end().unwrap() == octets(500_000, 3 - seed))));
+    }
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+fn a_deadline_ends_a_read_and_not_the_connection<S: Stream>(pair: Pair<S>) {
+    let (a, b) = pair();
+    a.patience(Some(Duration::from_millis(20)));
+    let kind = a.read(&mut [0; 8]).unwrap_err().kind();
+    assert!(matches!(kind, ErrorKind::TimedOut | ErrorKind::WouldBlock), "{kind}");
+    b.write_all(b"late").unwrap();
+    a.patience(Some(Duration::from_secs(10)));
+    let mut got = [0; 4];
+    assert_eq!((a.read(&mut got).unwrap(), &got), (4, b"late"));
+}
+
+fn many_threads_many_connections<S: Stream>(pair: Pair<S>) {
+    let threads: Vec<_> = (0..20)
+        .map(|n| {
+            let (a, b) = pair();
+            std::thread::spawn(move || {
+                for round in 0..50 {
+                    let sent = octets(3000, n + round);
+                    a.write_all(&sent).unwrap();
+                    let (mut got, mut at) = (vec![0; 3000], 0);
+                    while at < got.len() {
+                        at += b.read(&mut got[at..]).unwrap();
+                    }
+                    assert!(got == sent);
+                }
+                drop(a);
+                assert_eq!(b.read(&mut [0; 8]).unwrap(), 0);
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+macro_rules! conformance {
+    ($($test:ident as $tcp:ident and $over_fabric:ident),* $(,)?) => {$(
+        #[test]
+        fn $tcp() {
+            $test(tcp());
+        }
+        #[test]
+        fn $over_fabric() {
+            let machine = machine(stringify!($over_fabric));
+            $test(over_fabric(&machine));
+        }
+    )*};
+}
+
+conformance! {
+    everything_arrives_in_both_directions as tcp_directions and fabric_directions,
+    a_deadline_ends_a_read_and_not_the_connection as tcp_deadline and fabric_deadline,
+    many_threads_many_connections as tcp_many and fabric_many,
+}
+
+#[test]
+fn waiting_calls_end_with_the_listener_and_with_the_deadline() {
+    let machine = machine("waiting");
+    let listener = Arc::new(machine.server.listen("127.0.0.1:0".parse().unwrap()).unwrap());
+    let late = Some(Instant::now() + Duration::from_millis(10));
+    assert_eq!(listener.accept(late).map(|_| ()).unwrap_err().kind(), ErrorKind::TimedOut);
+    let waiting = std::thread::spawn({
+        let listener = listener.clone();
+        move || listener.accept(None).map(|_| ()).unwrap_err().kind()
+    });
+    std::thread::sleep(Duration::from_millis(20));
+    listener.close();
+    assert_eq!(waiting.join().unwrap(), ErrorKind::NotConnected);
+    let nobody: SocketAddr = "127.0.0.1:9".parse().unwrap();
+    let error = machine.client.connect(nobody, None).map(|_| ()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+}
+
+#[test]
+fn a_new_deadline_holds_for_calls_that_wait_already_and_several_may_wait() {
+    let machine = machine("nudge");
+    let (a, b) = over_fabric(&machine)();
+    let a = Arc::new(a);
+    let waiting: Vec<_> = (0..3)
+        .map(|_| {
+            let a = a.clone();
+            std::thread::spawn(move || Stream::read(&*a, &mut [0; 1]).map_err(|error| error.kind()))
+        })
+        .collect();
+    std::thread::sleep(Duration::from_millis(20));
+    Stream::write_all(&b, b"x").unwrap();
+    std::thread::sleep(Duration::from_millis(20));
+    a.set_read_deadline(Some(Instant::now()));
+    let mut outcomes: Vec<_> = waiting.into_iter().map(|thread| thread.join().unwrap()).collect();
+    outcomes.sort();
+    assert_eq!(outcomes, [Ok(1), Err(ErrorKind::TimedOut), Err(ErrorKind::TimedOut)]);
+}
+
+#[test]
+fn it_speaks_with_the_sockets_of_a_runtime() {
+    let machine = machine("mixed");
+    let listener = machine.server.listen("127.0.0.1:0".parse().unwrap()).unwrap();
+    let (address, socket) = (listener.local_addr(), machine._place.socket());
+    let client = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            use tokio::io::{AsyncReadExt, AsyncWriteExt};
+            let fabric = Fabric::start(FabricConfig { socket, ..FabricConfig::default() });
+            fabric.joined().await;
+            let mut stream = fabric.connect(address).await.unwrap();
+            stream.write_all(b"from a task").await.unwrap();
+            let mut got = [0; 13];
+            stream.read_exact(&mut got).await.unwrap();
+            assert_eq!(&got, b"from a thread");
+        });
+    });
+    let stream = listener.accept(None).unwrap();
+    let mut got = [0; 11];
+    Read::read_exact(&mut &stream, &mut got).unwrap();
+    assert_eq!(&got, b"from a task");
+    Stream::write_all(&stream, b"from a thread").unwrap();
+    client.join().unwrap();
+    assert_eq!(Stream::read(&stream, &mut [0; 8]).unwrap(), 0);
+}

@@ -1,0 +1,147 @@
+//! Processes that are killed at random moments. Thirty kills in each `cargo test`; for the long form:
+//! `MARTLET_KILLS=1000 cargo test -p martlet-sbi-fabric --test deaths`.
+mod support;
+
+use martlet_sbi::*;
+use martlet_sbi_fabric::*;
+use rand::Rng;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use support::*;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+#[test]
+fn child() {
+    child_main();
+}
+
+fn kills() -> u32 {
+    std::env::var("MARTLET_KILLS").map_or(30, |kills| kills.parse().unwrap())
+}
+
+/// What this process has of channels: mappings and descriptors.
+fn held() -> (usize, usize) {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let mappings = maps.lines().filter(|line| line.contains("memfd:martlet-sbi")).count();
+    (mappings, std::fs::read_dir("/proc/self/fd").unwrap().count())
+}
+
+#[derive(Default)]
+struct Tally {
+    answered: Cell<u32>,
+    failed: Cell<u32>,
+    over: Cell<bool>,
+}
+
+impl Tally {
+    fn count<T>(&self, started: Instant, outcome: Result<T, Problem>) -> Option<T> {
+        // A call that had to wait for its time to run out would be one that nobody noticed the loss of.
+        assert!(started.elapsed() < Duration::from_secs(15), "a call hung");
+        match outcome {
+            Ok(value) => {
+                self.answered.set(self.answered.get() + 1);
+                Some(value)
+            }
+            Err(problem) => {
+                assert!(problem.transport.is_some() && problem.cause() == "TARGET_NF_NOT_REACHABLE", "{problem}");
+                self.failed.set(self.failed.get() + 1);
+                None
+            }
+        }
+    }
+}
+
+async fn call(far: EchoClient, tally: Rc<Tally>, length: usize) {
+    let note = Note { text: "n".repeat(length) };
+    while !tally.over.get() {
+        let started = Instant::now();
+        let outcome = far.echo("1", note.clone().into()).await;
+        if let Some(answer) = tally.count(started, outcome) {
+            assert!(answer.body.json == note);
+        } else {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+async fn connect(fabric: Fabric, to: std::net::SocketAddr, tally: Rc<Tally>) {
+    let sent: Vec<u8> = (0..200_000).map(|n| (n * 7) as u8).collect();
+    while !tally.over.get() {
+        let started = Instant::now();
+        let exchange = async {
+            let (mut from, mut to) = tokio::io::split(fabric.connect(to).await?);
+            let write = async {
+                to.write_all(&sent).await?;
+                to.shutdown().await
+            };
+            let mut got = Vec::new();
+            let (write, read) = tokio::join!(write, from.read_to_end(&mut got));
+            write.and(read)?;
+            std::io::Result::Ok(got)
+        };
+        match exchange.await {
+            Ok(got) => assert!(got == sent),
+            Err(_) => tokio::time::sleep(Duration::from_millis(1)).await,
+        }
+        assert!(started.elapsed() < Duration::from_secs(15), "a connection hung");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_lost_but_what_was_with_the_dead() {
+    let place = Place::new("soak");
+    let _manager = place.manager();
+    let (fabric, bindings) = join(place.config("test"));
+    let near = serve(&fabric, &bindings, "near:1");
+    let steady = ServerProcess::start(&place, "steady:1");
+    let steady_client = client(&bindings, "steady:1");
+    until("the steady one is up", async || steady_client.pid().await.is_ok()).await;
+    let before = held();
+
+    let listen = "127.0.0.1:50999";
+    let local = tokio::task::LocalSet::new();
+    local
+        .run_until(async {
+            let tally = Rc::new(Tally::default());
+            let mut tasks = Vec::new();
+            for length in [10, 1600, 20_000, 300_000] {
+                tasks.push(tokio::task::spawn_local(call(client(&bindings, "far:1"), tally.clone(), length)));
+            }
+            tasks.push(tokio::task::spawn_local(connect(fabric.clone(), listen.parse().unwrap(), tally.clone())));
+            let steady_tally = Rc::new(Tally::default());
+            let steady_task = tokio::task::spawn_local(call(steady_client.clone(), steady_tally.clone(), 5000));
+
+            let far = client(&bindings, "far:1");
+            for kill in 0..kills() {
+                let extra = [("MARTLET_FABRIC_HAMMER", "near:1"), ("MARTLET_FABRIC_LISTEN", listen)];
+                let mut victim = ServerProcess::start_with(&place, "far:1", &extra);
+                // Every fourth one dies while it joins.
+                if kill % 4 != 3 {
+                    let pid = victim.0.id().to_string();
+                    until("the next one is up", async || far.pid().await.is_ok_and(|at| at.text == pid)).await;
+                }
+                let moment = rand::rng().random_range(0..8000);
+                tokio::time::sleep(Duration::from_micros(moment)).await;
+                victim.kill();
+            }
+            tally.over.set(true);
+            for task in tasks {
+                task.await.unwrap();
+            }
+            steady_tally.over.set(true);
+            steady_task.await.unwrap();
+            assert!(tally.answered.get() > kills(), "{} answered", tally.answered.get());
+            assert!(tally.failed.get() > 0);
+            assert_eq!(steady_tally.failed.get(), 0, "the dead have taken somebody's calls with them");
+            eprintln!("{} calls answered, {} failed, as they were told", tally.answered.get(), tally.failed.get());
+        })
+        .await;
+
+    // Whatever the dead had is given back: their memory, their descriptors, the work on their requests.
+    until("everything is given back", async || held() == before).await;
+    let hanging = async || client(&bindings, "near:1").hanging().await.unwrap().text;
+    until("no work is left", async || hanging().await == "0").await;
+    assert_eq!(steady_client.pid().await.unwrap().text, steady.0.id().to_string());
+    drop(near);
+}

@@ -1,0 +1,391 @@
+//! What sockets promise, asked of TCP and of the fabric alike; and hyper on top of them.
+mod support;
+
+use martlet_sbi_fabric::*;
+use std::future::Future;
+use std::io::{ErrorKind, Result};
+use std::net::SocketAddr;
+use std::time::Duration;
+use support::Place;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+/// A kind of network.
+trait Net: Clone + Send + Sync + 'static {
+    type Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static;
+    type Listener: Send + Sync + 'static;
+    fn listen(&self, address: SocketAddr) -> impl Future<Output = Result<Self::Listener>> + Send;
+    fn address(listener: &Self::Listener) -> SocketAddr;
+    fn accept(listener: &Self::Listener) -> impl Future<Output = Result<Self::Stream>> + Send;
+    fn connect(&self, to: SocketAddr) -> impl Future<Output = Result<Self::Stream>> + Send;
+    /// This side's address and the other one's.
+    fn addresses(stream: &Self::Stream) -> (SocketAddr, SocketAddr);
+}
+
+#[derive(Clone)]
+struct Tcp;
+impl Net for Tcp {
+    type Stream = TcpStream;
+    type Listener = TcpListener;
+    async fn listen(&self, address: SocketAddr) -> Result<TcpListener> {
+        TcpListener::bind(address).await
+    }
+    fn address(listener: &TcpListener) -> SocketAddr {
+        listener.local_addr().unwrap()
+    }
+    async fn accept(listener: &TcpListener) -> Result<TcpStream> {
+        Ok(listener.accept().await?.0)
+    }
+    async fn connect(&self, to: SocketAddr) -> Result<TcpStream> {
+        TcpStream::connect(to).await
+    }
+    fn addresses(stream: &TcpStream) -> (SocketAddr, SocketAddr) {
+        (stream.local_addr().unwrap(), stream.peer_addr().unwrap())
+    }
+}
+
+/// Two parts in one fabric: one listens, one connects.
+#[derive(Clone)]
+struct OverFabric {
+    server: Fabric,
+    client: Fabric,
+}
+impl Net for OverFabric {
+    type Stream = FabricStream;
+    type Listener = FabricListener;
+    async fn listen(&self, address: SocketAddr) -> Result<FabricListener> {
+        self.server.listen(address).await
+    }
+    fn address(listener: &FabricListener) -> SocketAddr {
+        listener.local_addr()
+    }
+    async fn accept(listener: &FabricListener) -> Result<FabricStream> {
+        Ok(listener.accept().await?.0)
+    }
+    async fn connect(&self, to: SocketAddr) -> Result<FabricStream> {
+        self.client.connect(to).await
+    }
+    fn addresses(stream: &FabricStream) -> (SocketAddr, SocketAddr) {
+        (stream.local_addr(), stream.peer_addr())
+    }
+}
+
+/// A fabric of this test's own. Small buffers, so that most paths are taken.
+async fn fabric(place: &Place) -> (OverFabric, JoinHandle<()>) {
+    let class = |octets, count| BufferClass { octets, count };
+    let sizes = Sizes { slots: 16, classes: vec![class(512, 8), class(4096, 4)], frame: 1 << 20 };
+    let manager = Manager::bind(ManagerConfig { sizes, ..place.manager_config() }).unwrap();
+    let manager = tokio::spawn(manager.run());
+    let net =
+        OverFabric { server: Fabric::start(place.config("server")), client: Fabric::start(place.config("client")) };
+    net.server.joined().await;
+    net.client.joined().await;
+    (net, manager)
+}
+
+const V4: &str = "127.0.0.1:0";
+
+async fn pair<N: Net>(net: &N) -> (N::Stream, N::Stream) {
+    let listener = net.listen(V4.parse().unwrap()).await.unwrap();
+    let (a, b) = tokio::join!(net.connect(N::address(&listener)), N::accept(&listener));
+    (a.unwrap(), b.unwrap())
+}
+
+fn octets(length: usize, seed: usize) -> Vec<u8> {
+    (0..length).map(|n| (n * 31 + n / 253 + seed) as u8).collect()
+}
+
+async fn both_directions_carry_everything_in_order<N: Net>(net: N) {
+    let (a, b) = pair(&net).await;
+    let talk = |stream: N::Stream, seed: usize| async move {
+        let (mut from, mut to) = tokio::io::split(stream);
+        let sent = octets(1_000_000, seed);
+        let expected = octets(1_000_000, 3 - seed);
+        let write = async {
+            for piece in sent.chunks(7919) {
+                to.write_all(piece).await.unwrap();
+            }
+            to.shutdown().await.unwrap();
+        };
+        let read = async {
+            let mut got = Vec::new();
+            from.read_to_end(&mut got).await.unwrap();
+            assert!(got == expected);
+        };
+        tokio::join!(write, read);
+    };
+    tokio::join!(talk(a, 1), talk(b, 2));
+}
+
+async fn one_direction_ends_and_the_other_goes_on<N: Net>(net: N) {
+    let (mut a, mut b) = pair(&net).await;
+    a.write_all(b"question").await.unwrap();
+    a.shutdown().await.unwrap();
+    let mut question = String::new();
+    b.read_to_string(&mut question).await.unwrap();
+    assert_eq!(question, "question");
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    b.write_all(b"answer").await.unwrap();
+    drop(b);
+    let mut answer = String::new();
+    a.read_to_string(&mut answer).await.unwrap();
+    assert_eq!(answer, "answer");
+    assert_eq!(a.write(b"more").await.unwrap_err().kind(), ErrorKind::BrokenPipe);
+}
+
+async fn who_lets_go_is_noticed<N: Net>(net: N) {
+    let (mut a, b) = pair(&net).await;
+    drop(b);
+    assert_eq!(a.read(&mut [0; 8]).await.unwrap(), 0);
+    let error = async {
+        loop {
+            if let Err(error) = a.write_all(&[0; 1000]).await {
+                return error.kind();
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    let kind = tokio::time::timeout(Duration::from_secs(5), error).await.unwrap();
+    assert!(matches!(kind, ErrorKind::BrokenPipe | ErrorKind::ConnectionReset), "{kind}");
+}
+
+async fn who_listens_not_refuses<N: Net>(net: N) {
+    let listener = net.listen(V4.parse().unwrap()).await.unwrap();
+    let address = N::address(&listener);
+    drop(net.connect(address).await.unwrap());
+    drop(listener);
+    // The fabric hears of it over the manager.
+    let refused = async {
+        while net.connect(address).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        net.connect(address).await.map(|_| ()).unwrap_err().kind()
+    };
+    let kind = tokio::time::timeout(Duration::from_secs(5), refused).await.unwrap();
+    assert_eq!(kind, ErrorKind::ConnectionRefused);
+    // And the address is free again.
+    let listener = net.listen(address).await.unwrap();
+    let again = net.listen(address).await.map(|_| ()).unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::AddrInUse);
+    drop(listener);
+}
+
+async fn both_sides_agree_on_their_addresses<N: Net>(net: N) {
+    for any in [V4, "[::1]:0"] {
+        let Ok(listener) = net.listen(any.parse().unwrap()).await else {
+            eprintln!("SKIPPED: no addresses like {any} here");
+            continue;
+        };
+        let (a, b) = tokio::join!(net.connect(N::address(&listener)), N::accept(&listener));
+        let (a, b) = (N::addresses(&a.unwrap()), N::addresses(&b.unwrap()));
+        assert_eq!((a.0, a.1), (b.1, b.0));
+        assert_eq!(a.1, N::address(&listener));
+        assert!(a.0.port() != 0 && a.0.is_ipv4() == a.1.is_ipv4());
+    }
+    let listener = net.listen("0.0.0.0:0".parse().unwrap()).await.unwrap();
+    let to = SocketAddr::new("127.0.0.1".parse().unwrap(), N::address(&listener).port());
+    let (a, b) = tokio::join!(net.connect(to), N::accept(&listener));
+    assert_eq!(N::addresses(&a.unwrap()).1, N::addresses(&b.unwrap()).0);
+}
+
+async fn a_reader_that_stops_holds_up_its_own_connection_alone<N: Net>(net: N) {
+    let listener = net.listen(V4.parse().unwrap()).await.unwrap();
+    let address = N::address(&listener);
+    let (a, b) = tokio::join!(net.connect(address), N::accept(&listener));
+    let (mut writer, mut stopped) = (a.unwrap(), b.unwrap());
+    // More than any buffer in between holds.
+    let all = 64 << 20;
+    let written = tokio::spawn(async move {
+        let piece = octets(64 << 10, 0);
+        for _ in 0..all / piece.len() {
+            writer.write_all(&piece).await.unwrap();
+        }
+        writer.shutdown().await.unwrap();
+    });
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    for n in 0..10 {
+        let (a, b) = tokio::join!(net.connect(address), N::accept(&listener));
+        let (mut a, mut b) = (a.unwrap(), b.unwrap());
+        let sent = octets(10_000, n);
+        a.write_all(&sent).await.unwrap();
+        let mut got = vec![0; sent.len()];
+        b.read_exact(&mut got).await.unwrap();
+        assert_eq!(got, sent);
+    }
+    assert!(!written.is_finished());
+    let mut got = 0;
+    let mut buffer = vec![0; 256 << 10];
+    loop {
+        match stopped.read(&mut buffer).await.unwrap() {
+            0 => break,
+            length => got += length,
+        }
+    }
+    assert_eq!(got, all);
+    written.await.unwrap();
+}
+
+async fn many_connections_do_not_mix<N: Net>(net: N) {
+    let listener = net.listen(V4.parse().unwrap()).await.unwrap();
+    let address = N::address(&listener);
+    let echo = tokio::spawn(async move {
+        loop {
+            let stream = N::accept(&listener).await.unwrap();
+            tokio::spawn(async move {
+                let (mut from, mut to) = tokio::io::split(stream);
+                tokio::io::copy(&mut from, &mut to).await.unwrap();
+                to.shutdown().await.unwrap();
+            });
+        }
+    });
+    let clients: Vec<_> = (0..100)
+        .map(|n| {
+            let net = net.clone();
+            tokio::spawn(async move {
+                let (mut from, mut to) = tokio::io::split(net.connect(address).await.unwrap());
+                let sent = octets(20_000, n);
+                let write = async {
+                    to.write_all(&sent).await.unwrap();
+                    to.shutdown().await.unwrap();
+                };
+                let mut got = Vec::new();
+                let (_, read) = tokio::join!(write, from.read_to_end(&mut got));
+                read.unwrap();
+                assert!(got == octets(20_000, n));
+            })
+        })
+        .collect();
+    for client in clients {
+        client.await.unwrap();
+    }
+    echo.abort();
+}
+
+async fn small_writes_arrive_whole<N: Net>(net: N) {
+    let (mut a, mut b) = pair(&net).await;
+    let write = tokio::spawn(async move {
+        for n in 0..30_000u32 {
+            a.write_all(&[n as u8]).await.unwrap();
+        }
+    });
+    let mut got = Vec::new();
+    b.read_to_end(&mut got).await.unwrap();
+    write.await.unwrap();
+    assert!(got.len() == 30_000 && got.iter().enumerate().all(|(n, octet)| *octet == n as u8));
+}
+
+/// hyper over any network: `http2` or HTTP/1.1.
+async fn hyper_runs<N: Net>(net: N, http2: bool) {
+    use http_body_util::{BodyExt, Full};
+    use hyper::body::{Bytes, Incoming};
+    use hyper_util::rt::{TokioExecutor, TokioIo};
+    let listener = net.listen(V4.parse().unwrap()).await.unwrap();
+    let address = N::address(&listener);
+    let server = tokio::spawn(async move {
+        let service = hyper::service::service_fn(|request: http::Request<Incoming>| async move {
+            let path = request.uri().path().to_string();
+            let body = request.into_body().collect().await?.to_bytes();
+            let answer = http::Response::builder().header("x-path", path).body(Full::new(body)).unwrap();
+            Ok::<_, hyper::Error>(answer)
+        });
+        loop {
+            let stream = TokioIo::new(N::accept(&listener).await.unwrap());
+            let builder = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new());
+            tokio::spawn(async move { builder.serve_connection(stream, service).await.map_err(|e| e.to_string()) });
+        }
+    });
+    let stream = TokioIo::new(net.connect(address).await.unwrap());
+    let request = |n: usize, length: usize| {
+        let uri = format!("http://{address}/{n}");
+        http::Request::post(uri).header("host", "x").body(Full::new(Bytes::from(octets(length, n)))).unwrap()
+    };
+    let check = async |n: usize, length: usize, answer: hyper::Result<http::Response<Incoming>>| {
+        let answer = answer.unwrap();
+        assert_eq!(
+            (answer.status().as_u16(), answer.headers()["x-path"].to_str().unwrap()),
+            (200, format!("/{n}").as_str())
+        );
+        assert!(answer.into_body().collect().await.unwrap().to_bytes() == octets(length, n));
+    };
+    if http2 {
+        let handshake = hyper::client::conn::http2::handshake(TokioExecutor::new(), stream);
+        let (sender, connection) = handshake.await.unwrap();
+        tokio::spawn(connection);
+        let calls: Vec<_> = (0..50).map(|n| (n, sender.clone().send_request(request(n, n * n * 40)))).collect();
+        for (n, call) in calls {
+            check(n, n * n * 40, call.await).await;
+        }
+    } else {
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(stream).await.unwrap();
+        tokio::spawn(connection);
+        for n in 0..50 {
+            sender.ready().await.unwrap();
+            check(n, n * n * 40, sender.send_request(request(n, n * n * 40)).await).await;
+        }
+    }
+    server.abort();
+}
+
+macro_rules! conformance {
+    ($($test:ident $(($argument:expr))? as $tcp:ident and $over_fabric:ident),* $(,)?) => {$(
+        #[tokio::test]
+        async fn $tcp() {
+            $test(Tcp $(, $argument)?).await;
+        }
+        #[tokio::test]
+        async fn $over_fabric() {
+            let place = Place::new(stringify!($over_fabric));
+            let (net, _manager) = fabric(&place).await;
+            $test(net $(, $argument)?).await;
+        }
+    )*};
+}
+
+conformance! {
+    both_directions_carry_everything_in_order as tcp_directions and fabric_directions,
+    one_direction_ends_and_the_other_goes_on as tcp_half_close and fabric_half_close,
+    who_lets_go_is_noticed as tcp_close and fabric_close,
+    who_listens_not_refuses as tcp_refusal and fabric_refusal,
+    both_sides_agree_on_their_addresses as tcp_addresses and fabric_addresses,
+    a_reader_that_stops_holds_up_its_own_connection_alone as tcp_back_pressure and fabric_back_pressure,
+    many_connections_do_not_mix as tcp_many and fabric_many,
+    small_writes_arrive_whole as tcp_small and fabric_small,
+    hyper_runs(false) as tcp_http1 and fabric_http1,
+    hyper_runs(true) as tcp_http2 and fabric_http2,
+}
+
+// What only the fabric has.
+
+#[tokio::test]
+async fn a_table_that_is_full_refuses_and_takes_again_what_was_let_go() {
+    let place = Place::new("full");
+    let _manager = place.manager();
+    let mut config = place.config("client");
+    config.limits.sockets.connections = 4;
+    let (server, client) = (Fabric::start(place.config("server")), Fabric::start(config));
+    server.joined().await;
+    client.joined().await;
+    let listener = server.listen(V4.parse().unwrap()).await.unwrap();
+    let mut all = Vec::new();
+    for _ in 0..4 {
+        all.push(client.connect(listener.local_addr()).await.unwrap());
+    }
+    let error = client.connect(listener.local_addr()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::QuotaExceeded);
+    all.pop();
+    client.connect(listener.local_addr()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_stream_outlives_the_handle_that_made_it() {
+    let place = Place::new("handle");
+    let (net, _manager) = fabric(&place).await;
+    let (mut a, mut b) = pair(&net).await;
+    drop(net);
+    b.write_all(b"still here").await.unwrap();
+    drop(b);
+    let mut got = String::new();
+    a.read_to_string(&mut got).await.unwrap();
+    assert_eq!(got, "still here");
+}
