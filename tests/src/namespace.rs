@@ -2,6 +2,10 @@
 use nix::sched::{CloneFlags, unshare};
 use std::future::Future;
 use std::process::Command;
+use std::time::Duration;
+
+/// How long a test may take.
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// Runs a test on a thread of its own, in a new network namespace with its loopback up, on a runtime of its own.
 /// Without the right to make a namespace the test is skipped, visibly. The namespace goes away with the thread.
@@ -10,11 +14,20 @@ where
     T: FnOnce() -> F + Send + 'static,
     F: Future<Output = anyhow::Result<()>>,
 {
+    in_namespace_within(LIMIT, test);
+}
+
+/// [`in_namespace`] for a test that may take longer.
+pub fn in_namespace_within<T, F>(limit: Duration, test: T)
+where
+    T: FnOnce() -> F + Send + 'static,
+    F: Future<Output = anyhow::Result<()>>,
+{
     let _ = tracing_subscriber::fmt()
         .with_env_filter(tracing_subscriber::EnvFilter::from_env("MARTLET_LOG"))
         .with_test_writer()
         .try_init();
-    let thread = std::thread::spawn(move || {
+    let thread = std::thread::spawn(move || -> anyhow::Result<()> {
         if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
             eprintln!("SKIPPED: a network namespace cannot be made ({error}); run the tests as root");
             return Ok(());
@@ -24,7 +37,6 @@ where
         anyhow::ensure!(up.success(), "the loopback interface did not come up");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
-            let limit = std::time::Duration::from_secs(120);
             tokio::time::timeout(limit, test()).await.unwrap_or_else(|_| anyhow::bail!("the test took over {limit:?}"))
         })
     });

@@ -7,7 +7,7 @@ use rand::Rng;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 use tokio::sync::Notify;
 
 /// A UE as others see it, without asking its task.
@@ -81,9 +81,14 @@ impl Tables {
         self.0.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// A number for a new UE context, never given twice.
+    /// A number for a new context of a UE or of a session, never given twice; nor by the start before this one, whose
+    /// contexts other functions may still know.
     pub fn next_number(&self) -> u64 {
         let mut state = self.state();
+        if state.last_number == 0 {
+            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            state.last_number = (now.as_secs() & 0xffff_ffff) << 24;
+        }
         state.last_number += 1;
         state.last_number
     }

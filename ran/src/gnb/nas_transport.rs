@@ -5,12 +5,12 @@ use martlet_ngap::ngap::*;
 use martlet_ngap::{Error, build_ngap, extract_ngap_ies};
 use std::time::Instant;
 
-/// Send a NAS message of a connected UE. When it was handed to the transport; `None` while the AMF has not given the UE
-/// an identifier, because then nothing but an initial message can be sent.
+/// Send a NAS message of a connected UE. When it was handed to the transport; `None` where it was not. While the AMF has
+/// not given the UE an identifier, nothing but an initial message can be sent: the message waits for that.
 pub(super) async fn uplink(ue: &mut UeTask, nas: Vec<u8>) -> Result<Option<Instant>, LinkError> {
     let Some((amf_id, ran_id)) = ue.ids() else {
-        tracing::warn!(supi = ue.supi(), gnb = ue.gnb_name(), "a NAS message is dropped: the AMF has not answered yet");
-        return Ok(None);
+        ue.wait_for_amf(nas);
+        return Ok(Some(Instant::now()));
     };
     let message = build_ngap!(
         InitiatingMessage,

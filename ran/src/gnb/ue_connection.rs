@@ -3,7 +3,8 @@ use super::UeError;
 use super::command::UeEvent;
 use super::link::LinkError;
 use super::sessions::RanSession;
-use super::ue_task::{Connection, Starts, UeTask};
+use super::nas_transport;
+use super::ue_task::{Connection, EARLY, Starts, UeTask};
 use crate::sample::Procedure;
 use crate::ue::MmState;
 use crate::user_plane::Tunnel;
@@ -61,6 +62,7 @@ impl UeTask {
         for psi in psis {
             self.deactivate(psi);
         }
+        self.connection.early.clear();
         if let Some(ran_id) = self.connection.ran_id.take() {
             self.gnb.table().disconnect(ran_id, self.connection.amf_id.take());
         }
@@ -87,7 +89,8 @@ impl UeTask {
     pub(super) fn connect(&mut self) -> u32 {
         self.disconnect();
         let ran_id = self.gnb.table().connect(self.mailbox.clone());
-        self.connection = Connection { ran_id: Some(ran_id), amf_id: None, stream: self.gnb.stream_of(ran_id) };
+        let stream = self.gnb.stream_of(ran_id);
+        self.connection = Connection { ran_id: Some(ran_id), stream, ..Connection::default() };
         ran_id
     }
 
@@ -97,6 +100,26 @@ impl UeTask {
         {
             self.connection.amf_id = Some(amf_id);
             self.gnb.table().learn_amf_id(ran_id, amf_id);
+        }
+    }
+
+    /// Keep a NAS message until the AMF has given the UE an identifier.
+    pub(super) fn wait_for_amf(&mut self, nas: Vec<u8>) {
+        match self.connection.early.len() < EARLY {
+            true => self.connection.early.push(nas),
+            false => tracing::warn!(supi = %self.supi, gnb = self.gnb.name(), "NAS dropped: the AMF has not answered yet"),
+        }
+    }
+
+    /// Send what waited for the AMF's first answer.
+    pub(super) async fn send_early(&mut self) {
+        if self.ids().is_none() {
+            return;
+        }
+        for nas in std::mem::take(&mut self.connection.early) {
+            if let Err(error) = nas_transport::uplink(self, nas).await {
+                return self.link_lost(&error.to_string());
+            }
         }
     }
 

@@ -23,6 +23,8 @@ use tokio::sync::{broadcast, mpsc};
 
 /// Messages from the network that may wait for one UE.
 pub(super) const MAILBOX: usize = 64;
+/// NAS messages that may wait for the AMF's first answer to a UE.
+pub(super) const EARLY: usize = 16;
 /// How long a UE that is switched off waits for the AMF to release its context.
 const LAST_RELEASE: Duration = Duration::from_secs(2);
 
@@ -72,6 +74,8 @@ pub(super) struct Connection {
     pub(super) ran_id: Option<u32>,
     pub(super) amf_id: Option<u64>,
     pub(super) stream: u16,
+    /// NAS messages that wait for the AMF's first answer.
+    pub(super) early: Vec<Vec<u8>>,
 }
 
 /// What is timed, and since when.
@@ -214,6 +218,7 @@ impl UeTask {
                 self.received = downlink.at;
                 self.core.received(downlink.at);
                 self.on_downlink(downlink.pdu).await;
+                self.send_early().await;
             }
             ToUe::Paged { at } => {
                 self.received = at;

@@ -62,9 +62,8 @@ impl UeNas {
         if !uplink_data.is_empty() {
             request.set_uplink_data_status(NasUplinkDataStatus::from_sessions(uplink_data)?);
         }
-        if !sessions.is_empty() {
-            request.set_pdu_session_status(NasPduSessionStatus::from_sessions(&sessions)?);
-        }
+        // Also without any session: the network may have one that the UE has let go of (5.6.1.2).
+        request.set_pdu_session_status(NasPduSessionStatus::from_sessions(&sessions)?);
         let complete = Nas5gsMessage::new_5gmm(request);
         match self.connected {
             true => self.send(&complete),

@@ -8,9 +8,11 @@ use martlet_sbi::service;
 service! {
     /// What other NFs call at an AMF.
     pub AmfCallback / AmfCallbackClient / NAMF_CALLBACK = "namf-callback" / "v1" {
-        /// An SMF tells what became of a session context (TS 29.502, 5.2.2.5); its URI is `smContextStatusUri`.
-        callback sm_context_status_notify "SmContextStatusNotify": POST "/sm-context-status/{supi}/{pduSessionId}",
-            path(supi, pdu_session_id), body(SmContextStatusNotification), returns(()),
+        /// An SMF tells what became of a session context (TS 29.502, 5.2.2.5); its URI is `smContextStatusUri`. The
+        /// number tells contexts apart that have the same session identity one after the other.
+        callback sm_context_status_notify "SmContextStatusNotify":
+            POST "/sm-context-status/{supi}/{pduSessionId}/{number}",
+            path(supi, pdu_session_id, number), body(SmContextStatusNotification), returns(()),
             errors[404 "CONTEXT_NOT_FOUND"];
         /// A PCF changes an access and mobility policy (TS 29.507, 4.2.4); its URI is `notificationUri` with
         /// `/update`.

@@ -80,7 +80,7 @@ pub(super) fn take_pending(ue: &mut Ue) -> (Vec<SessionToSetUp>, Vec<Transfer>) 
     let (mut sessions, mut rest) = (Vec::new(), Vec::new());
     for mut transfer in std::mem::take(&mut ue.pending) {
         let setup = session_setup(&transfer).and_then(|(psi, info)| {
-            let session = ue.sessions.get_mut(&psi)?;
+            let session = ue.sessions.get_mut(&psi).filter(|session| !session.releasing)?;
             session.active = true;
             Some(SessionToSetUp { psi, slice: session.slice, transfer: info, nas: None })
         });
@@ -170,6 +170,16 @@ pub(crate) async fn deliver(ue: &mut Ue, transfer: Transfer) -> Result<(), Stop>
             None => Ok(()),
         };
     };
+    let left_alone = ue.sessions.get(&session).is_none_or(|known| known.active || known.releasing);
+    if kind == NgapIeType::PduResSetupReq && left_alone {
+        // The UE asked for the user plane before this came: the gNB has it already, and would refuse to set it up twice
+        // (TS 38.413, 8.2.1.4). Or the session leaves.
+        tracing::debug!(supi = ue.label(), session, "the session's user plane is active already, or leaves");
+        return match &transfer.n1 {
+            Some(n1) => nas_transport::downlink(ue, psi, n1).await,
+            None => Ok(()),
+        };
+    }
     let nas = match &transfer.n1 {
         Some(n1) => Some(nas_transport::protected_downlink(ue, psi, n1)?),
         None => None,
@@ -177,17 +187,17 @@ pub(crate) async fn deliver(ue: &mut Ue, transfer: Transfer) -> Result<(), Stop>
     match kind {
         NgapIeType::PduResSetupReq => {
             let Some(known) = ue.sessions.get_mut(&session) else { return Ok(()) };
-            // The UE came by itself before it could be paged: the gNB has the session already, and would refuse to set it
-            // up twice (TS 38.413, 8.2.1.4).
-            if known.active && nas.is_none() {
-                tracing::debug!(supi = ue.label(), session, "the session's user plane is active already");
-                return Ok(());
-            }
             known.active = true;
             let setup = SessionToSetUp { psi: session, slice: known.slice, transfer: info, nas };
             pdu_session_resource_setup::run(ue, setup).await
         }
-        NgapIeType::PduResRelCmd => pdu_session_resource_release::run(ue, session, info, nas).await,
+        NgapIeType::PduResRelCmd => {
+            // Without a message for the UE, it is the gNB alone that has to let go.
+            if let Some(known) = ue.sessions.get_mut(&session).filter(|_| nas.is_some()) {
+                known.releasing = true;
+            }
+            pdu_session_resource_release::run(ue, session, info, nas).await
+        }
         NgapIeType::PduResModReq => pdu_session_resource_modify::run(ue, session, info, nas).await,
         other => {
             tracing::warn!(supi = ue.label(), session, kind = %other, "N2 information that the AMF does not know");

@@ -92,7 +92,8 @@ async fn establish(
         NotEstablished::from(GmmCause::PayloadWasNotForwarded)
     })?;
     let root = smf.root().clone();
-    let data = create_data(ue, psi, slice, &dnn).ok_or(GmmCause::PayloadWasNotForwarded)?;
+    let number = ue.amf.tables.next_number();
+    let data = create_data(ue, psi, number, slice, &dnn).ok_or(GmmCause::PayloadWasNotForwarded)?;
     let body = Multipart::new(data).part(N1, content_type::NAS, message.clone());
     let created: Created<Multipart<SmContextCreatedData>> =
         SmfPduSessionClient::new(smf).post_sm_contexts(body).await.map_err(|problem| refused(ue, psi, problem))?;
@@ -100,7 +101,7 @@ async fn establish(
         tracing::error!(supi = ue.label(), location = created.location, "the SMF's context has no location");
         return Err(GmmCause::PayloadWasNotForwarded.into());
     };
-    Ok(Session { slice, dnn, context, active: false })
+    Ok(Session { number, slice, dnn, context, active: false, releasing: false })
 }
 
 /// The slice of the session: the one asked for if it is allowed, else the first that is.
@@ -148,14 +149,14 @@ fn default_dnn(data: &SmfSelectionSubscriptionData, slice: Slice) -> Option<Dnn>
 }
 
 /// Nsmf_PDUSession_CreateSMContext; `None` without an identity or a connection.
-fn create_data(ue: &Ue, psi: u8, slice: Slice, dnn: &Dnn) -> Option<SmContextCreateData> {
+fn create_data(ue: &Ue, psi: u8, number: u64, slice: Slice, dnn: &Dnn) -> Option<SmContextCreateData> {
     let (supi, connection) = (ue.supi.clone()?, ue.connection.as_ref()?);
     let root = ue.amf.context.api_root();
     let mut data = SmContextCreateData::new(
         ue.amf.instance_id.clone(),
         plmn_to_sbi(ue.guami().plmn).into(),
         AccessType::ThreeGppAccess,
-        format!("{root}/namf-callback/v1/sm-context-status/{supi}/{psi}"),
+        format!("{root}/namf-callback/v1/sm-context-status/{supi}/{psi}/{number}"),
     );
     data.supi = Some(supi);
     data.pei = ue.pei.clone();

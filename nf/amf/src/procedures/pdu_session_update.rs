@@ -50,9 +50,14 @@ async fn forward(ue: &mut Ue, psi: u8, answer: Multipart<SmContextUpdatedData>) 
         part.as_ref().and_then(|part| answer.find(&part.content_id)).cloned()
     };
     let (n1, n2) = (found(&answer.json.n1_sm_msg), found(&answer.json.n2_sm_info));
-    // A gNB without the session's resources has nothing to change or to release.
-    let active = ue.sessions.get(&psi).is_some_and(|session| session.active);
     let kind = answer.json.n2_sm_info_type;
+    let mut active = false;
+    if let Some(session) = ue.sessions.get_mut(&psi) {
+        // Downlink data that came before must not bring it back to the gNB.
+        session.releasing |= kind == Some(N2SmInfoType::PduResRelCmd);
+        // A gNB without the session's resources has nothing to change or to release.
+        active = session.active;
+    }
     let for_gnb = n2.zip(kind).filter(|(_, kind)| active || *kind == N2SmInfoType::PduResSetupReq);
     let Some((info, kind)) = for_gnb else {
         return match n1 {

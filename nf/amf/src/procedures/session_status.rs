@@ -2,11 +2,14 @@
 use crate::ue::Ue;
 use martlet_sbi_api::nsmf_pdusession::{ResourceStatus, SmContextStatusNotification};
 
-/// Forgets a session that the SMF has released.
-pub(crate) fn run(ue: &mut Ue, psi: u8, notification: &SmContextStatusNotification) {
+/// Forgets a session whose context the SMF has released. A later session may have its identity by now, and stays: the
+/// UE is free to use an identity again as soon as it has let go of it.
+pub(crate) fn run(ue: &mut Ue, psi: u8, number: u64, notification: &SmContextStatusNotification) {
     let status = &notification.status_info;
-    tracing::debug!(supi = ue.label(), gnb = ue.gnb(), psi, status = %status.resource_status, "a session has changed");
-    if status.resource_status == ResourceStatus::Released {
+    let current = ue.sessions.get(&psi).is_some_and(|session| session.number == number);
+    let (supi, gnb) = (ue.label(), ue.gnb());
+    tracing::debug!(supi, gnb, psi, number, current, status = %status.resource_status, "a session has changed");
+    if current && status.resource_status == ResourceStatus::Released {
         ue.sessions.remove(&psi);
     }
 }

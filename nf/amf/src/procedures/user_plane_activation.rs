@@ -28,9 +28,11 @@ pub(super) fn part(id: &str) -> Option<RefToBinaryData> {
     Some(RefToBinaryData { content_id: id.into() })
 }
 
-/// Has the SMFs of these sessions activate their user planes, all at the same time.
+/// Has the SMFs of these sessions activate their user planes, all at the same time. What is active already stays as it
+/// is: a gNB does not set up what it has (TS 38.413, 8.2.1.4), and what is being released does not come back.
 pub(crate) async fn request(ue: &mut Ue, sessions: &[u8]) -> Activation {
-    let known: Vec<u8> = sessions.iter().copied().filter(|psi| ue.sessions.contains_key(psi)).collect();
+    let wanted = |psi: &u8| ue.sessions.get(psi).is_some_and(|session| !session.active && !session.releasing);
+    let known: Vec<u8> = sessions.iter().copied().filter(wanted).collect();
     let location = ue.connection.as_ref().map(|connection| connection.location.to_sbi());
     let requests = known.iter().map(|psi| {
         let change = SmContextUpdateData {

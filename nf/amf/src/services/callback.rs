@@ -13,12 +13,15 @@ impl AmfCallback for Amf {
         &self,
         supi: &str,
         pdu_session_id: &str,
+        number: &str,
         body: SmContextStatusNotification,
     ) -> Result<(), Problem> {
-        let psi = pdu_session_id.parse().map_err(|_| {
-            Problem::new(404, "CONTEXT_NOT_FOUND").detail(format!("{pdu_session_id:?} is no PDU session identity"))
-        })?;
-        self.tell(&self.find(supi)?, Event::SessionStatus { psi, notification: body.into() })
+        let unknown = |what: &str, text: &str| {
+            Problem::new(404, "CONTEXT_NOT_FOUND").detail(format!("{text:?} is no {what}"))
+        };
+        let psi = pdu_session_id.parse().map_err(|_| unknown("PDU session identity", pdu_session_id))?;
+        let number = number.parse().map_err(|_| unknown("number of a session context", number))?;
+        self.tell(&self.find(supi)?, Event::SessionStatus { psi, number, notification: body.into() })
     }
 
     async fn am_policy_update_notify(

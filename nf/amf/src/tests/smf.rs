@@ -31,6 +31,7 @@ struct Context {
     supi: String,
     psi: u8,
     pti: u8,
+    status_uri: String,
 }
 
 pub struct SmfByHand {
@@ -179,7 +180,9 @@ impl SmfPduSession for SmfByHand {
             Manner::Fail => return Err(Problem::new(500, "INSUFFICIENT_RESOURCES_SLICE_DNN")),
         }
         let reference = format!("{supi}-{psi}");
-        Self::lock(&self.contexts).insert(reference.clone(), Context { supi: supi.clone(), psi, pti });
+        let status_uri = body.json.sm_context_status_uri.clone();
+        let context = Context { supi: supi.clone(), psi, pti, status_uri };
+        Self::lock(&self.contexts).insert(reference.clone(), context);
         let me = MADE.lock().unwrap().get(self.nf.instance_id()).cloned();
         let (amf, message) = (self.amf().await, accept(psi, pti));
         let part = |id: &str| RefToBinaryData { content_id: id.into() };
@@ -260,7 +263,7 @@ impl SmfPduSession for SmfByHand {
             Nas5gsmMessage::PduSessionReleaseComplete(_) => {
                 self.note(format!("update {psi} release complete"));
                 Self::lock(&self.contexts).remove(reference);
-                let uri = format!("http://127.0.0.17:7777/namf-callback/v1/sm-context-status/{}/{psi}", context.supi);
+                let uri = context.status_uri.clone();
                 let peer = self.nf.callback_peer();
                 tokio::spawn(async move {
                     let status = SmContextStatusNotification::new(StatusInfo::new(ResourceStatus::Released));

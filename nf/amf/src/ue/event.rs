@@ -55,7 +55,7 @@ pub(crate) enum Event {
     /// Another NF has something for the UE or its gNB.
     Transfer(Box<Transfer>),
     /// An SMF tells what became of a session context.
-    SessionStatus { psi: u8, notification: Box<SmContextStatusNotification> },
+    SessionStatus { psi: u8, number: u64, notification: Box<SmContextStatusNotification> },
     /// The PCF changes the policy.
     PolicyUpdate(Box<PolicyUpdate>),
     /// The PCF ends the policy.

@@ -33,11 +33,15 @@ impl SmContext {
 /// A PDU session.
 #[derive(Debug, Clone)]
 pub(crate) struct Session {
+    /// Number of the context, never given twice: the SMF names it when it tells what became of the context.
+    pub number: u64,
     pub slice: Slice,
     pub dnn: Dnn,
     pub context: SmContext,
     /// Whether its user plane is active, or about to be.
     pub active: bool,
+    /// The UE and its gNB have been told to release it.
+    pub releasing: bool,
 }
 
 impl Ue {

@@ -57,8 +57,8 @@ impl Ue {
             Work::Event(Event::Uplink { amf_id, message }) if self.is_current(amf_id) => self.uplink(message).await,
             Work::Event(Event::Uplink { .. }) => {}
             Work::Event(Event::Transfer(transfer)) => n1_n2_message_transfer::run(self, *transfer).await,
-            Work::Event(Event::SessionStatus { psi, notification }) => {
-                session_status::run(self, psi, &notification);
+            Work::Event(Event::SessionStatus { psi, number, notification }) => {
+                session_status::run(self, psi, number, &notification);
             }
             Work::Event(Event::PolicyUpdate(update)) => self.policy_updated(*update),
             Work::Event(Event::PolicyTerminated) => self.policy_terminated().await,

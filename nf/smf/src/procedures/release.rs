@@ -28,9 +28,7 @@ pub async fn by_ue(session: &mut Session, pti: u8) -> Updated {
     user_plane(session).await;
     let n1 = n1::release_command(session.id, pti, GsmCause::RegularDeactivation);
     let mut data = SmContextUpdatedData { n1_sm_msg: Some(reference(N1)), ..Default::default() };
-    if !session.active {
-        return Ok(Some(Multipart::new(data).part(N1, content_type::NAS, n1)));
-    }
+    // Whether the gNB has the session at this moment is the AMF's to know: its answer may be on the way.
     session.active = false;
     let n2 = ReleaseCommand::new(Cause::nas(CauseNas::normal_release)).encode();
     let n2 = n2.map_err(|e| Problem::system_failure(e.to_string()))?;
