@@ -1,5 +1,5 @@
 # What people and machines type. Each target says what it installs before it does.
-.PHONY: help build release demo test guest-test lint lab fuzz clean packages-build packages-demo packages-test packages-guest oracles
+.PHONY: help build release demo test soak guest-test lint lab fuzz clean packages-build packages-demo packages-test packages-guest oracles
 
 CARGO ?= cargo
 PYTHON_ORACLES := $(CURDIR)/target/oracles
@@ -7,6 +7,7 @@ PYTHON_ORACLES := $(CURDIR)/target/oracles
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo "sudo -E")
 RUNNER := $(if $(AS_ROOT),--config "target.'cfg(all())'.runner='$(AS_ROOT)'",)
 SECONDS ?= 30
+SEED ?= 1
 
 help: ## Show what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -40,6 +41,9 @@ oracles: packages-test
 test: packages-test oracles ## Run all tests (uses root for namespaces, TUN devices and raw sockets)
 	@echo "The tests make network namespaces and interfaces and remove them again: they run as root."
 	MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python $(CARGO) test --workspace --locked --no-fail-fast $(RUNNER)
+
+soak: packages-test ## Let simulated phones do whatever they like for SECONDS (30), with the wishes of SEED (1), on each binding
+	MARTLET_SOAK_SECONDS=$(SECONDS) MARTLET_SOAK_SEED=$(SEED) $(CARGO) test --locked -p martlet-tests --test soak $(RUNNER) -- --nocapture --test-threads 1
 
 guest-test: packages-guest ## Run what needs the kernel's SCTP in a guest with Debian's kernel (QEMU, no KVM needed)
 	CARGO="$(CARGO)" deploy/guest/test.sh

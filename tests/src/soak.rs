@@ -1,7 +1,7 @@
 //! Phones that do what comes to their minds, several things at a time, for as long as one likes; and after each while
 //! the question whether phone, gNB and core still agree.
-use crate::{TestCore, reaches};
 use crate::{GATEWAY, internet};
+use crate::{TestCore, reaches};
 use anyhow::{Context, Result, bail, ensure};
 use martlet_ran::ue::{MmState, PduSessionRequest, ServicePurpose};
 use martlet_ran::{Gnb, Ue, UeError, UeStatus};
@@ -10,6 +10,9 @@ use rand::{Rng, SeedableRng};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+
+/// What takes longer is told in the log.
+const SLOW: Duration = Duration::from_millis(900);
 
 /// How a soak goes.
 #[derive(Debug, Clone)]
@@ -150,10 +153,16 @@ impl Life<'_> {
             last = last.split_off(last.len().saturating_sub(8));
             let gaps: Vec<u64> = wishes.iter().map(|_| self.random.random_range(0..4) * 500).collect();
             let fulfilled = wishes.iter().zip(gaps).map(|(wish, gap)| {
-                let phone = &phone;
+                let (phone, wishes) = (&phone, &wishes);
                 async move {
                     tokio::time::sleep(Duration::from_micros(gap)).await;
-                    (*wish, wish.fulfil(phone).await)
+                    let started = Instant::now();
+                    let outcome = wish.fulfil(phone).await;
+                    if started.elapsed() > SLOW {
+                        // It took the expiry of a timer: something was lost on the way.
+                        tracing::info!(supi = phone.supi(), ?wish, among = ?wishes, took = ?started.elapsed(), ?outcome, "slow");
+                    }
+                    (*wish, outcome)
                 }
             });
             for (wish, outcome) in futures_util::future::join_all(fulfilled).await {
@@ -162,7 +171,9 @@ impl Life<'_> {
                     Ok(()) => {}
                     // What never ends is an error whatever was wished.
                     Err(UeError::Timeout(limit)) => bail!("{wish:?} did not end in {limit:?}; before: {last:?}"),
-                    Err(UeError::Gone | UeError::GnbLost(_)) => bail!("{wish:?}: phone or gNB are gone; before: {last:?}"),
+                    Err(UeError::Gone | UeError::GnbLost(_)) => {
+                        bail!("{wish:?}: phone or gNB are gone; before: {last:?}")
+                    }
                     Err(_) => {
                         self.seen.refused.fetch_add(1, Ordering::Relaxed);
                     }
@@ -183,12 +194,8 @@ impl Life<'_> {
                     drop(phone);
                     phone = self.new_phone()?;
                 }
-                // Its memory is wiped while nobody talks with it.
-                3 => {
-                    if phone.release_to_idle().await.is_ok() {
-                        phone.forget_registration().await?;
-                    }
-                }
+                // Its memory is wiped.
+                3 => phone.forget_registration().await.context("to forget")?,
                 _ => {}
             }
         }
@@ -205,7 +212,14 @@ impl Life<'_> {
 
     fn new_phone(&mut self) -> Result<Ue> {
         let gnb = self.random.random_range(0..self.gnbs.len());
-        Ok(self.gnbs[gnb].new_ue(self.core.phone(self.n))?)
+        let mut phone = self.core.phone(self.n);
+        // What a phone says at the moment at which it is released is lost on the radio; it says it again.
+        let timers = &mut phone.timers;
+        for timer in [&mut timers.t3510, &mut timers.t3517, &mut timers.t3521, &mut timers.t3580, &mut timers.t3582] {
+            *timer = Duration::from_secs(1);
+        }
+        timers.t3511 = Duration::from_millis(100);
+        Ok(self.gnbs[gnb].new_ue(phone)?)
     }
 
     /// Every session that the phone has carries packets, and the core has no others of it.

@@ -27,7 +27,8 @@ fn soak(sbi: Sbi) -> Result<()> {
             config.amf.status_ues = 1000;
             // A phone that goes before it has confirmed a release is waited for.
             config.smf.t3592_ms = 300;
-        }).await?;
+        })
+        .await?;
         let seen = soak.run(&core).await?;
         let count = |what: &std::sync::atomic::AtomicU64| what.load(Ordering::Relaxed);
         let (wishes, refused, agreements) = (count(&seen.wishes), count(&seen.refused), count(&seen.agreements));
@@ -41,6 +42,11 @@ fn soak(sbi: Sbi) -> Result<()> {
 #[test]
 fn phones_and_core_agree_whatever_the_phones_do() -> Result<()> {
     soak(Sbi::Local)
+}
+
+#[test]
+fn phones_and_core_agree_over_the_fabric() -> Result<()> {
+    soak(Sbi::Fabric)
 }
 
 #[test]

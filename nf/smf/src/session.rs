@@ -78,8 +78,8 @@ pub struct Session {
     pub waiting: bool,
     /// The gNB has lost the session's tunnel, and still counts the session among its own.
     pub stale: bool,
-    /// The UE was told to release the session, and has not answered yet.
-    pub releasing: bool,
+    /// How often the UE was told to release the session; it has not answered yet.
+    pub release_commands: u8,
     /// The UPF has lost the session and does not take it again.
     pub lost: bool,
 }
@@ -91,9 +91,9 @@ impl Session {
     /// Takes events until the session ends.
     pub async fn run(mut self) {
         loop {
-            // A UE that does not answer a release is released all the same (TS 24.501, 6.3.3.5).
-            let patience = match self.releasing {
-                true => Duration::from_millis(u64::from(self.smf.config.t3592_ms) * 5),
+            // T3592.
+            let patience = match self.is_releasing() {
+                true => Duration::from_millis(self.smf.config.t3592_ms.into()),
                 false => Duration::from_secs(u64::from(u32::MAX)),
             };
             let event = tokio::time::timeout(patience, self.inbox.recv()).await;
@@ -103,6 +103,11 @@ impl Session {
             }
         }
         self.smf.sessions.remove(self.reference);
+    }
+
+    /// Whether the UE was told to release the session.
+    pub fn is_releasing(&self) -> bool {
+        self.release_commands > 0
     }
 
     /// Acts on an event, or on the end of the session's patience: false where the session has ended.
@@ -131,10 +136,7 @@ impl Session {
                 true
             }
             Some(None) => false,
-            None => {
-                release::finish(self, true).await;
-                false
-            }
+            None => release::command_again(self).await,
         };
         if goes_on && self.lost {
             release::finish(self, true).await;

@@ -212,7 +212,7 @@ impl Ue {
         self.ask(|reply| Command::Status { reply }).await
     }
 
-    /// Forget 5G-GUTI and security contexts, so that the next registration is by SUCI.
+    /// Forget 5G-GUTI and security contexts, so that the next registration is by SUCI. A connection is lost with them.
     ///
     /// # Errors
     /// The UE no longer exists.

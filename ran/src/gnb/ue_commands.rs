@@ -10,13 +10,35 @@ use std::time::Instant;
 use tokio::sync::broadcast;
 
 impl UeTask {
+    /// What starts with an initial message waits until the connection of what was before is released.
+    fn has_to_wait(&self, command: &Command) -> bool {
+        match command {
+            Command::Register { .. } => self.nas.is_connected() && self.nas.state() == MmState::Deregistered,
+            Command::Forget { .. } => self.connection.ran_id.is_some(),
+            _ => false,
+        }
+    }
+
+    /// The next command that had to wait, if it has not to any more.
+    pub(super) fn next_deferred(&mut self) -> Option<Command> {
+        match self.deferred.front() {
+            Some(command) if !self.has_to_wait(command) => self.deferred.pop_front(),
+            _ => None,
+        }
+    }
+
     pub(super) async fn on_command(&mut self, command: Command) {
-        // What starts with an initial message waits until the connection of what was before is released.
-        if matches!(command, Command::Register { .. })
-            && self.nas.is_connected()
-            && self.nas.state() == MmState::Deregistered
-        {
-            return self.deferred.push_back(command);
+        if self.has_to_wait(&command) {
+            // A UE that has lost its memory does not go on with a connection: what comes on it would mean nothing to it.
+            let gives_up = matches!(command, Command::Forget { .. });
+            self.deferred.push_back(command);
+            if gives_up {
+                if let Err(error) = self.give_up_connection().await {
+                    self.link_lost(&error.to_string());
+                }
+                Box::pin(self.flush()).await;
+            }
+            return;
         }
         self.received = Instant::now();
         match command {
@@ -178,12 +200,20 @@ impl UeTask {
         }
         self.leave_cell();
         self.nas.select_plmn(&gnb.config().plmn);
-        // The sessions' ends at one gNB are not another's.
-        if !UserPlane::same(self.gnb.user_plane(), gnb.user_plane()) {
-            self.ports.clear();
-        }
+        // The sessions' ends at one gNB are not another's; their interfaces go with the UE.
+        let elsewhere = !UserPlane::same(self.gnb.user_plane(), gnb.user_plane());
         self.gnb = gnb;
         self.camp();
-        Ok(())
+        if !elsewhere {
+            return Ok(());
+        }
+        let mut failed = None;
+        for (psi, before) in std::mem::take(&mut self.ports) {
+            let Some(user_plane) = self.gnb.user_plane() else { continue };
+            let port = user_plane.open(psi, self.downlink_ip.clone(), self.mailbox.clone());
+            failed = port.succeed(&before).err().or(failed);
+            self.ports.insert(psi, port);
+        }
+        failed.map_or(Ok(()), |error| Err(UeError::Interface(error.to_string())))
     }
 }

@@ -2,8 +2,8 @@
 use super::UeError;
 use super::command::UeEvent;
 use super::link::LinkError;
-use super::sessions::RanSession;
 use super::nas_transport;
+use super::sessions::RanSession;
 use super::ue_task::{Connection, EARLY, Starts, UeTask};
 use crate::sample::Procedure;
 use crate::ue::MmState;
@@ -107,7 +107,9 @@ impl UeTask {
     pub(super) fn wait_for_amf(&mut self, nas: Vec<u8>) {
         match self.connection.early.len() < EARLY {
             true => self.connection.early.push(nas),
-            false => tracing::warn!(supi = %self.supi, gnb = self.gnb.name(), "NAS dropped: the AMF has not answered yet"),
+            false => {
+                tracing::warn!(supi = %self.supi, gnb = self.gnb.name(), "NAS dropped: the AMF has not answered yet")
+            }
         }
     }
 

@@ -276,14 +276,7 @@ impl UeTask {
                     initial_ue_message::run(self, nas, &initial).await.map(Some)
                 }
                 Action::Send { nas, initial: None } => nas_transport::uplink(self, nas).await,
-                Action::ReleaseConnection => {
-                    let asked = ue_context_release::request(self, ReleaseReason::RadioConnectionLost).await;
-                    if matches!(asked, Ok(None)) && self.connection.ran_id.is_some() {
-                        // The AMF has never answered: there is nothing that it could release.
-                        self.released();
-                    }
-                    asked.map(|_| None)
-                }
+                Action::ReleaseConnection => self.give_up_connection().await.map(|()| None),
                 Action::Event(event) => {
                     self.on_event(event).await;
                     Ok(None)
@@ -294,12 +287,20 @@ impl UeTask {
                 Err(error) => self.link_lost(&error.to_string()),
             }
         }
-        if self.connection.ran_id.is_none()
-            && let Some(command) = self.deferred.pop_front()
-        {
+        while let Some(command) = self.next_deferred() {
             Box::pin(self.on_command(command)).await;
         }
         first
+    }
+
+    /// The UE is not heard any more: the gNB asks the AMF to release its context.
+    pub(super) async fn give_up_connection(&mut self) -> Result<(), LinkError> {
+        let asked = ue_context_release::request(self, ReleaseReason::RadioConnectionLost).await?;
+        if asked.is_none() && self.connection.ran_id.is_some() {
+            // The AMF has never answered: there is nothing that it could release.
+            self.released();
+        }
+        Ok(())
     }
 
     pub(super) fn record(&self, procedure: Procedure, start: Option<Instant>, failure: Option<String>) {

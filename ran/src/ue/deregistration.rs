@@ -58,7 +58,8 @@ impl UeNas {
     }
 
     fn send_deregistration(&mut self, request: &Nas5gsMessage) -> Result<(), NasRefused> {
-        match self.connected {
+        // On a connection that has just begun it is protected as its beginning was (4.4.6).
+        match self.connected && self.security.secured {
             true => self.send(request),
             false => self.send_initial(request, EstablishmentCause::MoSignalling)?,
         }

@@ -67,9 +67,10 @@ impl UeNas {
         self.sessions().find(|s| s.psi == psi)
     }
 
-    /// Identities of the sessions that PDU session status reports.
+    /// Identities of the sessions that PDU session status reports: all that are not PDU SESSION INACTIVE, those that are
+    /// being established among them (TS 24.501, 9.11.3.44).
     pub(super) fn active_sessions(&self) -> Vec<u8> {
-        self.sessions().map(|s| s.psi).collect()
+        self.sessions.iter().flatten().map(|s| s.info.psi).collect()
     }
 
     pub(super) fn session_mut(&mut self, psi: u8) -> Option<&mut Session> {
@@ -89,9 +90,11 @@ impl UeNas {
         pti
     }
 
-    /// Release locally what the network's PDU session status no longer has (TS 24.501, 5.5.1.2.4 and 5.6.1.4).
+    /// Release locally what the network's PDU session status no longer has (TS 24.501, 5.5.1.2.4 and 5.6.1.4); what is
+    /// being established it does not have yet.
     pub(super) fn reconcile_sessions(&mut self, active: &[u8]) {
-        for psi in self.active_sessions() {
+        let established: Vec<u8> = self.sessions().map(|s| s.psi).collect();
+        for psi in established {
             if !active.contains(&psi) && self.remove_session(psi).is_some() {
                 self.event(Event::SessionReleased { psi, cause: SessionCause::StatusInactive });
             }

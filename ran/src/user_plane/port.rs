@@ -173,9 +173,27 @@ impl Port {
     /// # Errors
     /// The system cannot watch it.
     pub fn attach(&self, tun: SyncDevice) -> io::Result<()> {
-        let tun = Arc::new(tun);
+        self.attach_shared(Arc::new(tun))
+    }
+
+    fn attach_shared(&self, tun: Arc<SyncDevice>) -> io::Result<()> {
         *lock(&self.state.tun) = Some(tun.clone());
         self.shared.watch(&self.state, &tun)
+    }
+
+    /// Take over the interface and the waiting packets of a session's port at another gNB.
+    ///
+    /// # Errors
+    /// The system cannot watch the interface.
+    pub fn succeed(&self, before: &Port) -> io::Result<()> {
+        *lock(&self.state.waiting) = std::mem::take(&mut *lock(&before.state.waiting));
+        match lock(&before.state.tun).take() {
+            Some(tun) => {
+                before.shared.unwatch(&tun);
+                self.attach_shared(tun)
+            }
+            None => Ok(()),
+        }
     }
 
     /// End markers received, and packets dropped.

@@ -1,10 +1,37 @@
 //! PDU sessions (TS 23.502, 4.3).
 use anyhow::ensure;
 use martlet::core::Sbi;
-use martlet_ran::ue::PduSessionRequest;
+use martlet_ran::ue::{PduSessionRequest, ServicePurpose};
 use martlet_store::SubscribedDnn;
 use martlet_tests::{GATEWAY, TestCore, in_namespace, internet, reaches};
 use std::net::Ipv4Addr;
+
+#[test]
+fn a_phone_that_registers_anew_on_its_connection_begins_without_sessions_at_its_gnb_too() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let gnb = core.gnb(1).await?;
+        let (phone, _) = core.phone_with_session(&gnb, 1).await?;
+        phone.register().await?;
+        ensure!(phone.status().await?.active_user_planes.is_empty(), "the gNB has let go of the session");
+        core.until("no session is left", |counts| (counts.sessions, counts.user_planes) == (0, 0)).await?;
+        // A gNB that still had it would refuse to set it up.
+        phone.establish_pdu_session(PduSessionRequest { psi: Some(1), ..internet() }).await?;
+        reaches(&phone, 1, GATEWAY).await
+    });
+}
+
+#[test]
+fn service_for_a_session_that_is_active_changes_nothing() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let gnb = core.gnb(1).await?;
+        let (phone, _) = core.phone_with_session(&gnb, 1).await?;
+        phone.service_request_for(ServicePurpose::Data, &[1]).await?;
+        ensure!(phone.status().await?.active_user_planes == [1], "its user plane stays");
+        reaches(&phone, 1, GATEWAY).await
+    });
+}
 
 #[test]
 fn a_released_session_is_gone_everywhere_and_the_others_go_on() {

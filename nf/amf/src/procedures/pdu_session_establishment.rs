@@ -1,6 +1,7 @@
 //! PDU session establishment, the AMF's part (TS 23.502, 4.3.2.2.1, steps 1 to 5): an SMF is chosen and gets the UE's
 //! request. What the SMF has for the UE and the gNB comes with N1N2MessageTransfer.
 use super::nas_transport::{self, Refusal, return_to_ue};
+use super::pdu_session_resource_release;
 use super::user_plane_activation::{N1, part};
 use crate::concurrency::Kind;
 use crate::metrics::Procedure;
@@ -36,7 +37,11 @@ pub(crate) async fn run(ue: &mut Ue, psi: u8, transport: &NasUlNasTransport, mes
     let procedure = Procedure::start("pdu_session_establishment");
     // A session with this identity that the UE has forgotten is released (TS 24.501, 5.4.5.2.5 a 2).
     if let Some(before) = ue.sessions.remove(&psi) {
+        let at_gnb = before.active;
         ue.release_sessions(vec![(psi, before)], Some(Cause::RelDueToDuplicateSessionId)).await;
+        if at_gnb {
+            pdu_session_resource_release::alone(ue, &[psi]).await?;
+        }
     }
     let outcome = match ue.enter(Kind::PduSessionEstablishment).await {
         Ok(()) => establish(ue, psi, transport, &message).await,

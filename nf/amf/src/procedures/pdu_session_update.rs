@@ -31,8 +31,8 @@ pub(crate) async fn run(ue: &mut Ue, psi: u8, message: Bytes) -> Result<(), Stop
         Err(mut problem) => {
             procedure.failed("refused_by_smf");
             tracing::info!(supi = ue.label(), gnb = ue.gnb(), psi, %problem, "the SMF refuses a 5GSM message");
-            if problem.status() == 404 {
-                ue.sessions.remove(&psi);
+            if problem.status() == 404 && ue.sessions.remove(&psi).is_some_and(|session| session.active) {
+                pdu_session_resource_release::alone(ue, &[psi]).await?;
             }
             let answer = SmContextUpdateError::from_problem(&mut problem)
                 .and_then(|error| error.json.n1_sm_msg.as_ref().and_then(|part| error.find(&part.content_id)).cloned());

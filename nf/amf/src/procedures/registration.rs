@@ -1,6 +1,6 @@
 //! Registration (TS 23.502, 4.2.2.2.2; TS 24.501, 5.5.1): initial, by mobility, and periodic.
 use super::{am_policy, authentication, configuration_update, identity, registration_accept, security_mode};
-use super::{implicit_deregistration, slice_selection, subscription, ue_context_release};
+use super::{implicit_deregistration, pdu_session_resource_release, slice_selection, subscription, ue_context_release};
 use crate::concurrency::Kind;
 use crate::metrics::Procedure;
 use crate::ue::{Event, Reject, Session, Stop, Ue, count};
@@ -76,8 +76,10 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
 
     // An initial registration starts without sessions; another one goes on with those that there are.
     if initial {
+        let at_gnb = ue.active_sessions();
         ue.release_all_sessions(Some(nsmf_pdusession::Cause::RelDueToUnspecifiedReason)).await;
         ue.release_sessions(inherited, Some(nsmf_pdusession::Cause::RelDueToUnspecifiedReason)).await;
+        pdu_session_resource_release::alone(ue, &at_gnb).await?;
         ue.set_registered(false);
     } else {
         ue.sessions.extend(inherited);

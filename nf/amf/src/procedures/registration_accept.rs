@@ -1,7 +1,7 @@
 //! REGISTRATION ACCEPT, the UE's context at the gNB, and REGISTRATION COMPLETE (TS 23.502, 4.2.2.2.2, steps 21 and 22;
 //! TS 24.501, 5.5.1.2.4 and 5.5.1.3.4).
 use super::slice_selection::{Selected, rejected_nssai};
-use super::{initial_context_setup, n1_n2_message_transfer, user_plane_activation};
+use super::{initial_context_setup, n1_n2_message_transfer, pdu_session_resource_release, user_plane_activation};
 use crate::ue::{NasTimer, Protection, Stop, Ue};
 use martlet_nas::{
     GmmCause, Nas5gmmMessage, Nas5gsMessage, NasCount, NasFGsMobileIdentity, NasFGsNetworkFeatureSupport,
@@ -20,7 +20,8 @@ pub(crate) async fn run(
     let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
     ue.area = ue.amf.served.registration_area(connection.location.tai);
     if let Some(status) = &request.pdu_session_status {
-        ue.release_mismatched(|psi| status.is_active(psi)).await;
+        let at_gnb = ue.release_mismatched(|psi| status.is_active(psi)).await;
+        pdu_session_resource_release::alone(ue, &at_gnb).await?;
     }
     let wanted = request.uplink_data_status.as_ref().map(|status| status.sessions_with_data());
     // A UE that was paged may register instead of asking for service.

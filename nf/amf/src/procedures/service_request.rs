@@ -1,6 +1,9 @@
 //! Service request (TS 23.502, 4.2.3.2; TS 24.501, 5.6.1): an idle UE has something to send, or was paged.
 use super::user_plane_activation::{self, Activation};
-use super::{implicit_deregistration, initial_context_setup, n1_n2_message_transfer, ue_context_release};
+use super::{
+    implicit_deregistration, initial_context_setup, n1_n2_message_transfer, pdu_session_resource_release,
+    ue_context_release,
+};
 use crate::concurrency::Kind;
 use crate::metrics::{self, Procedure};
 use crate::ue::{Stop, Ue, count};
@@ -45,7 +48,8 @@ async fn service_request(ue: &mut Ue, request: &NasServiceRequest, access: NasCo
     }
     ue.enter(Kind::ServiceRequest).await?;
     if let Some(status) = &request.pdu_session_status {
-        ue.release_mismatched(|psi| status.is_active(psi)).await;
+        let at_gnb = ue.release_mismatched(|psi| status.is_active(psi)).await;
+        pdu_session_resource_release::alone(ue, &at_gnb).await?;
     }
     let (paged, rest) = n1_n2_message_transfer::take_pending(ue);
     let wanted = request.uplink_data_status.as_ref().map(|status| status.sessions_with_data());

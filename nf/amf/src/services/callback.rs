@@ -16,9 +16,8 @@ impl AmfCallback for Amf {
         number: &str,
         body: SmContextStatusNotification,
     ) -> Result<(), Problem> {
-        let unknown = |what: &str, text: &str| {
-            Problem::new(404, "CONTEXT_NOT_FOUND").detail(format!("{text:?} is no {what}"))
-        };
+        let unknown =
+            |what: &str, text: &str| Problem::new(404, "CONTEXT_NOT_FOUND").detail(format!("{text:?} is no {what}"));
         let psi = pdu_session_id.parse().map_err(|_| unknown("PDU session identity", pdu_session_id))?;
         let number = number.parse().map_err(|_| unknown("number of a session context", number))?;
         self.tell(&self.find(supi)?, Event::SessionStatus { psi, number, notification: body.into() })

@@ -94,7 +94,7 @@ impl Ue {
 
     /// Deactivates the user plane of every session that has one.
     pub async fn deactivate_all(&mut self, cause: Option<NgApCause>) {
-        let active: Vec<u8> = self.sessions.iter().filter(|(_, session)| session.active).map(|(psi, _)| *psi).collect();
+        let active = self.active_sessions();
         if !active.is_empty() {
             self.deactivate_sessions(&active, cause).await;
         }
@@ -129,13 +129,21 @@ impl Ue {
         }
     }
 
-    /// Releases the sessions that the UE says are not active on its side (TS 24.501, 5.5.1.3.4, 5.6.1.4).
-    pub async fn release_mismatched(&mut self, active_in_ue: impl Fn(u8) -> bool) {
+    /// The sessions whose resources the gNB has.
+    pub fn active_sessions(&self) -> Vec<u8> {
+        self.sessions.iter().filter(|(_, session)| session.active).map(|(psi, _)| *psi).collect()
+    }
+
+    /// Releases the sessions that the UE says are not active on its side (TS 24.501, 5.5.1.3.4, 5.6.1.4). Those are given
+    /// whose resources the gNB has still to release.
+    pub async fn release_mismatched(&mut self, active_in_ue: impl Fn(u8) -> bool) -> Vec<u8> {
         let gone: Vec<u8> = self.sessions.keys().copied().filter(|psi| !active_in_ue(*psi)).collect();
+        let at_gnb = self.active_sessions().into_iter().filter(|psi| gone.contains(psi)).collect();
         let sessions: Vec<_> = gone.into_iter().filter_map(|psi| Some((psi, self.sessions.remove(&psi)?))).collect();
         if !sessions.is_empty() {
             self.release_sessions(sessions, Some(Cause::PduSessionStatusMismatch)).await;
         }
+        at_gnb
     }
 }
 

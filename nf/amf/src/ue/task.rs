@@ -58,7 +58,9 @@ impl Ue {
             Work::Event(Event::Uplink { .. }) => {}
             Work::Event(Event::Transfer(transfer)) => n1_n2_message_transfer::run(self, *transfer).await,
             Work::Event(Event::SessionStatus { psi, number, notification }) => {
-                session_status::run(self, psi, number, &notification);
+                if let Err(stop) = session_status::run(self, psi, number, &notification).await {
+                    self.conclude(stop).await;
+                }
             }
             Work::Event(Event::PolicyUpdate(update)) => self.policy_updated(*update),
             Work::Event(Event::PolicyTerminated) => self.policy_terminated().await,

@@ -20,7 +20,7 @@ pub async fn report(session: &mut Session, report: SessionReportRequest) {
         (session.active, session.stale) = (false, true);
         let _ = session.modify(to_buffer()).await;
     }
-    if report.report_type.has(ReportType::DLDR) && !session.active && !session.releasing {
+    if report.report_type.has(ReportType::DLDR) && !session.active && !session.is_releasing() {
         match session.activating {
             // The UE has come by itself: the gNB gets the tunnel already, and then what waits (TS 23.502, 4.2.3.2).
             true => session.waiting = true,

@@ -165,7 +165,7 @@ async fn begin(
         activating: false,
         waiting: false,
         stale: false,
-        releasing: false,
+        release_commands: 0,
         lost: false,
         supi,
         dnn,

@@ -8,6 +8,7 @@ use martlet_nf::Criteria;
 use martlet_ngap::ngap::{Cause, CauseNas};
 use martlet_ngap::transfer::ReleaseCommand;
 use martlet_sbi::{Multipart, Problem, content_type};
+use martlet_sbi_api::namf_communication::N1N2MessageTransferCause;
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::npcf_sm_policy_control::SmPolicyDeleteData;
 use martlet_sbi_api::nsmf_pdusession::{
@@ -15,6 +16,9 @@ use martlet_sbi_api::nsmf_pdusession::{
 };
 use martlet_sbi_api::nudm_uecm::{SmfDeregistrationQuery, UdmUeContextManagementClient};
 use std::time::Instant;
+
+/// Times that a UE is told to release a session (TS 24.501, 6.3.3.5 a).
+const MOST_COMMANDS: u8 = 5;
 
 /// The UE asks for it (4.3.4.2): the UPF lets go at once, UE and gNB are told in the answer.
 pub async fn by_ue(session: &mut Session, pti: u8) -> Updated {
@@ -24,7 +28,7 @@ pub async fn by_ue(session: &mut Session, pti: u8) -> Updated {
         return Ok(Some(Multipart::new(data).part(N1, content_type::NAS, reject)));
     }
     session.pti = pti;
-    session.releasing = true;
+    session.release_commands = 1;
     user_plane(session).await;
     let n1 = n1::release_command(session.id, pti, GsmCause::RegularDeactivation);
     let mut data = SmContextUpdatedData { n1_sm_msg: Some(reference(N1)), ..Default::default() };
@@ -35,6 +39,26 @@ pub async fn by_ue(session: &mut Session, pti: u8) -> Updated {
     data.n2_sm_info = Some(reference(N2));
     data.n2_sm_info_type = Some(N2SmInfoType::PduResRelCmd);
     Ok(Some(Multipart::new(data).part(N1, content_type::NAS, n1).part(N2, content_type::NGAP, n2)))
+}
+
+/// T3592 has expired: the UE is told again, if it is connected (TS 24.501, 6.3.3.5 a). False where that has no end: the
+/// session is released without the UE, which learns it from the next session status that it gets.
+pub async fn command_again(session: &mut Session) -> bool {
+    let mut reached = session.release_commands < MOST_COMMANDS;
+    if reached {
+        let command = n1::release_command(session.id, session.pti, GsmCause::RegularDeactivation);
+        let mut body = session.transfer_body(Some(command), None);
+        // An idle UE is not worth a paging (TS 23.502, 4.3.4.2, step 3b).
+        body.json.skip_ind = Some(true);
+        let answer = session.amf.n1_n2_message_transfer(&session.supi, body).await;
+        let initiated = |cause| cause == N1N2MessageTransferCause::N1N2TransferInitiated;
+        reached = answer.is_ok_and(|answer| answer.body.is_some_and(|body| initiated(body.cause)));
+    }
+    match reached {
+        true => session.release_commands += 1,
+        false => finish(session, true).await,
+    }
+    reached
 }
 
 /// N4 session deletion.

@@ -47,7 +47,7 @@ async fn from_ue(session: &mut Session, octets: &[u8]) -> (Updated, bool) {
     let pti = header.procedure_transaction_identity;
     match message {
         Nas5gsmMessage::PduSessionReleaseRequest(_) => (release::by_ue(session, pti).await, true),
-        Nas5gsmMessage::PduSessionReleaseComplete(_) if session.releasing => {
+        Nas5gsmMessage::PduSessionReleaseComplete(_) if session.is_releasing() => {
             release::finish(session, true).await;
             (Ok(None), false)
         }
@@ -56,8 +56,14 @@ async fn from_ue(session: &mut Session, octets: &[u8]) -> (Updated, bool) {
             (n1_answer(reject), true)
         }
         Nas5gsmMessage::FiveGsmStatus(status) => {
-            tracing::info!(supi = %session.supi, cause = status.fgsm_cause.cause_raw(), "the UE reports 5GSM STATUS");
-            (Ok(None), true)
+            let cause = status.fgsm_cause.cause_raw();
+            tracing::info!(supi = %session.supi, session = session.id, cause, "the UE reports 5GSM STATUS");
+            // The UE has no such session: it ends without the UE (6.5.3.2).
+            let gone = cause == GsmCause::InvalidPduSessionIdentity.as_u8();
+            if gone {
+                release::finish(session, true).await;
+            }
+            (Ok(None), !gone)
         }
         _ => {
             let cause = GsmCause::MessageTypeNotCompatibleWithTheProtocolState;
