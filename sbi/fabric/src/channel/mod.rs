@@ -200,7 +200,7 @@ impl Channel {
         Ok(sent)
     }
 
-    /// Octets that wait for room.
+    /// Octets of memory of what waits for room.
     pub fn backlog(&self) -> usize {
         lock(&self.outbox).backlog()
     }

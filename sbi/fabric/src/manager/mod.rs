@@ -141,7 +141,7 @@ impl Manager {
         };
         let Some(number) = lock(&self.state.registry).admit(&domain.name) else {
             tracing::warn!(uid, pid, "a process was refused: there are too many");
-            refuse("the fabric has as many processes as it takes (limits.members)");
+            refuse("the fabric has as many processes of this security domain as it takes (limits.members)");
             return None;
         };
         tracing::debug!(number, uid, gid, pid, domain = domain.name, "a process joins the fabric");
