@@ -1,5 +1,5 @@
 # What people and machines type. Each target says what it installs before it does.
-.PHONY: help build release demo test guest-test lint lab fuzz clean packages-build packages-demo packages-test packages-guest oracles
+.PHONY: help build release install demo test guest-test lint lab fuzz clean packages-build packages-demo packages-test packages-guest oracles
 
 CARGO ?= cargo
 PYTHON_ORACLES := $(CURDIR)/target/oracles
@@ -7,6 +7,7 @@ PYTHON_ORACLES := $(CURDIR)/target/oracles
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo "sudo -E")
 RUNNER := $(if $(AS_ROOT),--config "target.'cfg(all())'.runner='$(AS_ROOT)'",)
 SECONDS ?= 30
+PREFIX ?= /usr/local
 
 help: ## Show what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -25,6 +26,12 @@ build: packages-build ## Build everything, unoptimised
 
 release: packages-build ## Build target/release/martlet
 	$(CARGO) build --release --locked -p martlet
+
+install: release ## Install martlet and libmartlet_fabric (C) below PREFIX (/usr/local), after DESTDIR
+	$(CARGO) build --release --locked -p martlet-fabric-c
+	install -d "$(DESTDIR)$(PREFIX)/bin"
+	install -m 755 target/release/martlet "$(DESTDIR)$(PREFIX)/bin/"
+	DESTDIR="$(DESTDIR)" sbi/fabric-c/install.sh target/release "$(PREFIX)"
 
 demo: packages-demo ## Build, start a core, let a phone in, send its traffic, show a summary (uses root for namespaces)
 	$(CARGO) build --release --locked -p martlet

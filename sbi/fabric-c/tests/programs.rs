@@ -12,12 +12,12 @@ fn compile(installed: &Installed, linking: &str) -> PathBuf {
     let mut ask = Command::new("pkg-config");
     ask.args(["--cflags", "--libs"]).args((linking == "static").then_some("--static")).arg("martlet-fabric");
     let flags = String::from_utf8(checked(installed.for_command(&mut ask), "pkg-config").stdout).unwrap();
-    let archive = installed.0.join("usr/lib/libmartlet_fabric.a").display().to_string();
+    let archive = installed.libraries().join("libmartlet_fabric.a").display().to_string();
     let flags = flags.split_whitespace().map(|flag| match flag {
         "-lmartlet_fabric" if linking == "static" => archive.clone(),
         flag => flag.to_string(),
     });
-    let program = installed.0.join(linking);
+    let program = installed.folder.join(linking);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/echo.c");
     let mut cc = Command::new("cc");
     cc.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-o"]).arg(&program).arg(source).args(flags);
