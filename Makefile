@@ -55,7 +55,8 @@ lint: ## Check form and habits
 	$(CARGO) fmt --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
-lab: release ## Measure the control plane and its service calls: report, raw data and plots in lab-results (uses root for a namespace)
+lab: packages-build ## Measure the control plane and its service calls, beside iceoryx2: report, raw data and plots in lab-results (uses root for a namespace)
+	$(CARGO) build --release --locked -p martlet --features iceoryx2
 	$(AS_ROOT) target/release/martlet --log warn lab control-plane
 	$(AS_ROOT) target/release/martlet --log warn lab sbi
 

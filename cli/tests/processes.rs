@@ -180,8 +180,21 @@ fn the_sbi_lab_compares_ways_of_carrying_calls_between_two_processes() {
         ensure!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
         let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("summary.json"))?)?;
         let figures = summary["figures"].as_array().context("figures")?;
-        for id in ["roundtrip.http_tcp.inflight1.p50", "roundtrip.http_tcp_over_frame_binary.inflight16.per_call"] {
-            let figure = figures.iter().find(|figure| figure["id"] == id).with_context(|| id.to_string())?;
+        let ways = [
+            "http_tcp",
+            "http_unix",
+            "http1_fabric",
+            "http_fabric",
+            "frame_json",
+            "frame_binary",
+            "frame_octets",
+            "socket_octets",
+            "local",
+        ];
+        let each = ways.map(|way| format!("roundtrip.{way}.inflight16_gap3ms.p99"));
+        let ratio = "roundtrip.http_tcp_over_http_fabric.inflight16.per_call".to_string();
+        for id in each.into_iter().chain([ratio]) {
+            let figure = figures.iter().find(|figure| figure["id"] == id.as_str()).with_context(|| id.clone())?;
             ensure!(figure["value"].as_f64().is_some_and(|value| value > 0.0), "{figure}");
         }
         for file in ["report.md", "raw.csv", "round-trip.svg", "round-trip.png"] {
