@@ -1,5 +1,5 @@
 # What people and machines type. Each target says what it installs before it does.
-.PHONY: help build release install demo test guest-test lint lab fuzz clean packages-build packages-demo packages-test packages-guest oracles
+.PHONY: help build release install demo test soak guest-test lint lab fuzz clean packages-build packages-demo packages-test packages-guest oracles
 
 CARGO ?= cargo
 PYTHON_ORACLES := $(CURDIR)/target/oracles
@@ -7,6 +7,7 @@ PYTHON_ORACLES := $(CURDIR)/target/oracles
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo "sudo -E")
 RUNNER := $(if $(AS_ROOT),--config "target.'cfg(all())'.runner='$(AS_ROOT)'",)
 SECONDS ?= 30
+KILLS ?= 1000
 PREFIX ?= /usr/local
 
 help: ## Show what there is to make
@@ -48,6 +49,9 @@ test: packages-test oracles ## Run all tests (uses root for namespaces, TUN devi
 	@echo "The tests make network namespaces and interfaces and remove them again: they run as root."
 	MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python $(CARGO) test --workspace --locked --no-fail-fast $(RUNNER)
 
+soak: packages-build ## Kill processes of the fabric at random moments, KILLS times (1000), and miss nothing
+	MARTLET_KILLS=$(KILLS) $(CARGO) test -p martlet-sbi-fabric --locked --test deaths -- --nocapture
+
 guest-test: packages-guest ## Run what needs the kernel's SCTP in a guest with Debian's kernel (QEMU, no KVM needed)
 	CARGO="$(CARGO)" deploy/guest/test.sh
 
@@ -59,6 +63,7 @@ lab: packages-build ## Measure the control plane and its service calls, beside i
 	$(CARGO) build --release --locked -p martlet --features iceoryx2
 	$(AS_ROOT) target/release/martlet --log warn lab control-plane
 	$(AS_ROOT) target/release/martlet --log warn lab sbi
+	$(AS_ROOT) target/release/martlet --log warn lab idle
 
 fuzz: ## Run every fuzz target for SECONDS each (30), with a nightly toolchain that it installs through rustup
 	fuzz/run.sh $(SECONDS)

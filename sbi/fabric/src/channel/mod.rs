@@ -205,6 +205,14 @@ impl Channel {
         lock(&self.outbox).backlog()
     }
 
+    /// Buffers that the other end has not given back.
+    pub fn lent(&self) -> Result<u32, Closed> {
+        self.open()?;
+        let mut outbox = lock(&self.outbox);
+        self.checked(outbox.reclaim())?;
+        Ok(outbox.lent())
+    }
+
     /// Rings the other end's bell if it has to, and asks to be woken if frames wait for room.
     fn settle(&self, outbox: &mut Outbox) -> Result<(), Closed> {
         if outbox.is_waiting() {

@@ -56,7 +56,6 @@ impl Outbox {
     }
 
     /// Buffers that the peer has.
-    #[cfg(test)]
     pub fn lent(&self) -> u32 {
         self.pool.lent()
     }

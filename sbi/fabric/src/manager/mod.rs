@@ -6,6 +6,8 @@ mod registry;
 
 pub use domain::Domain;
 pub use registry::ManagerLimits;
+#[doc(hidden)]
+pub use registry::{Action, Registry};
 
 use crate::channel::Parts;
 use crate::fd::Watched;
@@ -15,7 +17,6 @@ use crate::{fd, metrics};
 use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, connect, getsockopt, listen, socket, sockopt,
 };
-use registry::{Action, Registry};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::os::fd::{AsRawFd, OwnedFd};
