@@ -1,5 +1,5 @@
 # What people and machines type. Each target says what it installs before it does.
-.PHONY: help build release demo test soak guest-test lint lab fuzz clean packages-build packages-demo packages-test packages-guest oracles
+.PHONY: help build release install demo test soak guest-test lint lab fuzz clean packages-build packages-demo packages-test packages-guest oracles
 
 CARGO ?= cargo
 PYTHON_ORACLES := $(CURDIR)/target/oracles
@@ -8,6 +8,8 @@ AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo "sudo -E")
 RUNNER := $(if $(AS_ROOT),--config "target.'cfg(all())'.runner='$(AS_ROOT)'",)
 SECONDS ?= 30
 SEED ?= 1
+KILLS ?= 1000
+PREFIX ?= /usr/local
 
 help: ## Show what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -27,6 +29,12 @@ build: packages-build ## Build everything, unoptimised
 release: packages-build ## Build target/release/martlet
 	$(CARGO) build --release --locked -p martlet
 
+install: release ## Install martlet and libmartlet_fabric (C) below PREFIX (/usr/local), after DESTDIR
+	$(CARGO) build --release --locked -p martlet-fabric-c
+	install -d "$(DESTDIR)$(PREFIX)/bin"
+	install -m 755 target/release/martlet "$(DESTDIR)$(PREFIX)/bin/"
+	DESTDIR="$(DESTDIR)" sbi/fabric-c/install.sh target/release "$(PREFIX)"
+
 demo: packages-demo ## Build, start a core, let a phone in, send its traffic, show a summary (uses root for namespaces)
 	$(CARGO) build --release --locked -p martlet
 	@echo "The demo makes network namespaces and interfaces and removes them again: it runs as root."
@@ -42,8 +50,9 @@ test: packages-test oracles ## Run all tests (uses root for namespaces, TUN devi
 	@echo "The tests make network namespaces and interfaces and remove them again: they run as root."
 	MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python $(CARGO) test --workspace --locked --no-fail-fast $(RUNNER)
 
-soak: packages-test ## Let simulated phones do whatever they like for SECONDS (30), with the wishes of SEED (1), on each binding
+soak: packages-test ## Phones do whatever they like for SECONDS (30) with the wishes of SEED (1), on each binding; then KILLS (1000) processes of the fabric die
 	MARTLET_SOAK_SECONDS=$(SECONDS) MARTLET_SOAK_SEED=$(SEED) $(CARGO) test --locked -p martlet-tests --test soak $(RUNNER) -- --nocapture --test-threads 1
+	MARTLET_KILLS=$(KILLS) $(CARGO) test -p martlet-sbi-fabric --locked --test deaths -- --nocapture
 
 guest-test: packages-guest ## Run what needs the kernel's SCTP in a guest with Debian's kernel (QEMU, no KVM needed)
 	CARGO="$(CARGO)" deploy/guest/test.sh
@@ -52,9 +61,11 @@ lint: ## Check form and habits
 	$(CARGO) fmt --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
-lab: release ## Measure the control plane and its service calls: report, raw data and plots in lab-results (uses root for a namespace)
+lab: packages-build ## Measure the control plane and its service calls, beside iceoryx2: report, raw data and plots in lab-results (uses root for a namespace)
+	$(CARGO) build --release --locked -p martlet --features iceoryx2
 	$(AS_ROOT) target/release/martlet --log warn lab control-plane
 	$(AS_ROOT) target/release/martlet --log warn lab sbi
+	$(AS_ROOT) target/release/martlet --log warn lab idle
 
 fuzz: ## Run every fuzz target for SECONDS each (30), with a nightly toolchain that it installs through rustup
 	fuzz/run.sh $(SECONDS)

@@ -57,6 +57,17 @@ printf '\x00{"nfInstanceId":"3fa85f64-5717-4562-b3fc-2c963f66afa6","nfType":"AMF
 printf '\x04{"amfInstanceId":"3fa85f64-5717-4562-b3fc-2c963f66afa6","deregCallbackUri":"http://a/b","guami":{"plmnId":{"mcc":"208","mnc":"93"},"amfId":"cafe00"},"ratType":"NR"}' |
     text sbi_json registration
 
+# A peer of the fabric: it connects, is accepted, sends and is sent to; it asks for something, and answers.
+printf '\x01\x04\x03\x01\x00x\x09\x08\x01\x06\x15\x01\x00ten octets\x09\x08\x01\x07\x09\x01\x00\x10\x00\x00\x00\x09\x01\x08\x01\x01\x00\x09' |
+    text fabric_channel connection
+printf '\x01\x00\x15\x02\x00ten octets\x09\x07\x09\x01\x01\x14\x01\x00ten octets\x09\x04\x00\x05\x00\x01\x09' |
+    text fabric_channel call
+printf '\x00\x01\x02\xff\xff\xff\xff\x03a:1\x02\x00/x\x01\x01\x03\x00AMF\x01{"nfInstanceId":"3fa85f64-5717-4562-b3fc-2c963f66afa6","nfType":"AMF","nfStatus":"REGISTERED"}' |
+    text fabric_frame request
+printf '\x02\x01\x94\x01\x00\x02{"status":404,"cause":"USER_NOT_FOUND"}' | text fabric_frame response
+printf '\x00{"type":"join","version":1,"name":"amf","model":7}\n\x00{"type":"serve","service":"calls","authority":"a:1"}\n\x01{"type":"join","version":1,"name":"udm","model":7}\n\x01{"type":"connect","service":"calls","authority":"a:1"}\n\x00{"type":"welcome","domain":"core"}\n\x00{"type":"way","service":"calls","authority":"a:1","channel":null}\n' |
+    text fabric_messages join
+
 failed=()
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use martlet_nf::{Environment, Shutdown, ShutdownTrigger};
 use martlet_sbi::{Bindings, LocalBinding};
 use martlet_sbi_fabric::{Fabric, FabricBinding, Manager};
-use martlet_sbi_http::{ClientLimits, HttpBinding, ServerLimits};
+use martlet_sbi_http::{ClientLimits, HttpBinding, OverFabric, ServerLimits, Tcp};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::task::{JoinHandle, JoinSet};
@@ -35,11 +35,13 @@ pub fn environment(sbi: Sbi, listen: bool, shutdown: Shutdown) -> Environment {
     }
 }
 
-/// The surroundings of one function that takes part in the machine's fabric. What the fabric does not know goes the way
-/// of before.
+/// The surroundings of one function that takes part in the machine's fabric. Functions that take no frames are called
+/// over HTTP/2: over the fabric's sockets where they listen there, else over TCP.
 pub fn in_fabric(environment: &Environment, config: &Config, name: &str) -> Environment {
     let fabric = Fabric::start(config.fabric.of_process(name));
-    let binding = FabricBinding::new(fabric.clone()).with_next(Arc::new(environment.bindings.clone()));
+    let sockets = OverFabric::new(fabric.clone()).with_next(Arc::new(Tcp));
+    let http = HttpBinding::new(ClientLimits::default()).over(Arc::new(sockets));
+    let binding = FabricBinding::new(fabric.clone()).with_next(Arc::new(http));
     let bindings = Bindings::new().with_remote(Arc::new(binding));
     Environment { bindings, fabric: Some(fabric), ..environment.clone() }
 }

@@ -9,6 +9,8 @@ pub enum LabCommand {
     ControlPlane(martlet_lab::control_plane::ControlPlaneArgs),
     /// What one service call costs, for each way of carrying it between two processes
     Sbi(martlet_lab::sbi::SbiArgs),
+    /// What a core uses that has nothing to do: processor time and memory of its functions
+    Idle(martlet_lab::control_plane::IdleArgs),
     #[command(hide = true)]
     SbiServer(martlet_lab::sbi::SbiServerArgs),
 }
@@ -21,6 +23,7 @@ pub fn run(command: LabCommand) -> Result<()> {
     let report = match command {
         LabCommand::ControlPlane(args) => martlet_lab::control_plane::run(&args)?,
         LabCommand::Sbi(args) => martlet_lab::sbi::run(&args)?,
+        LabCommand::Idle(args) => martlet_lab::control_plane::run_idle(&args)?,
         LabCommand::SbiServer(args) => return crate::runtime::block_on(martlet_lab::sbi::serve(args)),
     };
     print!("{report}");

@@ -180,13 +180,47 @@ fn the_sbi_lab_compares_ways_of_carrying_calls_between_two_processes() {
         ensure!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
         let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("summary.json"))?)?;
         let figures = summary["figures"].as_array().context("figures")?;
-        for id in ["roundtrip.http_tcp.inflight1.p50", "roundtrip.http_tcp_over_frame_binary.inflight16.per_call"] {
-            let figure = figures.iter().find(|figure| figure["id"] == id).with_context(|| id.to_string())?;
+        let ways = [
+            "http_tcp",
+            "http_unix",
+            "http1_fabric",
+            "http_fabric",
+            "frame_json",
+            "frame_binary",
+            "frame_octets",
+            "socket_octets",
+            "local",
+        ];
+        let each = ways.map(|way| format!("roundtrip.{way}.inflight16_gap3ms.p99"));
+        let ratio = "roundtrip.http_tcp_over_http_fabric.inflight16.per_call".to_string();
+        for id in each.into_iter().chain([ratio]) {
+            let figure = figures.iter().find(|figure| figure["id"] == id.as_str()).with_context(|| id.clone())?;
             ensure!(figure["value"].as_f64().is_some_and(|value| value > 0.0), "{figure}");
         }
         for file in ["report.md", "raw.csv", "round-trip.svg", "round-trip.png"] {
             ensure!(std::fs::metadata(folder.join(file))?.len() > 1000, "{file} has something in it");
         }
+        std::fs::remove_dir_all(&folder)?;
+        Ok(())
+    });
+}
+
+#[test]
+fn the_idle_lab_says_what_a_core_uses_that_has_nothing_to_do() {
+    in_namespace(|| async {
+        let folder = std::env::temp_dir().join(format!("martlet-lab-idle-test-{}", std::process::id()));
+        let out = folder.display().to_string();
+        let lab = ["--log", "warn", "lab", "idle", "--quick", "--sbi", "fabric", "--out", &out];
+        let ran = Command::new(MARTLET).args(lab).output()?;
+        ensure!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("summary.json"))?)?;
+        let figures = summary["figures"].as_array().context("figures")?;
+        let value = |id: &str| figures.iter().find(|figure| figure["id"] == id).and_then(|f| f["value"].as_f64());
+        ensure!(value("idle.fabric.processes") == Some(9.0), "{figures:?}");
+        // An unoptimised build on a busy machine: only a function that spins or leaks would miss these.
+        ensure!(value("idle.fabric.cpu").is_some_and(|cpu| cpu > 0.0 && cpu < 20.0), "{figures:?}");
+        ensure!(value("idle.fabric.proportional").is_some_and(|size| size > 1.0 && size < 400.0), "{figures:?}");
+        ensure!(std::fs::read_to_string(folder.join("report.md"))?.contains("idle.fabric.cpu"), "the report says it");
         std::fs::remove_dir_all(&folder)?;
         Ok(())
     });

@@ -1,6 +1,7 @@
 //! A core of its own for an experiment: started from this program's binary, observed through `/proc`, ended by signal.
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::{Signal, kill};
+use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -29,6 +30,8 @@ pub struct Usage {
     pub proportional_kb: u64,
     /// Processor time since the start, in milliseconds.
     pub cpu_ms: u64,
+    /// The same in nanoseconds.
+    pub cpu_ns: u64,
     /// Processes.
     pub processes: usize,
 }
@@ -97,19 +100,16 @@ impl CoreProcess {
 
     /// What it uses at the moment, its children included.
     pub fn usage(&self) -> Usage {
-        let mut usage = Usage::default();
-        for pid in family(self.child.id()) {
-            let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
-            usage.resident_kb += field_kb(&read("status"), "VmRSS:");
-            usage.proportional_kb += field_kb(&read("smaps_rollup"), "Pss:");
-            // Fields 14 and 15 after the name, which may hold spaces, in ticks of 10 ms.
-            let stat = read("stat");
-            let after = stat.rsplit_once(')').map_or("", |(_, after)| after);
-            let ticks = after.split_whitespace().skip(11).take(2).filter_map(|t| t.parse::<u64>().ok()).sum::<u64>();
-            usage.cpu_ms += ticks * 10;
-            usage.processes += 1;
+        usage(&family(self.child.id()))
+    }
+
+    /// What its network functions use at the moment: without the process that started them, unless they are in it.
+    pub fn usage_of_functions(&self) -> Usage {
+        let mut family = family(self.child.id());
+        if family.len() > 1 {
+            family.remove(0);
         }
-        usage
+        usage(&family)
     }
 
     /// The process among the core's own whose command line contains the text.
@@ -147,6 +147,20 @@ impl Drop for CoreProcess {
     fn drop(&mut self) {
         let _ = self.end();
     }
+}
+
+fn usage(pids: &[u32]) -> Usage {
+    let mut usage = Usage::default();
+    for pid in pids {
+        let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        usage.resident_kb += field_kb(&read("status"), "VmRSS:");
+        usage.proportional_kb += field_kb(&read("smaps_rollup"), "Pss:");
+        let time = ClockId::pid_cpu_clock_id(Pid::from_raw(*pid as i32)).and_then(clock_gettime);
+        usage.cpu_ns += time.map_or(0, |time| time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64);
+        usage.processes += 1;
+    }
+    usage.cpu_ms = usage.cpu_ns / 1_000_000;
+    usage
 }
 
 /// A process and its children.

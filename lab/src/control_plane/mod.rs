@@ -3,11 +3,13 @@
 mod bed;
 mod capacity;
 mod figures;
+mod idle;
 mod report;
 mod round;
 mod start_up;
 mod variant;
 
+pub use idle::{IdleArgs, run as run_idle};
 pub use variant::Variant;
 
 use crate::progress::Progress;

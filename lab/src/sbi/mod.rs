@@ -1,6 +1,10 @@
 //! `martlet lab sbi`: what one call between two network functions costs, for each way of carrying it.
+mod http1;
+#[cfg(feature = "iceoryx2")]
+mod iceoryx;
 mod report;
 mod service;
+mod sockets;
 mod variant;
 
 pub use variant::{SbiServerArgs, Variant, serve};
@@ -8,15 +12,14 @@ pub use variant::{SbiServerArgs, Variant, serve};
 use crate::progress::Progress;
 use crate::stats::{median, quantile};
 use crate::{Figure, Output, namespace};
-use anyhow::{Context, Result, anyhow, ensure};
-use clap::Args;
-use martlet_sbi_api::nsmf_pdusession::SmContextRetrievedData;
+use anyhow::{Context, Result, ensure};
+use clap::{Args, ValueEnum};
 use martlet_sbi_fabric::{Manager, ManagerConfig};
 use rand::seq::SliceRandom;
 use rand::{SeedableRng, rngs::StdRng};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use variant::Pair;
+use variant::{Message, Pair};
 
 /// Measures calls with a body of 1.7 KB that comes back, between two processes.
 #[derive(Debug, Clone, Args)]
@@ -30,8 +33,8 @@ pub struct SbiArgs {
     /// Seed for the order of the runs
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Ways to compare
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "http-tcp,frame-json,frame-binary,local")]
+    /// Ways to compare; all of them if not said otherwise
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Variant::value_variants().iter().copied())]
     pub variants: Vec<Variant>,
 }
 
@@ -85,11 +88,11 @@ async fn measure(args: &SbiArgs, output: &mut Output) -> Result<()> {
     let socket = folder.join("sbi.sock");
     let manager = Manager::bind(ManagerConfig { socket: socket.clone(), ..ManagerConfig::default() })?;
     let manager = tokio::spawn(manager.run());
+    let message = Message::new(service::body()?)?;
     let mut pairs = Vec::new();
     for variant in &args.variants {
-        pairs.push(Pair::start(*variant, &socket).await?);
+        pairs.push(Pair::start(*variant, &socket, &message).await?);
     }
-    let body = service::body()?;
     let blocks = if args.quick { 4 } else { 30 };
     let mut random = StdRng::seed_from_u64(args.seed);
     let mut order: Vec<usize> = (0..pairs.len()).collect();
@@ -102,7 +105,7 @@ async fn measure(args: &SbiArgs, output: &mut Output) -> Result<()> {
         for number in 0..blocks {
             order.shuffle(&mut random);
             for &at in &order {
-                let block = block(&pairs[at], load, &body).await?;
+                let block = block(&pairs[at], load, &message).await?;
                 for took in &block.took {
                     output.row(format_args!("{},{},{number},{took:.2}", load.name, pairs[at].variant.name()))?;
                 }
@@ -120,16 +123,16 @@ async fn measure(args: &SbiArgs, output: &mut Output) -> Result<()> {
 }
 
 /// Calls under a load, after some that are not counted.
-async fn block(pair: &Pair, load: Load, body: &SmContextRetrievedData) -> Result<Block> {
+async fn block(pair: &Pair, load: Load, message: &Message) -> Result<Block> {
     for _ in 0..50 {
-        call(pair, body).await?;
+        pair.call(message).await?;
     }
-    let (before, started) = (pair.processor_time().await?, Instant::now());
+    let (before, started) = (pair.processor_time()?, Instant::now());
     let each = load.calls / load.in_flight;
     let workers = (0..load.in_flight).map(|_| async {
         let mut took = Vec::with_capacity(each);
         for _ in 0..each {
-            took.push(call(pair, body).await?);
+            took.push(pair.call(message).await?);
             if !load.gap.is_zero() {
                 tokio::time::sleep(load.gap).await;
             }
@@ -137,38 +140,38 @@ async fn block(pair: &Pair, load: Load, body: &SmContextRetrievedData) -> Result
         anyhow::Ok(took)
     });
     let took = futures_util::future::try_join_all(workers).await?.concat();
-    let (elapsed, after) = (started.elapsed().as_secs_f64() * 1e6, pair.processor_time().await?);
+    let (elapsed, after) = (started.elapsed().as_secs_f64() * 1e6, pair.processor_time()?);
     let n = took.len() as f64;
     Ok(Block { took, processor: (after - before) as f64 / 1e3 / n, each: elapsed / n })
 }
 
-/// How long one call took, in microseconds. To make the body and to drop the answer is no part of it.
-async fn call(pair: &Pair, body: &SmContextRetrievedData) -> Result<f64> {
-    let body = body.clone();
-    let started = Instant::now();
-    let answer = pair.client.mirror("1", body).await.map_err(|p| anyhow!("{}: {p}", pair.variant.title()))?;
-    let took = started.elapsed().as_secs_f64() * 1e6;
-    std::hint::black_box(answer);
-    Ok(took)
-}
+/// What others are compared with.
+const BASES: &[Variant] = &[
+    Variant::HttpTcp,
+    #[cfg(feature = "iceoryx2")]
+    Variant::Iceoryx2,
+];
 
-/// Figures of a load: of each variant, and how many times more HTTP/2 over TCP takes. The variants took turns block by
+/// Figures of a load: of each variant, and how many times more the [`BASES`] take. The variants took turns block by
 /// block, so each block gives a ratio; the figure is their median.
 fn figures(output: &mut Output, load: Load, pairs: &[Pair], taken: &[Vec<Block>]) -> Result<()> {
     let p50 = |block: &Block| quantile(&block.took, 0.5).map_or(f64::NAN, |m| m.value);
     let p99 = |block: &Block| quantile(&block.took, 0.99).map_or(f64::NAN, |m| m.value);
     let statistics: [Statistic; 4] =
         [("p50", p50), ("p99", p99), ("cpu", |block| block.processor), ("per_call", |block| block.each)];
-    let base = pairs.iter().position(|pair| pair.variant == Variant::HttpTcp);
     for (name, of) in statistics {
         for (pair, blocks) in pairs.iter().zip(taken) {
             let values: Vec<f64> = blocks.iter().map(of).collect();
             let id = format!("roundtrip.{}.{}.{name}", pair.variant.name(), load.name);
             output.figure(Figure::of(id, "us", median(&values).context("no blocks")?));
-            let Some(base) = base.filter(|_| pair.variant != Variant::HttpTcp) else { continue };
-            let ratios: Vec<f64> = taken[base].iter().zip(blocks).map(|(a, b)| of(a) / of(b)).collect();
-            let id = format!("roundtrip.http_tcp_over_{}.{}.{name}", pair.variant.name(), load.name);
-            output.figure(Figure::of(id, "times", median(&ratios).context("no blocks")?));
+            for (base, others) in pairs.iter().zip(taken) {
+                if !BASES.contains(&base.variant) || base.variant == pair.variant {
+                    continue;
+                }
+                let ratios: Vec<f64> = others.iter().zip(blocks).map(|(a, b)| of(a) / of(b)).collect();
+                let id = format!("roundtrip.{}_over_{}.{}.{name}", base.variant.name(), pair.variant.name(), load.name);
+                output.figure(Figure::of(id, "times", median(&ratios).context("no blocks")?));
+            }
         }
     }
     Ok(())

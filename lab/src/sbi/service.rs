@@ -1,6 +1,19 @@
 //! The service that is called: what goes in comes out.
-use martlet_sbi::{Problem, service};
+use bytes::Bytes;
+use martlet_sbi::{Encoded, Payload, Problem, service};
 use martlet_sbi_api::nsmf_pdusession::SmContextRetrievedData;
+
+/// Octets that nobody looks into.
+pub struct Octets(pub Bytes);
+
+impl Payload for Octets {
+    fn encode(&self) -> Result<Option<Encoded>, Problem> {
+        Ok(Some(Encoded { content_type: "application/octet-stream".into(), bytes: self.0.clone() }))
+    }
+    fn decode(encoded: Option<Encoded>) -> Result<Self, Problem> {
+        Ok(Octets(encoded.map_or_else(Bytes::new, |encoded| encoded.bytes)))
+    }
+}
 
 service! {
     /// Gives back what it gets.
@@ -8,8 +21,8 @@ service! {
         /// Gives back an SM context.
         op mirror "Mirror": POST "/contexts/{id}", path(id), body(SmContextRetrievedData),
             returns(SmContextRetrievedData), errors[];
-        /// Processor time that the process has used, in nanoseconds.
-        op cost "Cost": GET "/cost", path(), returns(serde_json::Value), errors[];
+        /// Gives back octets.
+        op mirror_octets "MirrorOctets": POST "/octets", path(), body(Octets), returns(Octets), errors[];
     }
 }
 
@@ -20,16 +33,9 @@ impl Mirror for Server {
     async fn mirror(&self, _: &str, body: SmContextRetrievedData) -> Result<SmContextRetrievedData, Problem> {
         Ok(body)
     }
-    async fn cost(&self) -> Result<serde_json::Value, Problem> {
-        Ok(processor_time().into())
+    async fn mirror_octets(&self, body: Octets) -> Result<Octets, Problem> {
+        Ok(body)
     }
-}
-
-/// Processor time that this process has used, in nanoseconds.
-pub fn processor_time() -> u64 {
-    use nix::sys::resource::{UsageWho, getrusage};
-    let ns = |t: nix::sys::time::TimeVal| t.tv_sec() as u64 * 1_000_000_000 + t.tv_usec() as u64 * 1000;
-    getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| ns(usage.user_time()) + ns(usage.system_time()))
 }
 
 /// An SM context of 1.7 KB as JSON without spaces.

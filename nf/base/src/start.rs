@@ -4,7 +4,9 @@ use crate::{CommonConfig, NetworkFunction, NfContext, Shutdown, StartError, regi
 use martlet_sbi::{Bindings, OperationInfo, Router, Tap};
 use martlet_sbi_fabric::{Fabric, FabricServer};
 use martlet_sbi_http::{HttpServer, ServerLimits};
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::task::JoinHandle;
 use tracing::Instrument;
 
@@ -91,6 +93,8 @@ pub async fn start<F: NetworkFunction>(
     let mut beside = Vec::new();
     if let Some(fabric) = &environment.fabric {
         beside.push(tokio::spawn(FabricServer::bind(fabric, &authority, router.clone()).run()));
+        let server = over_sockets(fabric.clone(), common.bind, router.clone(), environment.limits.clone());
+        beside.push(tokio::spawn(server.instrument(span.clone())));
     }
     if environment.listen {
         let server = HttpServer::bind(common.bind, router, environment.limits.clone()).await.map_err(|e| {
@@ -112,13 +116,24 @@ pub async fn start<F: NetworkFunction>(
             let registered = tokio::spawn(registered.in_current_span());
             let outcome = run.await;
             // Bounded: the NRF may be gone already.
-            let _ = tokio::time::timeout(std::time::Duration::from_millis(500), registered).await;
+            let _ = tokio::time::timeout(Duration::from_millis(500), registered).await;
             outcome
         }
         .instrument(span),
     );
     let instance_id = context.instance_id().to_string();
     Ok(RunningNf { name, instance_id, authority, status: Arc::new(move || function.status()), work, beside })
+}
+
+/// Serves HTTP over the fabric's sockets: to others of this machine, in whatever language they are written.
+async fn over_sockets(fabric: Fabric, address: SocketAddr, router: Arc<Router>, limits: ServerLimits) {
+    loop {
+        match fabric.listen(address).await {
+            Ok(listener) => HttpServer::over(listener, router.clone(), limits.clone()).run().await,
+            Err(error) => tracing::warn!(%error, "no HTTP over the fabric's sockets; tried again in a second"),
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
 }
 
 /// The lower-case name of a function's type.

@@ -17,7 +17,7 @@ mod runtime;
 pub mod sockets;
 mod sync;
 
-pub use blocking::{BlockingFabric, BlockingListener, BlockingStream};
+pub use blocking::{BlockingFabric, BlockingListener, BlockingStream, Dial};
 pub use manager::{Domain, Manager, ManagerConfig, ManagerLimits, default_socket};
 pub use memory::layout::Sizes;
 pub use memory::pool::BufferClass;

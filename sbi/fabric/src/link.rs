@@ -66,6 +66,8 @@ pub struct Link {
     serving: Mutex<HashMap<u32, Option<Abort>>>,
     /// Requests that the peer may have at a time.
     most: usize,
+    /// Octets that may wait for room in the channel before there is no more to say.
+    backlog: usize,
     connections: Table,
     /// Who waits for room in the channel.
     room: Mutex<Vec<Waker>>,
@@ -87,6 +89,7 @@ impl Link {
             turns: Arc::new(tokio::sync::Semaphore::new(limits.calls)),
             serving: Mutex::default(),
             most: limits.serving,
+            backlog: limits.backlog,
             connections: Table::new(limits.sockets.clone()),
             room: Mutex::default(),
             host,
@@ -104,15 +107,31 @@ impl Link {
         self.channel.receive(BATCH, frames)?;
         let some = !frames.is_empty();
         for frame in frames.drain(..) {
-            if let Err(violation) = self.take(frame) {
-                self.channel.close(Closed::Violation(violation));
-                return Err(self.channel.closed().unwrap_or(Closed::Here));
-            }
+            self.take(frame).map_err(|violation| self.breach(violation))?;
+        }
+        if some && self.channel.backlog() > self.most_waiting() {
+            // What waits is what this process began, which is limited, and answers to what the peer sends: it goes on
+            // sending and takes no answers.
+            return Err(self.breach(Violation::Limit));
         }
         if self.channel.backlog() == 0 {
             self.nudge();
         }
         Ok(some)
+    }
+
+    fn breach(&self, violation: Violation) -> Closed {
+        self.channel.close(Closed::Violation(violation));
+        self.channel.closed().unwrap_or(Closed::Violation(violation))
+    }
+
+    /// Octets that wait for a peer that keeps to the rules at most: as many as there may be before nothing is begun, the
+    /// words that take back what was begun, a frame of each who saw that there was room at the same time, and a few words
+    /// about each request and connection of the peer.
+    fn most_waiting(&self) -> usize {
+        const EACH: usize = 1024;
+        let words = (self.most + self.connections.limits().connections).saturating_mul(EACH);
+        self.backlog.saturating_add(self.channel.longest_frame()).saturating_mul(4).saturating_add(words)
     }
 
     /// Tells everybody who waits that the channel is closed.
@@ -252,6 +271,11 @@ impl Link {
     }
 
     // Room.
+
+    /// Whether the peer has left so much waiting that nothing new should be begun with it.
+    pub(crate) fn is_overdue(&self) -> bool {
+        self.channel.backlog() > self.backlog
+    }
 
     /// Ready when no more than `most` octets wait for room in the channel.
     pub fn poll_room(&self, most: usize, context: &mut Context<'_>) -> Poll<()> {

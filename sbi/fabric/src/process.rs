@@ -43,6 +43,9 @@ impl Default for ProcessLimits {
     }
 }
 
+/// How long a manager that is there may take to agree that something is served.
+pub(crate) const LISTEN_PATIENCE: Duration = Duration::from_secs(5);
+
 /// How things stand with the manager.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
@@ -55,6 +58,10 @@ pub enum Standing {
     /// The manager does not want the process.
     Refused(String),
 }
+
+#[cfg(test)]
+#[path = "process_tests.rs"]
+mod tests;
 
 enum Way {
     Known(Arc<Link>),
@@ -248,9 +255,7 @@ impl Process {
         match &state.standing {
             Standing::Joined(_) | Standing::Refused(_) => Poll::Ready(state.standing.clone()),
             _ => {
-                if !state.watchers.iter().any(|waker| waker.will_wake(context.waker())) {
-                    state.watchers.push(context.waker().clone());
-                }
+                leave(&mut state.watchers, context);
                 Poll::Pending
             }
         }
@@ -281,7 +286,7 @@ impl Process {
             Some(Announced::Taken(reason)) => Poll::Ready(Err(reason.clone())),
             Some(Announced::Waiting(_)) if away => Poll::Ready(Ok(())),
             Some(Announced::Waiting(waiting)) => {
-                waiting.push(context.waker().clone());
+                leave(waiting, context);
                 Poll::Pending
             }
         }
@@ -303,10 +308,15 @@ impl Process {
         Ok(listener)
     }
 
-    /// No longer listens.
+    /// No longer listens. Once is enough: the address may be another listener's after that.
     pub fn unlisten(&self, listener: &Arc<Listener>) {
-        self.lock().listeners.remove(&listener.address());
-        self.withdraw(Service::Connections, &listener.address().to_string());
+        let address = listener.address();
+        let mut state = self.lock();
+        if state.listeners.get(&address).is_some_and(|known| Arc::ptr_eq(known, listener)) {
+            state.listeners.remove(&address);
+            state.withdraw(Service::Connections, &address.to_string());
+        }
+        drop(state);
         listener.close();
     }
 
@@ -318,10 +328,7 @@ impl Process {
 
     /// No longer serves under an authority.
     pub fn withdraw(&self, service: Service, authority: &str) {
-        let mut state = self.lock();
-        state.served[service as usize].remove(authority);
-        state.announced.remove(&(service, authority.to_string()));
-        state.tell(FromMember::Withdraw { service, authority: authority.to_string() });
+        self.lock().withdraw(service, authority);
     }
 
     // Where others are.
@@ -339,27 +346,40 @@ impl Process {
             Some(Way::Known(link)) if link.channel().closed().is_none() => return Poll::Ready(Some(link.clone())),
             Some(Way::Absent(until)) if now < *until => return Poll::Ready(None),
             Some(Way::Asked(waiting)) => {
-                if !waiting.iter().any(|waker| waker.will_wake(context.waker())) {
-                    waiting.push(context.waker().clone());
-                }
+                leave(waiting, context);
                 return Poll::Pending;
             }
             _ => {}
         }
         if matches!(state.standing, Standing::Away(_) | Standing::Refused(_)) {
             // A peer that has a channel to us already may serve it.
+            let wanted: Vec<String> = match authority.parse() {
+                Ok(address) if service == Service::Connections => {
+                    messages::listening(address).map(|address| address.to_string()).collect()
+                }
+                _ => vec![authority.to_string()],
+            };
             let link = state.links.values().find(|link| {
                 let of_peer = if service == Service::Calls { &link.peer.calls } else { &link.peer.connections };
-                link.channel().closed().is_none() && of_peer.iter().any(|served| served == authority)
+                link.channel().closed().is_none() && of_peer.iter().any(|served| wanted.contains(served))
             });
             return Poll::Ready(link.cloned());
         }
         let ways = &mut state.ways[service as usize];
         if ways.len() >= self.limits.ways {
-            // What is wrong or closed makes room first; a way that is known can be asked for again.
-            ways.retain(|_, way| matches!(way, Way::Known(link) if link.channel().closed().is_none()));
+            // What is wrong or closed makes room first; a way that is known can be asked for again. Who waits for an
+            // answer is never forgotten.
+            ways.retain(|_, way| match way {
+                Way::Known(link) => link.channel().closed().is_none(),
+                Way::Asked(_) => true,
+                Way::Absent(_) => false,
+            });
             if ways.len() >= self.limits.ways {
-                ways.retain(|_, way| !matches!(way, Way::Known(_)));
+                ways.retain(|_, way| matches!(way, Way::Asked(_)));
+            }
+            if ways.len() >= self.limits.ways {
+                metrics::REFUSED.with_label_values(&["way"]).inc();
+                return Poll::Ready(None);
             }
         }
         ways.insert(authority.to_string(), Way::Asked(vec![context.waker().clone()]));
@@ -398,7 +418,22 @@ impl Process {
     }
 }
 
+/// Leaves a waker, once for each who waits.
+fn leave(wakers: &mut Vec<Waker>, context: &Context<'_>) {
+    if !wakers.iter().any(|waker| waker.will_wake(context.waker())) {
+        wakers.push(context.waker().clone());
+    }
+}
+
 impl State {
+    fn withdraw(&mut self, service: Service, authority: &str) {
+        self.served[service as usize].remove(authority);
+        if let Some(Announced::Waiting(waiting)) = self.announced.remove(&(service, authority.to_string())) {
+            waiting.into_iter().for_each(Waker::wake);
+        }
+        self.tell(FromMember::Withdraw { service, authority: authority.to_string() });
+    }
+
     fn tell(&mut self, message: FromMember) {
         // Without a connection there is nobody to tell: the next one begins with all that matters.
         if !self.connected {

@@ -94,7 +94,7 @@ impl Victim {
         let victim = Arc::new(Victim { listener: Arc::new(Listener::new(address, 4)) });
         let host: Arc<dyn Host> = victim.clone();
         let peer = Peer { name: "rogue".into(), model: 0, calls: Vec::new(), connections: Vec::new() };
-        let mut limits = ProcessLimits { serving: 4, calls: 4, ..ProcessLimits::default() };
+        let mut limits = ProcessLimits { serving: 4, calls: 4, backlog: 50_000, ..ProcessLimits::default() };
         limits.sockets.connections = 4;
         limits.sockets.window = 1000;
         let link = Link::new(1, peer, channel, &limits, Arc::downgrade(&host));
@@ -160,7 +160,7 @@ pub fn play(script: &[u8]) -> std::io::Result<usize> {
             }
             5 => {
                 let [which, value] = *next(2) else { break };
-                rogue.index(which, u32::from(value as i8 as u32));
+                rogue.index(which, value as i8 as u32);
             }
             6 => match link.connect(SocketAddr::from(([127, 0, 0, 1], 2))) {
                 Ok(connection) => connections.push(connection),

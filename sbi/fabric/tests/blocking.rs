@@ -233,3 +233,114 @@ fn it_speaks_with_the_sockets_of_a_runtime() {
     client.join().unwrap();
     assert_eq!(Stream::read(&stream, &mut [0; 8]).unwrap(), 0);
 }
+
+#[test]
+fn a_listener_that_is_closed_and_let_go_later_leaves_the_next_one_alone() {
+    let machine = machine("relisten");
+    let first = machine.server.listen("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = first.local_addr();
+    first.close();
+    let second = machine.server.listen(address).unwrap();
+    drop(first);
+    let a = machine.client.connect(address, None).unwrap();
+    let b = second.accept(Some(Instant::now() + Duration::from_secs(5))).unwrap();
+    Stream::write_all(&a, b"x").unwrap();
+    assert_eq!(Stream::read(&b, &mut [0; 8]).unwrap(), 1);
+}
+
+#[test]
+fn who_reads_no_more_holds_nobody_up_and_can_still_write() {
+    let machine = machine("deaf");
+    let (a, b) = over_fabric(&machine)();
+    Stream::write_all(&a, b"unread").unwrap();
+    b.shutdown(Shutdown::Read).unwrap();
+    // Many times what is kept for a reader.
+    Stream::write_all(&a, &octets(1 << 20, 0)).unwrap();
+    assert_eq!(Stream::read(&b, &mut [0; 8]).unwrap(), 0);
+    Stream::write_all(&b, b"heard").unwrap();
+    drop(b);
+    assert_eq!(Stream::read_to_end(&a).unwrap(), b"heard");
+}
+
+#[test]
+fn an_end_of_the_stream_comes_before_the_end_of_the_connection_whoever_is_quicker() {
+    let machine = machine("order");
+    let pair = over_fabric(&machine);
+    for _ in 0..100 {
+        let (a, b) = pair();
+        Stream::write_all(&a, b"all").unwrap();
+        let a = Arc::new(a);
+        let closes = std::thread::spawn({
+            let a = a.clone();
+            move || a.close()
+        });
+        let _ = a.finish();
+        assert_eq!(Stream::read_to_end(&b).unwrap(), b"all");
+        closes.join().unwrap();
+    }
+}
+
+#[test]
+fn a_stream_keeps_its_part_in_the_fabric() {
+    let Machine { server, client, _place } = machine("outlives");
+    let listener = server.listen("127.0.0.1:0".parse().unwrap()).unwrap();
+    let a = client.connect(listener.local_addr(), None).unwrap();
+    let b = listener.accept(None).unwrap();
+    drop((client, listener, server));
+    Stream::write_all(&a, b"still here").unwrap();
+    drop(a);
+    assert_eq!(Stream::read_to_end(&b).unwrap(), b"still here");
+}
+
+/// A manager that says welcome, and then nothing until it is told to read.
+fn silent_manager(
+    place: &Place,
+    read: std::sync::mpsc::Receiver<()>,
+) -> std::thread::JoinHandle<Vec<messages::FromMember>> {
+    use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, UnixAddr, accept, bind, listen, socket};
+    use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+    let listener = socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC, None).unwrap();
+    bind(listener.as_raw_fd(), &UnixAddr::new(&place.socket()).unwrap()).unwrap();
+    listen(&listener, Backlog::new(1).unwrap()).unwrap();
+    std::thread::spawn(move || {
+        // SAFETY: a new descriptor that nobody else knows of.
+        let member = unsafe { OwnedFd::from_raw_fd(accept(listener.as_raw_fd()).unwrap()) };
+        let welcome = messages::ToMember::Welcome { domain: "core".into() };
+        nix::unistd::write(&member, &messages::encode(&welcome)).unwrap();
+        read.recv().unwrap();
+        let (mut all, mut buffer) = (Vec::new(), vec![0; messages::LONGEST]);
+        loop {
+            match nix::unistd::read(&member, &mut buffer).unwrap() {
+                0 => return all,
+                length => all.push(messages::decode(&buffer[..length]).unwrap()),
+            }
+        }
+    })
+}
+
+#[test]
+fn a_manager_that_does_not_answer_holds_nobody_up_and_misses_nothing() {
+    let place = Place::new("silent");
+    let (go, read) = std::sync::mpsc::channel();
+    let manager = silent_manager(&place, read);
+    let limits = ProcessLimits { ways: 5000, ..ProcessLimits::default() };
+    let fabric = BlockingFabric::start("test", place.socket(), limits).unwrap();
+    fabric.joined(Some(Instant::now() + Duration::from_secs(5))).unwrap();
+    // More than the socket holds.
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    for port in 1..=3000 {
+        assert!(fabric.dial(SocketAddr::from(([127, 0, 0, 1], port))).poll(&mut context).is_pending());
+    }
+    let error = fabric.listen("127.0.0.1:7".parse().unwrap()).map(|_| ()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TimedOut);
+    go.send(()).unwrap();
+    let late = Some(Instant::now() + Duration::from_millis(200));
+    assert_eq!(
+        fabric.connect("127.0.0.1:1".parse().unwrap(), late).map(|_| ()).unwrap_err().kind(),
+        ErrorKind::TimedOut
+    );
+    drop(fabric);
+    let got = manager.join().unwrap();
+    let asked = got.iter().filter(|message| matches!(message, messages::FromMember::Connect { .. })).count();
+    assert_eq!(asked, 3000);
+}

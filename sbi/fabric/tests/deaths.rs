@@ -1,5 +1,5 @@
-//! Processes that are killed at random moments. Thirty kills in each `cargo test`; for the long form:
-//! `MARTLET_KILLS=1000 cargo test -p martlet-sbi-fabric --test deaths`.
+//! Processes that are killed at random moments, the manager too. Thirty kills in each `cargo test`; the long form is
+//! `make soak`, or `MARTLET_KILLS=1000 cargo test -p martlet-sbi-fabric --test deaths`.
 mod support;
 
 use martlet_sbi::*;
@@ -16,6 +16,7 @@ fn child() {
     child_main();
 }
 
+/// Kills of processes that serve; a fifth as many of the manager come on top.
 fn kills() -> u32 {
     std::env::var("MARTLET_KILLS").map_or(30, |kills| kills.parse().unwrap())
 }
@@ -65,7 +66,8 @@ async fn call(far: EchoClient, tally: Rc<Tally>, length: usize) {
     }
 }
 
-async fn connect(fabric: Fabric, to: std::net::SocketAddr, tally: Rc<Tally>) {
+async fn connect(fabric: Fabric, to: std::net::SocketAddr, tally: Rc<Tally>) -> u32 {
+    let mut whole = 0;
     let sent: Vec<u8> = (0..200_000).map(|n| (n * 7) as u8).collect();
     while !tally.over.get() {
         let started = Instant::now();
@@ -81,17 +83,21 @@ async fn connect(fabric: Fabric, to: std::net::SocketAddr, tally: Rc<Tally>) {
             std::io::Result::Ok(got)
         };
         match exchange.await {
-            Ok(got) => assert!(got == sent),
+            Ok(got) => {
+                assert!(got == sent, "an end of the stream came before its time");
+                whole += 1;
+            }
             Err(_) => tokio::time::sleep(Duration::from_millis(1)).await,
         }
         assert!(started.elapsed() < Duration::from_secs(15), "a connection hung");
     }
+    whole
 }
 
 #[tokio::test]
 async fn nothing_is_lost_but_what_was_with_the_dead() {
     let place = Place::new("soak");
-    let _manager = place.manager();
+    let mut manager = ServerProcess::manager(&place);
     let (fabric, bindings) = join(place.config("test"));
     let near = serve(&fabric, &bindings, "near:1");
     let steady = ServerProcess::start(&place, "steady:1");
@@ -99,7 +105,7 @@ async fn nothing_is_lost_but_what_was_with_the_dead() {
     until("the steady one is up", async || steady_client.pid().await.is_ok()).await;
     let before = held();
 
-    let listen = "127.0.0.1:50999";
+    let (listen, blocking) = ("127.0.0.1:50999", "127.0.0.1:50998");
     let local = tokio::task::LocalSet::new();
     local
         .run_until(async {
@@ -108,13 +114,18 @@ async fn nothing_is_lost_but_what_was_with_the_dead() {
             for length in [10, 1600, 20_000, 300_000] {
                 tasks.push(tokio::task::spawn_local(call(client(&bindings, "far:1"), tally.clone(), length)));
             }
-            tasks.push(tokio::task::spawn_local(connect(fabric.clone(), listen.parse().unwrap(), tally.clone())));
+            let connections = [listen, blocking]
+                .map(|to| tokio::task::spawn_local(connect(fabric.clone(), to.parse().unwrap(), tally.clone())));
             let steady_tally = Rc::new(Tally::default());
             let steady_task = tokio::task::spawn_local(call(steady_client.clone(), steady_tally.clone(), 5000));
 
             let far = client(&bindings, "far:1");
             for kill in 0..kills() {
-                let extra = [("MARTLET_FABRIC_HAMMER", "near:1"), ("MARTLET_FABRIC_LISTEN", listen)];
+                let extra = [
+                    ("MARTLET_FABRIC_HAMMER", "near:1"),
+                    ("MARTLET_FABRIC_LISTEN", listen),
+                    ("MARTLET_FABRIC_BLOCKING", blocking),
+                ];
                 let mut victim = ServerProcess::start_with(&place, "far:1", &extra);
                 // Every fourth one dies while it joins.
                 if kill % 4 != 3 {
@@ -124,10 +135,19 @@ async fn nothing_is_lost_but_what_was_with_the_dead() {
                 let moment = rand::rng().random_range(0..8000);
                 tokio::time::sleep(Duration::from_micros(moment)).await;
                 victim.kill();
+                // Every fifth time the manager goes as well, and comes back while nobody else is started again.
+                if kill % 5 == 2 {
+                    manager.kill();
+                    tokio::time::sleep(Duration::from_micros(rand::rng().random_range(0..50_000))).await;
+                    manager = ServerProcess::manager(&place);
+                }
             }
             tally.over.set(true);
             for task in tasks {
                 task.await.unwrap();
+            }
+            for connection in connections {
+                assert!(connection.await.unwrap() > 0, "no stream came back whole");
             }
             steady_tally.over.set(true);
             steady_task.await.unwrap();
@@ -142,6 +162,8 @@ async fn nothing_is_lost_but_what_was_with_the_dead() {
     until("everything is given back", async || held() == before).await;
     let hanging = async || client(&bindings, "near:1").hanging().await.unwrap().text;
     until("no work is left", async || hanging().await == "0").await;
+    until("every buffer has come back", async || fabric.buffers_lent() == 0).await;
+    until("every buffer has come back there", async || steady_client.lent().await.unwrap().text == "0").await;
     assert_eq!(steady_client.pid().await.unwrap().text, steady.0.id().to_string());
     drop(near);
 }

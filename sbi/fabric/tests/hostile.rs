@@ -162,3 +162,83 @@ async fn a_process_of_another_domain_reaches_nobody_here() {
     drop(guest);
     std::fs::remove_file(program).unwrap();
 }
+
+/// Counts how often it is woken.
+#[derive(Default)]
+struct Woken(std::sync::atomic::AtomicU32);
+impl std::task::Wake for Woken {
+    fn wake(self: std::sync::Arc<Self>) {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+/// A connection that the rogue asked for, with as much credit as there is.
+fn connected_to_a_rogue(
+    link: &std::sync::Arc<link::Link>,
+    victim: &rogue::Victim,
+    peer: &mut rogue::Rogue,
+) -> std::sync::Arc<sockets::Connection> {
+    let head = channel::Head { kind: channel::Kind::Connect, own: true, stream: 1 };
+    let connect = [&u32::MAX.to_le_bytes()[..], format!("{} 1.2.3.4:5", rogue::ADDRESS).as_bytes()].concat();
+    assert!(peer.frame(head, &connect, 0));
+    link.progress(&mut Vec::new()).unwrap();
+    victim.accept().unwrap()
+}
+
+#[test]
+fn a_writer_that_waits_for_room_hears_of_the_end_of_its_connection() {
+    for by_the_peer in [false, true] {
+        let (channel, mut peer) = rogue::Rogue::pair().unwrap();
+        let (victim, link) = rogue::Victim::link(channel);
+        let connection = connected_to_a_rogue(&link, &victim, &mut peer);
+        let woken = std::sync::Arc::new(Woken::default());
+        let waker = std::task::Waker::from(woken.clone());
+        let mut context = std::task::Context::from_waker(&waker);
+        // The peer reads nothing: the channel is full soon, and stays so.
+        while connection.poll_write(&mut context, &[7; 100]).is_ready() {}
+        // Something of others waits as well, so that there is no talk of room.
+        drop(link.call(&[1; 100]));
+        let before = woken.0.load(std::sync::atomic::Ordering::Relaxed);
+        if by_the_peer {
+            let head = channel::Head { kind: channel::Kind::Reset, own: true, stream: 1 };
+            assert!(peer.frame(head, &[3], 0));
+            link.progress(&mut Vec::new()).unwrap();
+        } else {
+            connection.close();
+        }
+        assert!(woken.0.load(std::sync::atomic::Ordering::Relaxed) > before);
+        assert!(matches!(connection.poll_write(&mut context, b"x"), std::task::Poll::Ready(Err(_))));
+    }
+}
+
+#[test]
+fn a_peer_that_asks_and_never_listens_loses_its_channel_before_much_waits_for_it() {
+    let (channel, mut peer) = rogue::Rogue::pair().unwrap();
+    let (_victim, link) = rogue::Victim::link(channel);
+    let mut frames = Vec::new();
+    let (mut rounds, mut most) = (0, 0);
+    let closed = loop {
+        let head = channel::Head { kind: channel::Kind::Request, own: true, stream: rounds };
+        assert!(peer.frame(head, b"?", 0) && rounds < 1_000_000);
+        match link.progress(&mut frames) {
+            Ok(_) => most = most.max(link.channel().backlog()),
+            Err(closed) => break closed,
+        }
+        rounds += 1;
+    };
+    assert_eq!(closed, channel::Closed::Violation(channel::Violation::Limit));
+    assert!(most < 1 << 20, "{most} octets waited");
+    // Nor does this side begin anything new with one that takes nothing.
+    let (channel, _peer) = rogue::Rogue::pair().unwrap();
+    let (_victim, link) = rogue::Victim::link(channel);
+    let mut kept = Vec::new();
+    let refused = (0..100_000).find_map(|port| {
+        let connection = link.connect(std::net::SocketAddr::from(([127, 0, 0, 1], port as u16)));
+        if connection.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::QuotaExceeded) {
+            kept.drain(..).for_each(|connection: std::sync::Arc<sockets::Connection>| connection.close());
+            return None;
+        }
+        connection.map(|connection| kept.push(connection)).err()
+    });
+    assert_eq!(refused.unwrap().kind(), std::io::ErrorKind::ResourceBusy);
+}

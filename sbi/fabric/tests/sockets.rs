@@ -389,3 +389,47 @@ async fn a_stream_outlives_the_handle_that_made_it() {
     a.read_to_string(&mut got).await.unwrap();
     assert_eq!(got, "still here");
 }
+
+#[tokio::test]
+async fn who_gives_up_a_connection_that_is_on_its_way_harms_no_other() {
+    let place = Place::new("given-up");
+    let (net, _manager) = fabric(&place).await;
+    let listener = net.listen(V4.parse().unwrap()).await.unwrap();
+    let address = listener.local_addr();
+    let (a, b) = tokio::join!(net.connect(address), listener.accept());
+    let (mut a, mut b) = (a.unwrap(), b.unwrap().0);
+    for _ in 0..20 {
+        // Asked for and given up before the answer can be here.
+        let mut connecting = Box::pin(net.connect(address));
+        std::future::poll_fn(|context| {
+            assert!(connecting.as_mut().poll(context).is_pending());
+            std::task::Poll::Ready(())
+        })
+        .await;
+        drop(connecting);
+        let given_up = tokio::time::timeout(Duration::from_secs(5), listener.accept()).await;
+        drop(given_up.expect("the channel is still there").unwrap());
+    }
+    a.write_all(b"unharmed").await.unwrap();
+    let mut got = [0; 8];
+    b.read_exact(&mut got).await.unwrap();
+    assert_eq!(&got, b"unharmed");
+}
+
+#[tokio::test]
+async fn a_listener_with_as_many_waiting_as_may_refuses_at_once() {
+    let place = Place::new("backlog");
+    let _manager = place.manager();
+    let mut config = place.config("server");
+    config.limits.sockets.backlog = 2;
+    let (server, client) = (Fabric::start(config), Fabric::start(place.config("client")));
+    server.joined().await;
+    client.joined().await;
+    let listener = server.listen(V4.parse().unwrap()).await.unwrap();
+    let waiting = [client.connect(listener.local_addr()).await, client.connect(listener.local_addr()).await];
+    assert!(waiting.iter().all(Result::is_ok));
+    let error = client.connect(listener.local_addr()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+    listener.accept().await.unwrap();
+    client.connect(listener.local_addr()).await.unwrap();
+}

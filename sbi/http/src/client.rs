@@ -1,4 +1,5 @@
 //! Calls producers over HTTP/2, one connection per producer, kept.
+use crate::net::{Dial, Tcp};
 use crate::{convert, metrics};
 use bytes::Bytes;
 use http_body_util::Full;
@@ -10,7 +11,6 @@ use martlet_sbi::{
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
 
 /// What one client takes on.
@@ -42,10 +42,11 @@ struct Kept {
 }
 
 /// The client side of the binding; clones share its connections.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct HttpBinding {
     kept: Arc<Mutex<HashMap<String, Kept>>>,
     limits: Arc<ClientLimits>,
+    dial: Arc<dyn Dial>,
 }
 
 /// Why an attempt failed.
@@ -55,9 +56,15 @@ struct Failed {
 }
 
 impl HttpBinding {
-    /// A client without connections yet.
+    /// A client without connections yet, over TCP.
     pub fn new(limits: ClientLimits) -> Self {
-        HttpBinding { kept: Arc::default(), limits: Arc::new(limits) }
+        HttpBinding { kept: Arc::default(), limits: Arc::new(limits), dial: Arc::new(Tcp) }
+    }
+
+    /// Connects another way from now on.
+    pub fn over(mut self, dial: Arc<dyn Dial>) -> Self {
+        self.dial = dial;
+        self
     }
 
     /// The cell of the connection to a producer; a new one where the connection has closed.
@@ -79,7 +86,7 @@ impl HttpBinding {
     async fn sender(&self, to: &ApiRoot) -> Result<Sender, Failed> {
         let cell = self.cell(&to.authority);
         let connect = || async {
-            let sender = tokio::time::timeout(self.limits.connect, connect(to)).await;
+            let sender = tokio::time::timeout(self.limits.connect, connect(&*self.dial, to)).await;
             sender.unwrap_or_else(|_| Err(not_sent(format!("{to} did not take the connection in time"))))
         };
         cell.get_or_try_init(connect).await.cloned()
@@ -138,12 +145,11 @@ fn may_repeat(operation: Option<&OperationInfo>, method: &http::Method, how: Tra
     how == TransportFailure::NotSent || operation.map_or(*method == http::Method::GET, OperationInfo::is_idempotent)
 }
 
-async fn connect(to: &ApiRoot) -> Result<Sender, Failed> {
+async fn connect(dial: &dyn Dial, to: &ApiRoot) -> Result<Sender, Failed> {
     if to.scheme != "http" {
         return Err(not_sent(format!("{to}: only http is configured, and this producer asks for {}", to.scheme)));
     }
-    let stream = TcpStream::connect(&to.authority).await.map_err(|e| not_sent(format!("{to}: {e}")))?;
-    let _ = stream.set_nodelay(true);
+    let stream = dial.dial(&to.authority).await.map_err(|e| not_sent(format!("{to}: {e}")))?;
     let handshake = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
         .keep_alive_interval(Duration::from_secs(20))

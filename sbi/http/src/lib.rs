@@ -4,7 +4,9 @@
 mod client;
 mod convert;
 mod metrics;
+mod net;
 mod server;
 
 pub use client::{ClientLimits, HttpBinding};
+pub use net::{Dial, Listen, OverFabric, Stream, Tcp, Unix};
 pub use server::{HttpServer, ServerLimits};

@@ -1,4 +1,5 @@
 //! Serves a [`Router`] over HTTP/2 with prior knowledge, and HTTP/1.1 for people's tools.
+use crate::net::{Listen, Stream};
 use crate::{convert, metrics};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -9,7 +10,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 /// What one server takes on.
@@ -31,9 +32,9 @@ impl Default for ServerLimits {
     }
 }
 
-/// A bound server.
-pub struct HttpServer {
-    listener: TcpListener,
+/// A bound server, over TCP if not said otherwise.
+pub struct HttpServer<L = TcpListener> {
+    listener: L,
     router: Arc<Router>,
     limits: Arc<ServerLimits>,
 }
@@ -44,12 +45,19 @@ impl HttpServer {
         let listener = TcpListener::bind(address)
             .await
             .map_err(|e| std::io::Error::new(e.kind(), format!("cannot listen for SBI requests on {address}: {e}")))?;
-        Ok(HttpServer { listener, router, limits: Arc::new(limits) })
+        Ok(HttpServer::over(listener, router, limits))
     }
 
     /// The address bound, with the port that port 0 became.
     pub fn local_addr(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
+    }
+}
+
+impl<L: Listen> HttpServer<L> {
+    /// Serves what comes in elsewhere.
+    pub fn over(listener: L, router: Arc<Router>, limits: ServerLimits) -> Self {
+        HttpServer { listener, router, limits: Arc::new(limits) }
     }
 
     /// Serves until the future is dropped; its connections end with it.
@@ -62,7 +70,7 @@ impl HttpServer {
                 Some(_) = connections.join_next() => continue,
             };
             let stream = match accepted {
-                Ok((stream, _)) => stream,
+                Ok(stream) => stream,
                 Err(error) => {
                     // Out of descriptors, mostly: give the others time to close theirs.
                     tracing::warn!(%error, "an SBI connection was not accepted");
@@ -84,8 +92,7 @@ impl HttpServer {
     }
 }
 
-async fn serve(stream: TcpStream, router: Arc<Router>, limits: Arc<ServerLimits>) {
-    let _ = stream.set_nodelay(true);
+async fn serve(stream: impl Stream, router: Arc<Router>, limits: Arc<ServerLimits>) {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http2().timer(TokioTimer::new()).max_concurrent_streams(limits.streams).max_header_list_size(16 << 10);
     builder.http1().timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(10));

@@ -200,9 +200,17 @@ impl Channel {
         Ok(sent)
     }
 
-    /// Octets that wait for room.
+    /// Octets of memory of what waits for room.
     pub fn backlog(&self) -> usize {
         lock(&self.outbox).backlog()
+    }
+
+    /// Buffers that the other end has not given back.
+    pub fn lent(&self) -> Result<u32, Closed> {
+        self.open()?;
+        let mut outbox = lock(&self.outbox);
+        self.checked(outbox.reclaim())?;
+        Ok(outbox.lent())
     }
 
     /// Rings the other end's bell if it has to, and asks to be woken if frames wait for room.

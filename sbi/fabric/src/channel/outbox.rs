@@ -14,6 +14,13 @@ struct Waiting {
     sent: usize,
 }
 
+impl Waiting {
+    /// Octets of memory, about: a frame without octets has some too.
+    fn weight(&self) -> usize {
+        self.octets.len() + size_of::<Waiting>()
+    }
+}
+
 /// The sending side. Its account of buffers and what waits are in private memory.
 pub struct Outbox {
     ring: Producer<SharedRing<8>, 8>,
@@ -21,7 +28,7 @@ pub struct Outbox {
     buffers: Buffers,
     pool: Pool,
     waiting: VecDeque<Waiting>,
-    waiting_octets: usize,
+    waiting_weight: usize,
     published: bool,
 }
 
@@ -33,14 +40,14 @@ impl Outbox {
             buffers: memory.buffers,
             pool: Pool::new(&layout.sizes().classes),
             waiting: VecDeque::new(),
-            waiting_octets: 0,
+            waiting_weight: 0,
             published: false,
         }
     }
 
-    /// Octets of frames that wait for slots or buffers, the part that is on its way included.
+    /// Octets of memory of the frames that wait for slots or buffers, the part that is on its way included.
     pub fn backlog(&self) -> usize {
-        self.waiting_octets
+        self.waiting_weight
     }
 
     /// Whether frames wait for slots or buffers.
@@ -49,7 +56,6 @@ impl Outbox {
     }
 
     /// Buffers that the peer has.
-    #[cfg(test)]
     pub fn lent(&self) -> u32 {
         self.pool.lent()
     }
@@ -63,8 +69,9 @@ impl Outbox {
     pub fn send(&mut self, head: Head, octets: &[u8]) -> Result<(), Violation> {
         let stuck = if self.waiting.is_empty() { self.place(head, octets, 0)? } else { Some(0) };
         if let Some(sent) = stuck {
-            self.waiting_octets += octets.len();
-            self.waiting.push_back(Waiting { head, octets: octets.to_vec(), sent });
+            let waiting = Waiting { head, octets: octets.to_vec(), sent };
+            self.waiting_weight += waiting.weight();
+            self.waiting.push_back(waiting);
         }
         Ok(())
     }
@@ -91,7 +98,7 @@ impl Outbox {
                 self.waiting.push_front(Waiting { sent, ..waiting });
                 break;
             }
-            self.waiting_octets -= waiting.octets.len();
+            self.waiting_weight -= waiting.weight();
         }
         Ok(())
     }

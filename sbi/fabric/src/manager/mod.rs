@@ -6,6 +6,8 @@ mod registry;
 
 pub use domain::Domain;
 pub use registry::ManagerLimits;
+#[doc(hidden)]
+pub use registry::{Action, Registry};
 
 use crate::channel::Parts;
 use crate::fd::Watched;
@@ -15,7 +17,6 @@ use crate::{fd, metrics};
 use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, connect, getsockopt, listen, socket, sockopt,
 };
-use registry::{Action, Registry};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -141,7 +142,7 @@ impl Manager {
         };
         let Some(number) = lock(&self.state.registry).admit(&domain.name) else {
             tracing::warn!(uid, pid, "a process was refused: there are too many");
-            refuse("the fabric has as many processes as it takes (limits.members)");
+            refuse("the fabric has as many processes of this security domain as it takes (limits.members)");
             return None;
         };
         tracing::debug!(number, uid, gid, pid, domain = domain.name, "a process joins the fabric");

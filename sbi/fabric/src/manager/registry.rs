@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case", default, deny_unknown_fields)]
 pub struct ManagerLimits {
-    /// Processes at a time.
+    /// Processes of each security domain at a time.
     pub members: usize,
     /// Authorities that one process serves under.
     pub authorities: usize,
@@ -72,9 +72,10 @@ impl Registry {
         self.members.len()
     }
 
-    /// A process of a security domain has connected; `None` if there are too many.
+    /// A process of a security domain has connected; `None` if there are too many of it.
     pub fn admit(&mut self, domain: &str) -> Option<u64> {
-        if self.members.len() >= self.limits.members {
+        // Each domain for itself: one cannot take the places of another.
+        if self.members.values().filter(|member| member.domain == domain).count() >= self.limits.members {
             return None;
         }
         let member =
@@ -275,6 +276,8 @@ mod tests {
         registry.remove(early);
         let all: Vec<u64> = ["a", "b", "c"].iter().map(|name| join(&mut registry, "core", name)).collect();
         assert_eq!(registry.admit("core"), None);
+        let guest = registry.admit("guest").expect("each domain has its own places");
+        registry.remove(guest);
         assert!(serve(&mut registry, all[0], "a:1"));
         assert!(!serve(&mut registry, all[0], "a:2"));
         assert!(!serve(&mut registry, all[1], "a:1"));

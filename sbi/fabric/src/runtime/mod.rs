@@ -111,6 +111,11 @@ impl Fabric {
         self.0.router(authority)
     }
 
+    /// Buffers that other processes have of this one and have not given back: none, where nothing is on its way.
+    pub fn buffers_lent(&self) -> u32 {
+        self.0.process.links().iter().filter_map(|link| link.channel().lent().ok()).sum()
+    }
+
     /// Names of the processes that there are channels to.
     pub fn peers(&self) -> Vec<String> {
         self.0.process.links().iter().map(|link| link.peer.name.clone()).collect()

@@ -1,7 +1,7 @@
 //! Connections for tokio: what `TcpStream` and `TcpListener` are to TCP.
 use super::Fabric;
 use crate::messages::Service;
-use crate::process::Process;
+use crate::process::{LISTEN_PATIENCE, Process};
 use crate::sockets::{Connection, Listener};
 use std::future::poll_fn;
 use std::io::{Error, ErrorKind, IoSlice, Result};
@@ -55,9 +55,9 @@ impl Fabric {
         let listener = FabricListener { listener: process.listen(address)?, fabric: self.clone(), process };
         let authority = address.to_string();
         let served = poll_fn(|context| listener.process.poll_served(Service::Connections, &authority, context));
-        served
-            .await
-            .map_err(|reason| Error::new(ErrorKind::AddrInUse, format!("{address} of the fabric: {reason}")))?;
+        let slow = |_| Error::new(ErrorKind::TimedOut, "the fabric's manager does not answer");
+        let served = tokio::time::timeout(LISTEN_PATIENCE, served).await.map_err(slow)?;
+        served.map_err(|reason| Error::new(ErrorKind::AddrInUse, format!("{address} of the fabric: {reason}")))?;
         Ok(listener)
     }
 }

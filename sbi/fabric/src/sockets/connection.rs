@@ -38,6 +38,8 @@ struct State {
     finished: bool,
     /// This side will send no more.
     shut: bool,
+    /// This side reads no more: what comes is let go.
+    deaf: bool,
     broken: Option<Cause>,
     readers: Vec<Waker>,
     writers: Vec<Waker>,
@@ -90,6 +92,8 @@ impl Connection {
         self.link.upgrade().filter(|link| link.channel().closed().is_none()).ok_or_else(gone)
     }
 
+    /// Says something to the other side: while the state is locked, so that what several threads say is said in the
+    /// order in which they did it.
     fn tell(&self, kind: Kind, octets: &[u8]) {
         // A channel that is closed has ended the connection already.
         if let Ok(link) = self.link() {
@@ -123,6 +127,9 @@ impl Connection {
             return Poll::Ready(Ok(0));
         }
         let mut state = self.lock();
+        if state.deaf {
+            return Poll::Ready(Ok(0));
+        }
         let mut got = 0;
         while got < buffer.len() {
             let Some(piece) = state.inbound.front() else { break };
@@ -138,7 +145,7 @@ impl Connection {
             }
         }
         if got > 0 {
-            self.consumed(state, got);
+            self.consumed(&mut state, got);
             return Poll::Ready(Ok(got));
         }
         if state.finished {
@@ -152,14 +159,13 @@ impl Connection {
     }
 
     /// Grants new credit when half of the window was read: not for every piece.
-    fn consumed(&self, mut state: MutexGuard<'_, State>, octets: usize) {
+    fn consumed(&self, state: &mut State, octets: usize) {
         state.consumed = state.consumed.saturating_add(u32::try_from(octets).unwrap_or(u32::MAX));
         if state.consumed < self.window / 2 || state.finished || state.broken.is_some() {
             return;
         }
         let credit = std::mem::take(&mut state.consumed);
         state.granted = state.granted.saturating_add(credit);
-        drop(state);
         self.tell(Kind::Credit, &credit.to_le_bytes());
     }
 
@@ -187,7 +193,11 @@ impl Connection {
         // Twice: room that was found before the waker was left would not be told of.
         for attempt in 0..2 {
             match link.channel().send_some(self.head(Kind::Data), &octets[..most]) {
-                Ok(0) if attempt == 0 => link.wait_for_room(context),
+                Ok(0) if attempt == 0 => {
+                    link.wait_for_room(context);
+                    // The connection may end before there is room.
+                    leave(&mut state.writers, context);
+                }
                 Ok(0) => {}
                 Ok(sent) => {
                     state.credit -= sent as u32;
@@ -226,13 +236,25 @@ impl Connection {
         self.alive(&state)?;
         state.shut = true;
         leave_none(&mut state.writers);
+        self.tell(Kind::Finish, &[]);
         let over = state.finished;
         drop(state);
-        self.tell(Kind::Finish, &[]);
         if over {
             self.forget();
         }
         Ok(())
+    }
+
+    /// Reads no more: what has come and what still comes is let go, and does not hold up the other side. Reads give the
+    /// end of the stream. The other direction stays open.
+    pub fn stop_reading(&self) {
+        let mut state = self.lock();
+        state.deaf = true;
+        let left = state.inbound.iter().map(Vec::len).sum::<usize>().saturating_sub(state.read);
+        state.inbound.clear();
+        state.read = 0;
+        leave_none(&mut state.readers);
+        self.consumed(&mut state, left);
     }
 
     /// Lets go of the connection: what was sent arrives, what comes from now on is unwanted.
@@ -242,9 +264,9 @@ impl Connection {
         state.shut = true;
         state.broken.get_or_insert(Cause::Closed);
         state.inbound.clear();
+        state.read = 0;
         leave_none(&mut state.readers);
         leave_none(&mut state.writers);
-        drop(state);
         if broken {
             return;
         }
@@ -254,6 +276,7 @@ impl Connection {
         if !finished {
             self.tell(Kind::Reset, &[Cause::Closed as u8]);
         }
+        drop(state);
         self.forget();
     }
 
@@ -262,10 +285,6 @@ impl Connection {
         let mut state = self.lock();
         leave_none(&mut state.readers);
         leave_none(&mut state.writers);
-        drop(state);
-        if let Some(link) = self.link.upgrade() {
-            link.nudge();
-        }
     }
 
     fn forget(&self) {
@@ -295,7 +314,11 @@ impl Connection {
         }
         let length = u32::try_from(octets.len()).map_err(|_| Violation::Limit)?;
         state.granted = state.granted.checked_sub(length).ok_or(Violation::Limit)?;
-        if octets.is_empty() {
+        if octets.is_empty() || state.broken.is_some() {
+            return Ok(());
+        }
+        if state.deaf {
+            self.consumed(&mut state, octets.len());
             return Ok(());
         }
         match state.inbound.back_mut() {

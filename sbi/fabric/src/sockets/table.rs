@@ -24,16 +24,25 @@ impl Table {
         Table { limits, entries: Mutex::default() }
     }
 
+    pub fn limits(&self) -> &SocketLimits {
+        &self.limits
+    }
+
     fn lock(&self) -> MutexGuard<'_, Entries> {
         self.entries.lock().unwrap_or_else(|e| e.into_inner())
     }
 
     /// Asks the other side for a connection.
     pub fn connect(&self, link: &Arc<Link>, to: SocketAddr) -> std::io::Result<Arc<Connection>> {
+        use std::io::{Error, ErrorKind};
+        if link.is_overdue() {
+            let what = "the other process takes nothing at the moment, and much waits for it already (limits.backlog)";
+            return Err(Error::new(ErrorKind::ResourceBusy, what));
+        }
         let mut entries = self.lock();
         if entries.connections.len() >= self.limits.connections {
             let what = "as many connections to one process as this one takes (sockets.connections)";
-            return Err(std::io::Error::new(std::io::ErrorKind::QuotaExceeded, what));
+            return Err(Error::new(ErrorKind::QuotaExceeded, what));
         }
         let key = loop {
             entries.last = entries.last.wrapping_add(1);
@@ -67,8 +76,9 @@ impl Table {
             return self.asked(link, host, key, &frame.octets);
         }
         let Some(connection) = self.lock().connections.get(&key).cloned() else {
-            // Both sides may end a connection at the same time, and what was on its way then comes to nobody.
-            return if kind == Kind::Accept { Err(Violation::Order) } else { Ok(()) };
+            // Both sides may end a connection at the same time, and what was on its way then comes to nobody. So does the
+            // answer to who has given up waiting for it.
+            return if kind == Kind::Accept && !key.own { Err(Violation::Order) } else { Ok(()) };
         };
         match kind {
             Kind::Accept => connection.accepted(number(&frame.octets)?),
@@ -106,12 +116,10 @@ impl Table {
             None => Err(Cause::Refused),
             Some(_) if !entered => Err(Cause::Full),
             Some(listener) => {
-                // Said before anybody can write on it.
+                // Said before anybody can write on it, and only where there is a place for it.
                 let head = Head { kind: Kind::Accept, own: false, stream: key.stream };
-                match link.channel().send(head, &self.limits.window.to_le_bytes()) {
-                    Ok(()) if listener.offer(&connection) => Ok(()),
-                    _ => Err(Cause::Full),
-                }
+                let accept = || link.channel().send(head, &self.limits.window.to_le_bytes()).is_ok();
+                if listener.offer(&connection, accept) { Ok(()) } else { Err(Cause::Full) }
             }
         };
         if let Err(cause) = outcome {

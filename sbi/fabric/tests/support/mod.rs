@@ -33,6 +33,8 @@ service! {
         op hanging "Hanging": GET "/hanging", path(), returns(Note), errors[];
         /// The number of the process.
         op pid "Pid": GET "/pid", path(), returns(Note), errors[];
+        /// Buffers that others have of the process.
+        op lent "Lent": GET "/lent", path(), returns(Note), errors[];
         /// Ends its task.
         op panic "Panic": POST "/panic", path(), returns(()), errors[];
         /// Calls back.
@@ -41,6 +43,7 @@ service! {
 }
 
 pub struct EchoServer {
+    pub fabric: Fabric,
     pub bindings: Bindings,
     pub hanging: Arc<AtomicU32>,
 }
@@ -81,6 +84,9 @@ impl Echo for EchoServer {
     async fn pid(&self) -> Result<Note, Problem> {
         Ok(Note { text: std::process::id().to_string() })
     }
+    async fn lent(&self) -> Result<Note, Problem> {
+        Ok(Note { text: self.fabric.buffers_lent().to_string() })
+    }
     async fn panic(&self) -> Result<(), Problem> {
         panic!("as asked")
     }
@@ -105,7 +111,7 @@ pub fn join(config: FabricConfig) -> (Fabric, Bindings) {
 
 /// Serves the service.
 pub fn serve(fabric: &Fabric, bindings: &Bindings, authority: &str) -> FabricServer {
-    let server = EchoServer { bindings: bindings.clone(), hanging: Arc::default() };
+    let server = EchoServer { fabric: fabric.clone(), bindings: bindings.clone(), hanging: Arc::default() };
     FabricServer::bind(fabric, authority, Arc::new(Router::new().serve(ECHO.routes(Arc::new(server)))))
 }
 
@@ -153,6 +159,9 @@ impl Drop for Place {
     }
 }
 
+/// What a stream gets from a socket that is there and is none of streams.
+const EPROTOTYPE: i32 = 91;
+
 /// A process that serves under an authority; it ends with the value.
 pub struct ServerProcess(pub Child);
 
@@ -167,6 +176,19 @@ impl ServerProcess {
         command.env("MARTLET_FABRIC_SOCKET", place.socket()).env("MARTLET_FABRIC_AUTHORITY", authority);
         command.envs(extra.iter().copied());
         ServerProcess(command.spawn().unwrap())
+    }
+
+    /// A manager in a process of its own.
+    pub fn manager(place: &Place) -> Self {
+        let manager = Self::start(place, "manager");
+        let started = Instant::now();
+        while std::os::unix::net::UnixStream::connect(place.socket())
+            .is_err_and(|e| e.raw_os_error() != Some(EPROTOTYPE))
+        {
+            assert!(started.elapsed() < Duration::from_secs(10), "the manager does not come up");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        manager
     }
 
     pub fn kill(&mut self) {
@@ -193,6 +215,14 @@ pub fn child_main() {
         std::process::exit(0);
     });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    if authority == "manager" {
+        let config = ManagerConfig { socket: socket.into(), ..ManagerConfig::default() };
+        return runtime.block_on(async { Manager::bind(config).unwrap().run().await });
+    }
+    if let Ok(at) = std::env::var("MARTLET_FABRIC_BLOCKING") {
+        let socket = socket.clone().into();
+        std::thread::spawn(move || echo_blocking(socket, at.parse().unwrap()));
+    }
     runtime.block_on(async {
         let compact = std::env::var("MARTLET_FABRIC_JSON").is_err();
         let config = FabricConfig { socket: socket.into(), name: "child".into(), compact, ..FabricConfig::default() };
@@ -208,6 +238,24 @@ pub fn child_main() {
         }
         serving.run().await;
     });
+}
+
+/// Gives back what comes on connections, in threads.
+fn echo_blocking(socket: PathBuf, at: std::net::SocketAddr) {
+    use std::io::{Read, Write};
+    let fabric = BlockingFabric::start("blocking", socket, ProcessLimits::default()).unwrap();
+    let listener = fabric.listen(at).unwrap();
+    while let Ok(stream) = listener.accept(None) {
+        std::thread::spawn(move || {
+            let mut octets = vec![0; 10_000];
+            while let Ok(length @ 1..) = (&stream).read(&mut octets) {
+                if (&stream).write_all(&octets[..length]).is_err() {
+                    return;
+                }
+            }
+            let _ = stream.shutdown(std::net::Shutdown::Write);
+        });
+    }
 }
 
 /// Gives back what comes on connections.

@@ -1,0 +1,131 @@
+//! A network function in Go joins a core that runs split, through shared memory alone.
+#[path = "../../sbi/fabric-c/tests/support/mod.rs"]
+mod support;
+
+use anyhow::{Context, Result, ensure};
+use martlet_lab::CoreProcess;
+use martlet_sbi::{ApiRoot, Bindings, CallPolicy, Peer};
+use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
+use martlet_sbi_api::nnrf_nfmanagement::NfType;
+use martlet_sbi_fabric::{Fabric, FabricConfig};
+use martlet_sbi_http::{ClientLimits, HttpBinding, OverFabric};
+use martlet_tests::in_namespace;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+use support::{Installed, checked, go};
+
+const MARTLET: &str = env!("CARGO_BIN_EXE_martlet");
+/// Where the function serves: on the fabric, and nowhere else.
+const AT: &str = "127.0.0.30:7777";
+
+/// A process that ends with the value.
+struct Started(Child);
+impl Drop for Started {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn build(installed: &Installed, go: &Path) -> PathBuf {
+    let program = installed.folder.join("equipment-register");
+    let mut build = installed.go(go);
+    checked(build.args(["build", "-o"]).arg(&program).arg("./cmd/equipment-register"), "go build");
+    program
+}
+
+/// The lines that the function says, as they come.
+fn lines(output: ChildStdout) -> Receiver<String> {
+    let (say, said) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        BufReader::new(output).lines().map_while(Result::ok).try_for_each(|line| say.send(line))
+    });
+    said
+}
+
+fn next(said: &Receiver<String>) -> Result<String> {
+    said.recv_timeout(Duration::from_secs(10)).context("the function says nothing")
+}
+
+/// Instances of the function that the NRF gives to a consumer which reaches it over TCP or over the fabric.
+async fn discovered(http: &HttpBinding) -> Result<Vec<String>> {
+    let bindings = Arc::new(Bindings::new().with_remote(Arc::new(http.clone())));
+    let nrf = Peer::new(bindings, ApiRoot::http("127.0.0.10:7777"), "AMF", CallPolicy::default());
+    let query = SearchQuery {
+        target_nf_type: Some(NfType::FiveGEir),
+        requester_nf_type: Some(NfType::Amf),
+        ..SearchQuery::default()
+    };
+    let found = NfDiscoveryClient::new(nrf).search_nf_instances(query).await;
+    let found = found.map_err(|problem| anyhow::anyhow!("{problem}"))?;
+    Ok(found.nf_instances.iter().map(|profile| profile.nf_instance_id.to_string()).collect())
+}
+
+/// What the function says of a device, asked over the fabric.
+async fn status_of(fabric: &Fabric, pei: &str) -> Result<String> {
+    use http_body_util::{BodyExt, Empty};
+    use hyper_util::rt::{TokioExecutor, TokioIo};
+    let stream = TokioIo::new(fabric.connect(AT.parse()?).await?);
+    let (mut sender, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await?;
+    tokio::spawn(connection);
+    let uri = format!("http://{AT}/n5g-eir-eic/v1/equipment-status?pei={pei}");
+    let answer = sender.send_request(http::Request::get(uri).body(Empty::<hyper::body::Bytes>::new())?).await?;
+    ensure!(answer.status() == 200, "{answer:?}");
+    let body: serde_json::Value = serde_json::from_slice(&answer.into_body().collect().await?.to_bytes())?;
+    Ok(body["status"].as_str().context("a status")?.to_string())
+}
+
+#[test]
+fn a_go_function_registers_is_found_called_and_told_over_the_fabric() {
+    let Some(go) = go() else { return };
+    let installed = Installed::for_go("go-function");
+    // Before there is a namespace: modules may have to be downloaded.
+    let program = build(&installed, &go);
+    in_namespace(move || async move {
+        let (socket, config) = (installed.folder.join("core.sock"), installed.folder.join("martlet.yaml"));
+        let database = installed.folder.join("martlet.db");
+        std::fs::write(&config, format!("fabric: {{ socket: {socket:?} }}\nudr: {{ path: {database:?} }}\n"))?;
+        let core = CoreProcess::start(
+            Path::new(MARTLET),
+            &config,
+            &installed.folder,
+            &["--split"],
+            "127.0.0.1:9090".parse()?,
+            9,
+        )?;
+        let mut command = Command::new(&program);
+        command.args(["-at", AT, "-stolen", "imei-356938035643809", "-socket"]).arg(&socket).stdout(Stdio::piped());
+        let mut function = Started(installed.for_command(&mut command).spawn()?);
+        let said = lines(function.0.stdout.take().context("its output")?);
+        let first = next(&said)?;
+        let id = first.strip_prefix("registered as ").with_context(|| format!("it said {first:?}"))?.to_string();
+
+        // The NRF gives it to others, however they ask; the function itself is at no TCP port.
+        let fabric = Fabric::start(FabricConfig { socket: socket.clone(), ..FabricConfig::default() });
+        fabric.joined().await;
+        let over_tcp = HttpBinding::new(ClientLimits::default());
+        let sockets = Arc::new(OverFabric::new(fabric.clone()));
+        let over_fabric = HttpBinding::new(ClientLimits::default()).over(sockets);
+        ensure!(discovered(&over_tcp).await? == [id.as_str()]);
+        ensure!(discovered(&over_fabric).await? == [id.as_str()]);
+        ensure!(std::net::TcpStream::connect(AT).is_err(), "the function listens on the fabric alone");
+
+        // It answers over the fabric, and the NRF calls it there when another function goes.
+        ensure!(status_of(&fabric, "imei-356938035643809").await? == "BLACKLISTED");
+        ensure!(status_of(&fabric, "imei-004400152020000").await? == "WHITELISTED");
+        let nssf = core.process_of("nf nssf").context("the NSSF has a process")?;
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(nssf as i32), nix::sys::signal::Signal::SIGTERM)?;
+        let told = next(&said)?;
+        ensure!(told.starts_with("told of NSSF NF_"), "it said {told:?}");
+
+        // It takes its profile back at its end.
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(function.0.id() as i32), nix::sys::signal::Signal::SIGTERM)?;
+        ensure!(function.0.wait()?.success());
+        ensure!(discovered(&over_tcp).await?.is_empty());
+        core.stop()
+    });
+}

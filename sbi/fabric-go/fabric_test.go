@@ -1,0 +1,253 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/net/nettest"
+)
+
+// join takes part in the fabric of $MARTLET_FABRIC_SOCKET: the tests run beneath a test of the library, which has a manager.
+func join(t *testing.T, name string) *Part {
+	t.Helper()
+	if os.Getenv("MARTLET_FABRIC_SOCKET") == "" {
+		t.Skip("SKIPPED: no manager: set MARTLET_FABRIC_SOCKET to its socket")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	part, err := Join(ctx, Config{Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { part.Close() })
+	return part
+}
+
+func listen(t *testing.T, part *Part) net.Listener {
+	t.Helper()
+	listener, err := part.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	return listener
+}
+
+func TestConn(t *testing.T) {
+	server, client := join(t, "server"), join(t, "client")
+	listener := listen(t, server)
+	nettest.TestConn(t, func() (a, b net.Conn, stop func(), err error) {
+		accepted := make(chan net.Conn, 1)
+		go func() {
+			conn, err := listener.Accept()
+			if err != nil {
+				t.Error(err)
+			}
+			accepted <- conn
+		}()
+		a, err = client.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		b = <-accepted
+		return a, b, func() { a.Close(); b.Close() }, nil
+	})
+}
+
+func TestHalfClose(t *testing.T) {
+	server, client := join(t, "server"), join(t, "client")
+	listener := listen(t, server)
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		question, err := io.ReadAll(conn)
+		if err != nil {
+			t.Error(err)
+		}
+		conn.Write(append([]byte("you said "), question...))
+	}()
+	conn, err := client.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	io.WriteString(conn, "hello")
+	if err := conn.(*Conn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn)
+	if string(answer) != "you said hello" || err != nil {
+		t.Fatal(string(answer), err)
+	}
+	if conn.LocalAddr() == nil || conn.RemoteAddr().String() != listener.Addr().String() {
+		t.Fatal(conn.LocalAddr(), conn.RemoteAddr())
+	}
+}
+
+func TestErrors(t *testing.T) {
+	server, client := join(t, "server"), join(t, "client")
+	if _, err := client.Dial("tcp", "127.0.0.1:9"); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Error("nobody listens there, but:", err)
+	}
+	if _, err := client.Dial("udp", "127.0.0.1:9"); err == nil {
+		t.Error("there are no datagrams")
+	}
+	listener := listen(t, server)
+	if _, err := client.Listen(listener.Addr().String()); !errors.Is(err, syscall.EADDRINUSE) {
+		t.Error("the address is taken, but:", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := client.DialContext(ctx, "tcp", "10.0.0.1:9"); !errors.Is(err, context.Canceled) &&
+		!errors.Is(err, syscall.ECONNREFUSED) {
+		t.Error("the context is done, but:", err)
+	}
+	accepted := make(chan error)
+	go func() {
+		_, err := listener.Accept()
+		accepted <- err
+	}()
+	time.Sleep(10 * time.Millisecond)
+	listener.Close()
+	if err := <-accepted; !errors.Is(err, net.ErrClosed) {
+		t.Error("the listener is closed, but:", err)
+	}
+	client.Close()
+	if _, err := client.Dial("tcp", "127.0.0.1:9"); !errors.Is(err, net.ErrClosed) {
+		t.Error("the part is closed, but:", err)
+	}
+	ctx, cancel = context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := Join(ctx, Config{Name: "lost", Socket: "/nonexistent/sbi.sock"}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error("there is no manager, but:", err)
+	}
+}
+
+// echo gives back what it gets, and says over which protocol.
+var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	// As a whole: net/http lets go of the rest of an HTTP/1.1 request once its answer has begun.
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("X-Protocol", r.Proto)
+	w.Write(body)
+})
+
+func TestHTTP(t *testing.T) {
+	server, client := join(t, "server"), join(t, "client")
+	listener := listen(t, server)
+	go Serve(listener, echo)
+	clients := map[string]*http.Client{
+		"HTTP/1.1": {Transport: &http.Transport{DialContext: client.DialContext}},
+		"HTTP/2.0": HTTP2Client(client),
+	}
+	for protocol, client := range clients {
+		var all sync.WaitGroup
+		for n := 0; n < 20; n++ {
+			all.Add(1)
+			go func(n int) {
+				defer all.Done()
+				for length := 1; length < 1<<20; length *= 16 {
+					body := strings.Repeat(string(rune('a'+n)), length)
+					answer, err := client.Post("http://"+listener.Addr().String()+"/x", "text/plain", strings.NewReader(body))
+					if err != nil {
+						t.Error(protocol, err)
+						return
+					}
+					got, err := io.ReadAll(answer.Body)
+					answer.Body.Close()
+					if err != nil || string(got) != body || answer.Header.Get("X-Protocol") != protocol {
+						t.Error(protocol, n, length, len(got), answer.Header, err)
+					}
+				}
+			}(n)
+		}
+		all.Wait()
+		client.CloseIdleConnections()
+	}
+}
+
+func TestOr(t *testing.T) {
+	server, client := join(t, "server"), join(t, "client")
+	listener := listen(t, server)
+	go Serve(listener, echo)
+	elsewhere := httptest.NewServer(echo)
+	defer elsewhere.Close()
+	both := &http.Client{Transport: &http.Transport{DialContext: client.Or(&net.Dialer{}).DialContext}}
+	defer both.CloseIdleConnections()
+	for _, url := range []string{elsewhere.URL, "http://" + listener.Addr().String()} {
+		answer, err := both.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+	}
+}
+
+// What lies in C goes when nobody uses it any more, whatever the order in which it was closed.
+func TestNothingIsLeft(t *testing.T) {
+	descriptors := func() int {
+		entries, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	round := func() {
+		server, client := join(t, "server"), join(t, "client")
+		listener, err := server.Listen("[::1]:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := client.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, err := listener.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		server.Close()
+		client.Close()
+		listener.Close()
+		io.WriteString(conn, "x")
+		if _, err := other.Read(make([]byte, 8)); err != nil {
+			t.Fatal(err)
+		}
+		conn.Close()
+		other.Close()
+	}
+	round()
+	settled := func(most int) bool {
+		for n := 0; n < 200 && descriptors() > most; n++ {
+			time.Sleep(10 * time.Millisecond)
+		}
+		return descriptors() <= most
+	}
+	time.Sleep(100 * time.Millisecond)
+	before := descriptors()
+	for n := 0; n < 10; n++ {
+		round()
+	}
+	if !settled(before) {
+		t.Errorf("%d descriptors, %d before", descriptors(), before)
+	}
+	runtime.GC()
+}
