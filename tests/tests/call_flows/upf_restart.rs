@@ -44,7 +44,9 @@ fn phones_go_on_after_a_restart_of_their_upf() {
         // A heartbeat tells the SMF.
         until_sessions(&upf, 2).await?;
         ensure!(teids(&upf) == tunnels, "gNBs go on with their tunnels");
-        ensure!(noticed.so_far() >= 1.0 && restored.so_far() >= 2.0, "it is counted");
+        // Counted once the UPF's answers are there.
+        let counted = || (noticed.so_far() >= 1.0 && restored.so_far() >= 2.0).then_some(());
+        eventually("it is counted", counted, || format!("{} and {}", noticed.so_far(), restored.so_far())).await?;
         reaches(&active, 1, GATEWAY).await?;
         // The idle one is still idle: what comes for it waits and pages it.
         active.send_ip(1, ping(from, to, 7)).await?;
