@@ -434,7 +434,14 @@ async fn a_table_that_is_full_refuses_and_takes_again_what_was_let_go() {
     let error = client.connect(listener.local_addr()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::QuotaExceeded);
     all.pop();
-    client.connect(listener.local_addr()).await.unwrap();
+    all.push(client.connect(listener.local_addr()).await.unwrap());
+    // The limits are seen in the metrics. Other tests of this program have connections, too.
+    let connections = || {
+        let families = prometheus::default_registry().gather();
+        let gauges = families.iter().filter(|f| f.name() == "martlet_sbi_fabric_connections");
+        gauges.flat_map(|f| f.get_metric()).map(|m| m.get_gauge().get_value()).sum::<f64>()
+    };
+    assert!(connections() >= 8.0);
 }
 
 #[tokio::test]
