@@ -500,3 +500,21 @@ async fn a_listener_with_as_many_waiting_as_may_refuses_at_once() {
     listener.accept().await.unwrap();
     client.connect(listener.local_addr()).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_process_reaches_itself() {
+    let place = Place::new("self");
+    let _manager = place.manager();
+    let fabric = Fabric::start(place.config("alone"));
+    fabric.joined().await;
+    let net = OverFabric { server: fabric.clone(), client: fabric };
+    let (mut a, mut b) = pair(&net).await;
+    a.write_all(b"to myself").await.unwrap();
+    drop(a);
+    let mut got = String::new();
+    b.read_to_string(&mut got).await.unwrap();
+    assert_eq!(got, "to myself");
+    // And again, over the same channel and over another one.
+    both_directions_carry_everything_in_order(net.clone()).await;
+    assert_eq!(net.server.peers(), ["alone", "alone"]);
+}
