@@ -412,3 +412,17 @@ fn a_manager_that_does_not_answer_holds_nobody_up_and_misses_nothing() {
     let asked = got.iter().filter(|message| matches!(message, messages::FromMember::Connect { .. })).count();
     assert_eq!(asked, 3000);
 }
+
+#[test]
+fn the_thread_of_the_library_takes_no_signals_of_the_program() {
+    let _machine = machine("signals");
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    let statuses = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("status")).ok());
+    let ours: Vec<String> = statuses.filter(|status| status.starts_with("Name:\tmartlet-fabric")).collect();
+    assert!(ours.len() >= 2);
+    for status in ours {
+        let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:\t")).unwrap();
+        let blocked = u64::from_str_radix(blocked.trim(), 16).unwrap();
+        assert!(blocked & 1 << (nix::libc::SIGTERM - 1) != 0, "{status}");
+    }
+}
