@@ -49,6 +49,7 @@ oracles: packages-test
 test: packages-test oracles ## Run all tests (uses root for namespaces, TUN devices and raw sockets)
 	@echo "The tests make network namespaces and interfaces and remove them again: they run as root."
 	MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python $(CARGO) test --workspace --locked --no-fail-fast $(RUNNER)
+	$(CARGO) test -p martlet-lab --features iceoryx2 --locked $(RUNNER) sbi::iceoryx
 
 soak: packages-test ## Phones do whatever they like for SECONDS (30) with the wishes of SEED (1), on each binding; then KILLS (1000) processes of the fabric die
 	MARTLET_SOAK_SECONDS=$(SECONDS) MARTLET_SOAK_SEED=$(SEED) $(CARGO) test --locked -p martlet-tests --test soak $(RUNNER) -- --nocapture --test-threads 1

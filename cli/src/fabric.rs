@@ -79,9 +79,35 @@ impl FabricSection {
         if self.socket().as_os_str().len() > 107 {
             findings.push(Finding::new("socket", "the path of a socket has 107 characters at most"));
         }
+        let process = &self.process;
+        let least = [
+            ("process.serving", process.serving),
+            ("process.calls", process.calls),
+            ("process.ways", process.ways),
+            ("process.sockets.connections", process.sockets.connections),
+            ("process.sockets.window", process.sockets.window as usize),
+            ("process.sockets.backlog", process.sockets.backlog),
+        ];
+        for (name, _) in least.into_iter().filter(|(_, value)| *value == 0) {
+            findings.push(Finding::new(name, "0 lets nothing through: see `martlet defaults` for a useful value"));
+        }
         if let Err(wrong) = self.sizes.check() {
             findings.push(Finding::new("sizes", wrong.to_string()));
         }
         findings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_that_let_nothing_through_are_found() {
+        assert!(FabricSection::default().check().is_empty());
+        let mut section = FabricSection::default();
+        section.process.sockets.window = 0;
+        section.process.calls = 0;
+        assert_eq!(section.check().len(), 2);
     }
 }

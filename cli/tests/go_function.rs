@@ -16,7 +16,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
-use support::{Installed, checked, go};
+use support::{Installed, checked, go, root_folder};
 
 const MARTLET: &str = env!("CARGO_BIN_EXE_martlet");
 /// Where the function serves: on the fabric, and nowhere else.
@@ -31,11 +31,29 @@ impl Drop for Started {
     }
 }
 
-fn build(installed: &Installed, go: &Path) -> PathBuf {
-    let program = installed.folder.join("equipment-register");
+/// Builds a program of the Go package; `folder` is within it, as `package` is.
+fn build(installed: &Installed, go: &Path, folder: &str, package: &str) -> PathBuf {
+    let program = installed.folder.join("function");
     let mut build = installed.go(go);
-    checked(build.args(["build", "-o"]).arg(&program).arg("./cmd/equipment-register"), "go build");
+    build.current_dir(root_folder().join("sbi/fabric-go").join(folder));
+    checked(build.args(["build", "-o"]).arg(&program).arg(package), "go build");
     program
+}
+
+/// A split core on the fabric.
+fn core(installed: &Installed) -> Result<(CoreProcess, PathBuf)> {
+    let (socket, config) = (installed.folder.join("core.sock"), installed.folder.join("martlet.yaml"));
+    let database = installed.folder.join("martlet.db");
+    std::fs::write(&config, format!("fabric: {{ socket: {socket:?} }}\nudr: {{ path: {database:?} }}\n"))?;
+    let oam = "127.0.0.1:9090".parse()?;
+    let core = CoreProcess::start(Path::new(MARTLET), &config, &installed.folder, &["--split"], oam, 9)?;
+    Ok((core, socket))
+}
+
+fn end(function: &mut Started) -> Result<()> {
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(function.0.id() as i32), nix::sys::signal::Signal::SIGTERM)?;
+    ensure!(function.0.wait()?.success());
+    Ok(())
 }
 
 /// The lines that the function says, as they come.
@@ -52,31 +70,28 @@ fn next(said: &Receiver<String>) -> Result<String> {
 }
 
 /// Instances of the function that the NRF gives to a consumer which reaches it over TCP or over the fabric.
-async fn discovered(http: &HttpBinding) -> Result<Vec<String>> {
+async fn discovered(http: &HttpBinding, kind: NfType) -> Result<Vec<String>> {
     let bindings = Arc::new(Bindings::new().with_remote(Arc::new(http.clone())));
     let nrf = Peer::new(bindings, ApiRoot::http("127.0.0.10:7777"), "AMF", CallPolicy::default());
-    let query = SearchQuery {
-        target_nf_type: Some(NfType::FiveGEir),
-        requester_nf_type: Some(NfType::Amf),
-        ..SearchQuery::default()
-    };
+    let query =
+        SearchQuery { target_nf_type: Some(kind), requester_nf_type: Some(NfType::Amf), ..SearchQuery::default() };
     let found = NfDiscoveryClient::new(nrf).search_nf_instances(query).await;
     let found = found.map_err(|problem| anyhow::anyhow!("{problem}"))?;
     Ok(found.nf_instances.iter().map(|profile| profile.nf_instance_id.to_string()).collect())
 }
 
-/// What the function says of a device, asked over the fabric.
-async fn status_of(fabric: &Fabric, pei: &str) -> Result<String> {
+/// What a function answers, asked over the fabric.
+async fn get(fabric: &Fabric, at: &str, target: &str) -> Result<serde_json::Value> {
     use http_body_util::{BodyExt, Empty};
     use hyper_util::rt::{TokioExecutor, TokioIo};
-    let stream = TokioIo::new(fabric.connect(AT.parse()?).await?);
+    let stream = TokioIo::new(fabric.connect(at.parse()?).await?);
     let (mut sender, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await?;
     tokio::spawn(connection);
-    let uri = format!("http://{AT}/n5g-eir-eic/v1/equipment-status?pei={pei}");
-    let answer = sender.send_request(http::Request::get(uri).body(Empty::<hyper::body::Bytes>::new())?).await?;
+    let answer = sender
+        .send_request(http::Request::get(format!("http://{at}{target}")).body(Empty::<hyper::body::Bytes>::new())?)
+        .await?;
     ensure!(answer.status() == 200, "{answer:?}");
-    let body: serde_json::Value = serde_json::from_slice(&answer.into_body().collect().await?.to_bytes())?;
-    Ok(body["status"].as_str().context("a status")?.to_string())
+    Ok(serde_json::from_slice(&answer.into_body().collect().await?.to_bytes())?)
 }
 
 #[test]
@@ -84,19 +99,9 @@ fn a_go_function_registers_is_found_called_and_told_over_the_fabric() {
     let Some(go) = go() else { return };
     let installed = Installed::for_go("go-function");
     // Before there is a namespace: modules may have to be downloaded.
-    let program = build(&installed, &go);
+    let program = build(&installed, &go, ".", "./cmd/equipment-register");
     in_namespace(move || async move {
-        let (socket, config) = (installed.folder.join("core.sock"), installed.folder.join("martlet.yaml"));
-        let database = installed.folder.join("martlet.db");
-        std::fs::write(&config, format!("fabric: {{ socket: {socket:?} }}\nudr: {{ path: {database:?} }}\n"))?;
-        let core = CoreProcess::start(
-            Path::new(MARTLET),
-            &config,
-            &installed.folder,
-            &["--split"],
-            "127.0.0.1:9090".parse()?,
-            9,
-        )?;
+        let (core, socket) = core(&installed)?;
         let mut command = Command::new(&program);
         command.args(["-at", AT, "-stolen", "imei-356938035643809", "-socket"]).arg(&socket).stdout(Stdio::piped());
         let mut function = Started(installed.for_command(&mut command).spawn()?);
@@ -110,22 +115,59 @@ fn a_go_function_registers_is_found_called_and_told_over_the_fabric() {
         let over_tcp = HttpBinding::new(ClientLimits::default());
         let sockets = Arc::new(OverFabric::new(fabric.clone()));
         let over_fabric = HttpBinding::new(ClientLimits::default()).over(sockets);
-        ensure!(discovered(&over_tcp).await? == [id.as_str()]);
-        ensure!(discovered(&over_fabric).await? == [id.as_str()]);
+        ensure!(discovered(&over_tcp, NfType::FiveGEir).await? == [id.as_str()]);
+        ensure!(discovered(&over_fabric, NfType::FiveGEir).await? == [id.as_str()]);
         ensure!(std::net::TcpStream::connect(AT).is_err(), "the function listens on the fabric alone");
 
         // It answers over the fabric, and the NRF calls it there when another function goes.
-        ensure!(status_of(&fabric, "imei-356938035643809").await? == "BLACKLISTED");
-        ensure!(status_of(&fabric, "imei-004400152020000").await? == "WHITELISTED");
+        for (pei, status) in [("imei-356938035643809", "BLACKLISTED"), ("imei-004400152020000", "WHITELISTED")] {
+            let target = format!("/n5g-eir-eic/v1/equipment-status?pei={pei}");
+            ensure!(get(&fabric, AT, &target).await?["status"] == status);
+        }
         let nssf = core.process_of("nf nssf").context("the NSSF has a process")?;
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(nssf as i32), nix::sys::signal::Signal::SIGTERM)?;
         let told = next(&said)?;
         ensure!(told.starts_with("told of NSSF NF_"), "it said {told:?}");
 
         // It takes its profile back at its end.
-        nix::sys::signal::kill(nix::unistd::Pid::from_raw(function.0.id() as i32), nix::sys::signal::Signal::SIGTERM)?;
-        ensure!(function.0.wait()?.success());
-        ensure!(discovered(&over_tcp).await?.is_empty());
+        end(&mut function)?;
+        ensure!(discovered(&over_tcp, NfType::FiveGEir).await?.is_empty());
+        core.stop()
+    });
+}
+
+/// The minor number of a Go toolchain's version.
+fn minor(go: &Path) -> Option<u32> {
+    let said = Command::new(go).args(["env", "GOVERSION"]).env("GOTOOLCHAIN", "local").output().ok()?;
+    String::from_utf8(said.stdout).ok()?.trim().strip_prefix("go1.")?.split('.').next()?.parse().ok()
+}
+
+#[test]
+fn what_free5gc_publishes_for_its_functions_runs_over_the_fabric_as_it_is() {
+    const AT: &str = "127.0.0.31:7777";
+    let Some(go) = go() else { return };
+    if minor(&go).is_none_or(|minor| minor < 24) {
+        eprintln!("SKIPPED: what free5GC publishes asks for Go 1.24");
+        return;
+    }
+    let installed = Installed::for_go("free5gc");
+    let program = build(&installed, &go, "free5gc", ".");
+    in_namespace(move || async move {
+        let (core, socket) = core(&installed)?;
+        let mut command = Command::new(&program);
+        command.args(["-at", AT, "-socket"]).arg(&socket).stdout(Stdio::piped());
+        let mut function = Started(installed.for_command(&mut command).spawn()?);
+        let said = lines(function.0.stdout.take().context("its output")?);
+        let id = next(&said)?;
+        let id = id.strip_prefix("registered as ").with_context(|| format!("it said {id:?}"))?;
+        ensure!(next(&said)? == "found UDM REGISTERED");
+        let http = HttpBinding::new(ClientLimits::default());
+        ensure!(discovered(&http, NfType::Nef).await? == [id]);
+        let fabric = Fabric::start(FabricConfig { socket: socket.clone(), ..FabricConfig::default() });
+        fabric.joined().await;
+        ensure!(get(&fabric, AT, "/nnef-pfdmanagement/v1/applications").await? == serde_json::json!([]));
+        end(&mut function)?;
+        ensure!(discovered(&http, NfType::Nef).await?.is_empty());
         core.stop()
     });
 }

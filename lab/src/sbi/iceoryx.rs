@@ -160,3 +160,31 @@ impl Future for Turn {
         Poll::Pending
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn octets_come_back_with_events_and_with_polling() {
+        for polls in [false, true] {
+            let name = format!("martlet-test/{}/{polls}", std::process::id());
+            // It answers until the test's process ends.
+            let answering = name.clone();
+            std::thread::spawn(move || serve(&answering, polls));
+            let asking = Asking::new(&name, polls).unwrap();
+            let give_up = std::time::Instant::now() + std::time::Duration::from_secs(10);
+            while asking.exchange(b"?").await.is_err() {
+                assert!(std::time::Instant::now() < give_up, "nobody answers");
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+            for length in [1, 1700, LONGEST] {
+                let octets: Vec<u8> = (0..length).map(|n| n as u8).collect();
+                let all = (0..16).map(|_| asking.exchange(&octets));
+                for answer in futures_util::future::join_all(all).await {
+                    assert_eq!(answer.unwrap(), octets);
+                }
+            }
+        }
+    }
+}

@@ -10,6 +10,10 @@ pub static CHANNELS: LazyLock<IntGauge> = LazyLock::new(|| {
 /// Channels closed, by reason.
 pub static CLOSED: LazyLock<IntCounterVec> =
     LazyLock::new(|| counters("martlet_sbi_fabric_channels_closed_total", "Channels closed", "reason"));
+/// Connections that stand or are being made.
+pub static CONNECTIONS: LazyLock<IntGauge> = LazyLock::new(|| {
+    register_int_gauge!("martlet_sbi_fabric_connections", "Connections").expect("each metric has one name")
+});
 /// Bells rung: other processes that had to be woken.
 pub static BELLS: LazyLock<IntCounter> = LazyLock::new(|| {
     register_int_counter!("martlet_sbi_fabric_bells_total", "Bells rung").expect("each metric has one name")

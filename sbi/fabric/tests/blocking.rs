@@ -14,6 +14,8 @@ trait Stream: Send + Sync + 'static {
     fn finish(&self) -> Result<()>;
     /// Reads give up after this time from now.
     fn patience(&self, time: Option<Duration>);
+    /// Writes do.
+    fn patience_to_write(&self, time: Option<Duration>);
     fn read_to_end(&self) -> Result<Vec<u8>> {
         let (mut all, mut buffer) = (Vec::new(), vec![0; 5000]);
         loop {
@@ -38,6 +40,9 @@ impl Stream for TcpStream {
     fn patience(&self, time: Option<Duration>) {
         self.set_read_timeout(time).unwrap();
     }
+    fn patience_to_write(&self, time: Option<Duration>) {
+        self.set_write_timeout(time).unwrap();
+    }
 }
 
 impl Stream for BlockingStream {
@@ -52,6 +57,9 @@ impl Stream for BlockingStream {
     }
     fn patience(&self, time: Option<Duration>) {
         self.set_read_deadline(time.map(|time| Instant::now() + time));
+    }
+    fn patience_to_write(&self, time: Option<Duration>) {
+        self.set_write_deadline(time.map(|time| Instant::now() + time));
     }
 }
 
@@ -127,6 +135,62 @@ fn a_deadline_ends_a_read_and_not_the_connection<S: Stream>(pair: Pair<S>) {
     assert_eq!((a.read(&mut got).unwrap(), &got), (4, b"late"));
 }
 
+fn late(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock)
+}
+
+fn one_direction_ends_and_the_other_goes_on<S: Stream>(pair: Pair<S>) {
+    let (a, b) = pair();
+    a.write_all(b"question").unwrap();
+    a.finish().unwrap();
+    assert_eq!(b.read_to_end().unwrap(), b"question");
+    assert_eq!(b.read(&mut [0; 1]).unwrap(), 0);
+    b.write_all(b"answer").unwrap();
+    drop(b);
+    assert_eq!(a.read_to_end().unwrap(), b"answer");
+    assert_eq!(a.write_all(b"more").unwrap_err().kind(), ErrorKind::BrokenPipe);
+}
+
+fn reads_take_what_they_have_room_for<S: Stream>(pair: Pair<S>) {
+    let (a, b) = pair();
+    let sent = octets(30_000, 3);
+    a.write_all(&sent).unwrap();
+    a.finish().unwrap();
+    let (mut got, mut size) = (Vec::new(), 1);
+    loop {
+        let mut some = vec![0; size];
+        match b.read(&mut some).unwrap() {
+            0 => break,
+            length => got.extend_from_slice(&some[..length]),
+        }
+        size = size * 3 % 1009 + 1;
+    }
+    assert!(got == sent);
+    assert_eq!(b.read(&mut []).unwrap(), 0);
+}
+
+fn who_is_not_read_is_held_up_until_the_deadline_and_loses_nothing<S: Stream>(pair: Pair<S>) {
+    let (a, b) = pair();
+    a.patience_to_write(Some(Duration::from_millis(100)));
+    let piece = octets(100_000, 0);
+    // More than any buffer in between holds. A piece that was cut off by the deadline went out in part.
+    let late_at = (0..1000).find(|_| a.write_all(&piece).is_err_and(|error| late(&error)));
+    let whole = late_at.expect("a writer that nobody reads is held up") * piece.len();
+    a.finish().unwrap();
+    let got = b.read_to_end().unwrap();
+    assert!(got.len() >= whole && got.len() < whole + piece.len());
+    assert!(got.chunks(piece.len()).all(|chunk| chunk == &piece[..chunk.len()]));
+}
+
+fn who_closes_with_something_unread_resets<S: Stream>(pair: Pair<S>) {
+    let (a, b) = pair();
+    a.write_all(b"hardly read").unwrap();
+    assert_eq!(b.read(&mut [0; 6]).unwrap(), 6);
+    drop(b);
+    a.patience(Some(Duration::from_secs(5)));
+    assert_eq!(a.read(&mut [0; 8]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+}
+
 fn many_threads_many_connections<S: Stream>(pair: Pair<S>) {
     let threads: Vec<_> = (0..20)
         .map(|n| {
@@ -167,6 +231,10 @@ conformance! {
     everything_arrives_in_both_directions as tcp_directions and fabric_directions,
     a_deadline_ends_a_read_and_not_the_connection as tcp_deadline and fabric_deadline,
     many_threads_many_connections as tcp_many and fabric_many,
+    one_direction_ends_and_the_other_goes_on as tcp_half_close and fabric_half_close,
+    reads_take_what_they_have_room_for as tcp_partial and fabric_partial,
+    who_is_not_read_is_held_up_until_the_deadline_and_loses_nothing as tcp_back_pressure and fabric_back_pressure,
+    who_closes_with_something_unread_resets as tcp_reset and fabric_reset,
 }
 
 #[test]
@@ -343,4 +411,18 @@ fn a_manager_that_does_not_answer_holds_nobody_up_and_misses_nothing() {
     let got = manager.join().unwrap();
     let asked = got.iter().filter(|message| matches!(message, messages::FromMember::Connect { .. })).count();
     assert_eq!(asked, 3000);
+}
+
+#[test]
+fn the_thread_of_the_library_takes_no_signals_of_the_program() {
+    let _machine = machine("signals");
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    let statuses = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("status")).ok());
+    let ours: Vec<String> = statuses.filter(|status| status.starts_with("Name:\tmartlet-fabric")).collect();
+    assert!(ours.len() >= 2);
+    for status in ours {
+        let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:\t")).unwrap();
+        let blocked = u64::from_str_radix(blocked.trim(), 16).unwrap();
+        assert!(blocked & 1 << (nix::libc::SIGTERM - 1) != 0, "{status}");
+    }
 }

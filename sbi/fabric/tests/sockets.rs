@@ -275,6 +275,63 @@ async fn small_writes_arrive_whole<N: Net>(net: N) {
     assert!(got.len() == 30_000 && got.iter().enumerate().all(|(n, octet)| *octet == n as u8));
 }
 
+async fn who_closes_with_something_unread_resets<N: Net>(net: N) {
+    let (mut a, mut b) = pair(&net).await;
+    a.write_all(b"hardly read").await.unwrap();
+    b.write_all(b"bye").await.unwrap();
+    assert_eq!(b.read(&mut [0; 6]).await.unwrap(), 6);
+    let mut got = [0; 3];
+    a.read_exact(&mut got).await.unwrap();
+    drop(b);
+    let error = tokio::time::timeout(Duration::from_secs(5), a.read(&mut [0; 8])).await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+}
+
+async fn a_read_that_is_given_up_loses_nothing<N: Net>(net: N) {
+    let (mut a, mut b) = pair(&net).await;
+    let sent = octets(20_000, 5);
+    let write = async {
+        for piece in sent.chunks(500) {
+            a.write_all(piece).await.unwrap();
+            tokio::time::sleep(Duration::from_micros(300)).await;
+        }
+        a.shutdown().await.unwrap();
+    };
+    let read = async {
+        let (mut got, mut given_up, mut at) = (Vec::new(), 0, 0);
+        loop {
+            at += 1;
+            let mut some = vec![0; 1 + at % 700];
+            match tokio::time::timeout(Duration::from_micros(100), b.read(&mut some)).await {
+                Ok(Ok(0)) => return (got, given_up),
+                Ok(length) => got.extend_from_slice(&some[..length.unwrap()]),
+                Err(_) => given_up += 1,
+            }
+        }
+    };
+    let (_, (got, given_up)) = tokio::join!(write, read);
+    assert!(got == octets(20_000, 5) && given_up > 0);
+}
+
+async fn a_write_that_is_given_up_is_written_or_not<N: Net>(net: N) {
+    let (mut a, mut b) = pair(&net).await;
+    // Until nothing more goes out, in odd pieces.
+    let mut written = 0;
+    let piece = octets(7001, 0);
+    while let Ok(length) = tokio::time::timeout(Duration::from_millis(50), a.write(&piece)).await {
+        written += length.unwrap();
+    }
+    let end = async {
+        a.write_all(b"end").await.unwrap();
+        drop(a);
+    };
+    let mut got = Vec::new();
+    let (_, read) = tokio::join!(end, b.read_to_end(&mut got));
+    read.unwrap();
+    assert_eq!(got.len(), written + 3);
+    assert!(got.ends_with(b"end"));
+}
+
 /// hyper over any network: `http2` or HTTP/1.1.
 async fn hyper_runs<N: Net>(net: N, http2: bool) {
     use http_body_util::{BodyExt, Full};
@@ -351,6 +408,9 @@ conformance! {
     a_reader_that_stops_holds_up_its_own_connection_alone as tcp_back_pressure and fabric_back_pressure,
     many_connections_do_not_mix as tcp_many and fabric_many,
     small_writes_arrive_whole as tcp_small and fabric_small,
+    who_closes_with_something_unread_resets as tcp_reset and fabric_reset,
+    a_read_that_is_given_up_loses_nothing as tcp_given_up_reads and fabric_given_up_reads,
+    a_write_that_is_given_up_is_written_or_not as tcp_given_up_writes and fabric_given_up_writes,
     hyper_runs(false) as tcp_http1 and fabric_http1,
     hyper_runs(true) as tcp_http2 and fabric_http2,
 }
@@ -374,7 +434,14 @@ async fn a_table_that_is_full_refuses_and_takes_again_what_was_let_go() {
     let error = client.connect(listener.local_addr()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::QuotaExceeded);
     all.pop();
-    client.connect(listener.local_addr()).await.unwrap();
+    all.push(client.connect(listener.local_addr()).await.unwrap());
+    // The limits are seen in the metrics. Other tests of this program have connections, too.
+    let connections = || {
+        let families = prometheus::default_registry().gather();
+        let gauges = families.iter().filter(|f| f.name() == "martlet_sbi_fabric_connections");
+        gauges.flat_map(|f| f.get_metric()).map(|m| m.get_gauge().get_value()).sum::<f64>()
+    };
+    assert!(connections() >= 8.0);
 }
 
 #[tokio::test]
@@ -432,4 +499,22 @@ async fn a_listener_with_as_many_waiting_as_may_refuses_at_once() {
     assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
     listener.accept().await.unwrap();
     client.connect(listener.local_addr()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_process_reaches_itself() {
+    let place = Place::new("self");
+    let _manager = place.manager();
+    let fabric = Fabric::start(place.config("alone"));
+    fabric.joined().await;
+    let net = OverFabric { server: fabric.clone(), client: fabric };
+    let (mut a, mut b) = pair(&net).await;
+    a.write_all(b"to myself").await.unwrap();
+    drop(a);
+    let mut got = String::new();
+    b.read_to_string(&mut got).await.unwrap();
+    assert_eq!(got, "to myself");
+    // And again, over the same channel and over another one.
+    both_directions_carry_everything_in_order(net.clone()).await;
+    assert_eq!(net.server.peers(), ["alone", "alone"]);
 }

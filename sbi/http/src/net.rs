@@ -6,6 +6,7 @@ use std::io::{Error, ErrorKind, Result};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
@@ -74,6 +75,9 @@ impl Dial for Unix {
     }
 }
 
+/// How long a connection over the fabric may take, which is made within microseconds where all is well.
+const PATIENCE: Duration = Duration::from_millis(300);
+
 /// Over the fabric's sockets where somebody of the fabric listens at the authority, else another way.
 #[derive(Clone)]
 pub struct OverFabric {
@@ -95,16 +99,19 @@ impl OverFabric {
 
     async fn connect(&self, authority: &str) -> Result<Box<dyn Stream>> {
         let failed = match authority.parse::<SocketAddr>() {
-            Ok(address) => match self.fabric.connect(address).await {
-                Ok(stream) => return Ok(Box::new(stream)),
-                Err(error) => error,
+            // Another way has to have its time, too, where a manager or a listener does not answer.
+            Ok(address) => match tokio::time::timeout(PATIENCE, self.fabric.connect(address)).await {
+                Ok(Ok(stream)) => return Ok(Box::new(stream)),
+                Ok(Err(error)) => error,
+                Err(_) => Error::new(ErrorKind::TimedOut, format!("no connection over the fabric within {PATIENCE:?}")),
             },
             // Names are for those who can look them up.
             Err(_) => Error::new(ErrorKind::ConnectionRefused, "the fabric has addresses, and no names"),
         };
         match &self.next {
-            Some(next) if failed.kind() == ErrorKind::ConnectionRefused => next.dial(authority).await,
-            _ => Err(failed),
+            // Nothing was sent, whatever it was.
+            Some(next) => next.dial(authority).await,
+            None => Err(failed),
         }
     }
 }

@@ -49,7 +49,9 @@ impl Installed {
     /// Installs it where it was installed for Go before: Go remembers where a library was when it built what uses it.
     pub fn for_go(name: &str) -> Installed {
         let (folder, prefix) = (folder(name), built("libmartlet_fabric.so").with_file_name("go-usr"));
-        install(&prefix, &folder);
+        // Once: other tests of this process may be using it already.
+        static ONCE: std::sync::Once = std::sync::Once::new();
+        ONCE.call_once(|| install(&prefix, &folder));
         Installed { folder, prefix }
     }
 

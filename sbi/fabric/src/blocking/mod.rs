@@ -112,7 +112,11 @@ impl BlockingFabric {
         let host = Arc::downgrade(&part) as Weak<dyn Host>;
         let (over, bell) = (Arc::new(AtomicBool::new(false)), Arc::new(fd::bell()?));
         let driver = Driver::new(process.clone(), socket, host, over.clone(), bell.clone())?;
-        std::thread::Builder::new().name("martlet-fabric".into()).spawn(move || driver.run())?;
+        std::thread::Builder::new().name("martlet-fabric".into()).spawn(move || {
+            // Signals are for the program's own threads.
+            let _ = nix::sys::signal::SigSet::all().thread_block();
+            driver.run();
+        })?;
         Ok(BlockingFabric { part, _end: Arc::new(End { over, bell, process }) })
     }
 

@@ -228,16 +228,19 @@ impl State {
                 metrics::REFUSED.with_label_values(&["message"]).inc();
                 self.dismiss(number);
             }
-            Action::Introduce { channel, first, second } => match Parts::pair(&self.layout, self.huge_pages) {
-                Ok([a, b]) => {
-                    self.hand_over(channel, 0, first, &a);
-                    self.hand_over(channel, 1, second, &b);
+            Action::Introduce { channels: [here, there], first, second } => {
+                match Parts::pair(&self.layout, self.huge_pages) {
+                    Ok([a, b]) => {
+                        self.hand_over(here, 0, first, &a);
+                        self.hand_over(there, 1, second, &b);
+                    }
+                    Err(error) => {
+                        tracing::error!(%error, "no memory or no descriptors for a channel of the fabric");
+                        lock(&self.registry).told(first.0, FromMember::Gone { channel: here });
+                        lock(&self.registry).told(second.0, FromMember::Gone { channel: there });
+                    }
                 }
-                Err(error) => {
-                    tracing::error!(%error, "no memory or no descriptors for a channel of the fabric");
-                    lock(&self.registry).told(first.0, FromMember::Gone { channel });
-                }
-            },
+            }
         }
     }
 

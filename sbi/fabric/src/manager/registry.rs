@@ -27,8 +27,8 @@ pub enum Action {
     Send(u64, ToMember),
     /// Make a channel between two processes and hand out its ends: 0 to the first, 1 to the second.
     Introduce {
-        /// Its number.
-        channel: u64,
+        /// Its number at end 0 and at end 1: the same one, unless both ends are one process's.
+        channels: [u64; 2],
         /// Who has end 0, and what it is told of end 1.
         first: (u64, Peer),
         /// Who has end 1, and what it is told of end 0.
@@ -159,7 +159,6 @@ impl Registry {
             _ => find(authority.clone()),
         };
         let mut actions = Vec::new();
-        let server = server.filter(|server| *server != from);
         let known = member.channels.iter().find(|(_, peer)| Some(**peer) == server).map(|(channel, _)| *channel);
         let channel = known.or_else(|| {
             let (channel, action) = self.introduce(from, server?)?;
@@ -176,10 +175,13 @@ impl Registry {
             return None;
         }
         let (of_first, of_second) = (self.describe(first)?, self.describe(second)?);
-        let channel = self.number();
-        self.members.get_mut(&first)?.channels.insert(channel, second);
-        self.members.get_mut(&second)?.channels.insert(channel, first);
-        Some((channel, Action::Introduce { channel, first: (first, of_second), second: (second, of_first) }))
+        let here = self.number();
+        // Who calls itself has both ends, and has to tell them apart.
+        let there = if first == second { self.number() } else { here };
+        self.members.get_mut(&first)?.channels.insert(here, second);
+        self.members.get_mut(&second)?.channels.insert(there, first);
+        let (first, second) = ((first, of_second), (second, of_first));
+        Some((here, Action::Introduce { channels: [here, there], first, second }))
     }
 
     fn describe(&self, number: u64) -> Option<Peer> {
@@ -226,8 +228,8 @@ mod tests {
         assert!(serve(&mut registry, udm, "udm:80"));
         assert!(serve(&mut registry, amf, "amf:80"));
         let (channel, actions) = connect(&mut registry, amf, "udm:80");
-        let [Action::Introduce { channel: made, first, second }] = &actions[..] else { panic!("{actions:?}") };
-        assert_eq!((Some(*made), first.0, second.0), (channel, amf, udm));
+        let [Action::Introduce { channels: [made, same], first, second }] = &actions[..] else { panic!("{actions:?}") };
+        assert_eq!((Some(*made), made, first.0, second.0), (channel, same, amf, udm));
         assert_eq!(
             (&first.1.name[..], &first.1.calls[..], &second.1.calls[..]),
             ("udm", &["udm:80".into()][..], &["amf:80".into()][..])
@@ -239,6 +241,22 @@ mod tests {
         registry.told(udm, FromMember::Gone { channel: channel.unwrap() });
         let (again, actions) = connect(&mut registry, amf, "udm:80");
         assert!(again.is_some() && again != channel && actions.len() == 1);
+    }
+
+    #[test]
+    fn who_calls_itself_gets_both_ends() {
+        let mut registry = Registry::new(ManagerLimits::default(), 0);
+        let nrf = join(&mut registry, "core", "nrf");
+        serve(&mut registry, nrf, "nrf:80");
+        let (channel, actions) = connect(&mut registry, nrf, "nrf:80");
+        let [Action::Introduce { channels, first, second }] = &actions[..] else { panic!("{actions:?}") };
+        assert_eq!((channel, first.0, second.0), (Some(channels[0]), nrf, nrf));
+        assert!(channels[0] != channels[1]);
+        assert!(connect(&mut registry, nrf, "nrf:80").1.is_empty());
+        for channel in *channels {
+            registry.told(nrf, FromMember::Gone { channel });
+        }
+        assert_eq!(connect(&mut registry, nrf, "nrf:80").1.len(), 1);
     }
 
     #[test]
@@ -264,7 +282,9 @@ mod tests {
         assert_eq!(connect(&mut registry, theirs, "udm:80"), (None, vec![]));
         // Nor can one keep the other from its name.
         assert!(serve(&mut registry, theirs, "udm:80"));
-        assert_eq!(connect(&mut registry, ours, "udm:80"), (None, vec![]));
+        let (_, actions) = connect(&mut registry, ours, "udm:80");
+        let [Action::Introduce { first, second, .. }] = &actions[..] else { panic!("{actions:?}") };
+        assert_eq!((first.0, second.0), (ours, ours));
     }
 
     #[test]

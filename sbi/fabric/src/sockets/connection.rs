@@ -257,10 +257,12 @@ impl Connection {
         self.consumed(&mut state, left);
     }
 
-    /// Lets go of the connection: what was sent arrives, what comes from now on is unwanted.
+    /// Lets go of the connection: what was sent arrives, what comes from now on is unwanted. Where something is there that
+    /// nobody has read, the other side gets an error in place of the end of the stream, as with TCP.
     pub fn close(&self) {
         let mut state = self.lock();
         let (finished, shut, broken) = (state.finished, state.shut, state.broken.is_some());
+        let unread = !state.inbound.is_empty();
         state.shut = true;
         state.broken.get_or_insert(Cause::Closed);
         state.inbound.clear();
@@ -270,10 +272,10 @@ impl Connection {
         if broken {
             return;
         }
-        if !shut {
+        if !shut && !unread {
             self.tell(Kind::Finish, &[]);
         }
-        if !finished {
+        if !finished || unread {
             self.tell(Kind::Reset, &[Cause::Closed as u8]);
         }
         drop(state);

@@ -3,6 +3,7 @@ use super::connection::Key;
 use super::{Cause, Connection, SocketLimits, read_connect, write_connect};
 use crate::channel::{Frame, Head, Kind, Violation};
 use crate::link::{Host, Link};
+use crate::metrics::CONNECTIONS;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -54,6 +55,7 @@ impl Table {
         let from = ephemeral(to, key.stream);
         let connection = Connection::new(link, key, from, to, self.limits.window, false, 0);
         entries.connections.insert(key, connection.clone());
+        CONNECTIONS.inc();
         drop(entries);
         let head = Head { kind: Kind::Connect, own: true, stream: key.stream };
         // Where the channel is closed, the connection says so itself.
@@ -63,6 +65,9 @@ impl Table {
 
     pub fn remove(&self, key: Key) {
         let removed = self.lock().connections.remove(&key);
+        if removed.is_some() {
+            CONNECTIONS.dec();
+        }
         // Dropped without the lock: the last owner of a connection closes it.
         drop(removed);
     }
@@ -109,6 +114,7 @@ impl Table {
             let room = entries.connections.len() < self.limits.connections;
             if room && listener.is_some() {
                 entries.connections.insert(key, connection.clone());
+                CONNECTIONS.inc();
             }
             room
         };
@@ -135,7 +141,14 @@ impl Table {
     /// The channel is closed.
     pub fn end(&self) {
         let connections = std::mem::take(&mut self.lock().connections);
+        CONNECTIONS.sub(connections.len() as i64);
         connections.into_values().for_each(|connection| connection.broke(Cause::Closed));
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

@@ -1,0 +1,122 @@
+//! The binding over the fabric's sockets and over unix sockets, and how one way makes place for another.
+use martlet_sbi::*;
+use martlet_sbi_fabric::{Fabric, FabricConfig, Manager, ManagerConfig};
+use martlet_sbi_http::*;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Note {
+    text: String,
+}
+json_payload!(Note);
+
+service! {
+    /// Says over what it was reached.
+    pub Where / WhereClient / WHERE = "nwhere" / "v1" {
+        /// Says it.
+        op here "Here": GET "/here", path(), returns(Note), errors[];
+    }
+}
+
+struct Server(&'static str);
+impl Where for Server {
+    async fn here(&self) -> Result<Note, Problem> {
+        Ok(Note { text: self.0.into() })
+    }
+}
+
+fn router(over: &'static str) -> Arc<Router> {
+    Arc::new(Router::new().serve(WHERE.routes(Arc::new(Server(over)))))
+}
+
+async fn here(http: &HttpBinding, authority: &str) -> Result<String, Problem> {
+    let transport = Arc::new(Bindings::new().with_remote(Arc::new(http.clone())));
+    let peer = Peer::new(transport, ApiRoot::http(authority), "AMF", CallPolicy::default());
+    WhereClient::new(peer).here().await.map(|note| note.text)
+}
+
+/// A folder that goes with the value.
+struct Folder(PathBuf);
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let folder = std::env::temp_dir().join(format!("martlet-http-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        Folder(folder)
+    }
+    fn fabric(&self, name: &str) -> Fabric {
+        Fabric::start(FabricConfig { socket: self.0.join("sbi.sock"), name: name.into(), ..Default::default() })
+    }
+}
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[tokio::test]
+async fn the_fabric_comes_first_and_tcp_after_it() {
+    let folder = Folder::new("fabric");
+    let manager = Manager::bind(ManagerConfig { socket: folder.0.join("sbi.sock"), ..Default::default() }).unwrap();
+    let manager = tokio::spawn(manager.run());
+    let (near, far) = (folder.fabric("near"), folder.fabric("far"));
+    near.joined().await;
+    far.joined().await;
+    let http = HttpBinding::new(ClientLimits::default())
+        .over(Arc::new(OverFabric::new(near.clone()).with_next(Arc::new(Tcp))));
+    // One authority on both, another one over TCP alone.
+    let tcp = HttpServer::bind("127.0.0.1:0".parse().unwrap(), router("tcp"), ServerLimits::default()).await.unwrap();
+    let both = tcp.local_addr().unwrap();
+    tokio::spawn(tcp.run());
+    let other = HttpServer::bind("127.0.0.1:0".parse().unwrap(), router("other"), ServerLimits::default());
+    let other = other.await.unwrap();
+    let only_tcp = other.local_addr().unwrap();
+    tokio::spawn(other.run());
+    let listener = far.listen(both).await.unwrap();
+    let server = tokio::spawn(HttpServer::over(listener, router("fabric"), ServerLimits::default()).run());
+    assert_eq!(here(&http, &both.to_string()).await.unwrap(), "fabric");
+    assert_eq!(here(&http, &only_tcp.to_string()).await.unwrap(), "other");
+    // A name is no address of the fabric.
+    assert_eq!(here(&http, &format!("localhost:{}", only_tcp.port())).await.unwrap(), "other");
+    let alone = HttpBinding::new(ClientLimits::default()).over(Arc::new(OverFabric::new(near.clone())));
+    let problem = here(&alone, &only_tcp.to_string()).await.unwrap_err();
+    assert_eq!(problem.transport, Some(TransportFailure::NotSent));
+    // Who leaves the fabric is reached over TCP.
+    server.abort();
+    let _ = server.await;
+    assert_eq!(here(&http, &both.to_string()).await.unwrap(), "tcp");
+    manager.abort();
+    let _ = manager.await;
+    assert_eq!(here(&http, &both.to_string()).await.unwrap(), "tcp");
+}
+
+#[tokio::test]
+async fn a_manager_that_does_not_answer_leaves_time_for_another_way() {
+    use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, listen, socket};
+    use std::os::fd::AsRawFd;
+    let folder = Folder::new("silent");
+    let listener = socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC, None).unwrap();
+    bind(listener.as_raw_fd(), &UnixAddr::new(&folder.0.join("sbi.sock")).unwrap()).unwrap();
+    listen(&listener, Backlog::new(8).unwrap()).unwrap();
+    let dial = OverFabric::new(folder.fabric("near")).with_next(Arc::new(Tcp));
+    let http = HttpBinding::new(ClientLimits::default()).over(Arc::new(dial));
+    let tcp = HttpServer::bind("127.0.0.1:0".parse().unwrap(), router("tcp"), ServerLimits::default()).await.unwrap();
+    let address = tcp.local_addr().unwrap();
+    tokio::spawn(tcp.run());
+    let started = Instant::now();
+    assert_eq!(here(&http, &address.to_string()).await.unwrap(), "tcp");
+    assert!(started.elapsed() < Duration::from_secs(3));
+}
+
+#[tokio::test]
+async fn a_unix_socket_carries_it_whatever_the_authority() {
+    let folder = Folder::new("unix");
+    let path = folder.0.join("http.sock");
+    let listener = tokio::net::UnixListener::bind(&path).unwrap();
+    tokio::spawn(HttpServer::over(listener, router("unix"), ServerLimits::default()).run());
+    let http = HttpBinding::new(ClientLimits::default()).over(Arc::new(Unix(path)));
+    assert_eq!(here(&http, "nowhere:1").await.unwrap(), "unix");
+}
