@@ -1,0 +1,46 @@
+//! The programs of the XDP datapath, and what user space has of them: loaded, attached, their tables as memory.
+//!
+//! The programs are C, in `bpf/`, compiled when this crate is:
+//!
+//! | file | what is in it |
+//! | --- | --- |
+//! | `structs.h`, `maps.h` | what programs and user space share |
+//! | `parsing.h`, `gtp.h` | headers, from the link to the tunnel |
+//! | `classify.h` | from a tunnel or address to a rule, by precedence |
+//! | `qos.h` | gates, bit rates, quotas, usage |
+//! | `events.h` | what user space is told; packets that wait |
+//! | `forwarding.h` | tunnel headers put on and taken off, next hops |
+//! | `packets.h`, `programs.bpf.c` | the way of a packet, and the programs |
+//! | `bare.bpf.c` | what the least costs, for comparison |
+//!
+//! This crate knows no rules of PFCP: `martlet-upf` writes the tables. [`types`] are the structs of `structs.h`, made from
+//! the compiled programs.
+
+mod attach;
+mod error;
+mod load;
+mod run;
+mod table;
+
+pub use attach::{Attachment, Mode};
+pub use error::XdpError;
+pub use load::{Program, Programs, Sizes};
+pub use run::Verdict;
+pub use table::Table;
+
+#[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
+mod skeleton {
+    include!(concat!(env!("OUT_DIR"), "/programs.skel.rs"));
+}
+
+/// The structs that the programs and user space share, by their names in `bpf/structs.h`.
+#[allow(missing_docs)]
+pub mod types {
+    pub use super::skeleton::types::*;
+}
+
+/// Interfaces' link addresses on the link between the kernel and the programs: the kernel's end and the programs'; see
+/// `bpf/forwarding.h`.
+pub const OUTER_MAC: [u8; 6] = [0x02, 0x4d, 0x4c, 0x54, 0x00, 0x01];
+/// See [`OUTER_MAC`].
+pub const INNER_MAC: [u8; 6] = [0x02, 0x4d, 0x4c, 0x54, 0x00, 0x02];

@@ -1,0 +1,245 @@
+//! The programs, loaded.
+use crate::skeleton::ProgramsSkelBuilder;
+use crate::table::Table;
+use crate::{XdpError, types};
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, RingBuffer, RingBufferBuilder};
+use std::io;
+use std::mem::{MaybeUninit, offset_of};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::Ordering;
+
+/// How large the tables are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sizes {
+    /// Sessions.
+    pub sessions: u32,
+    /// Rules of all sessions.
+    pub rules: u32,
+    /// Filters of all rules.
+    pub filters: u32,
+    /// Octets of the ring in which packets and events come to user space; a power of two, of at least 64 KiB.
+    pub ring: u32,
+}
+
+/// One of the programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Program {
+    /// For interfaces towards gNBs and data networks.
+    Port,
+    /// For the programs' end of the link with the kernel.
+    Inner,
+    /// For the kernel's end.
+    Outer,
+    /// Run on packets that waited.
+    Release,
+    /// Run on packets that the kernel put together.
+    Socket,
+}
+
+/// The programs and their tables. They end with this, unless they are attached somewhere.
+pub struct Programs {
+    programs: [OwnedFd; 5],
+    by_teid: MapHandle,
+    by_ue4: MapHandle,
+    by_ue6: MapHandle,
+    ports: MapHandle,
+    stats: MapHandle,
+    events: MapHandle,
+    fence: MapHandle,
+    fence_slot: MapHandle,
+    globals: Table<types::globals>,
+    /// Rules. The first one is none.
+    pub rules: Table<types::rule>,
+    /// Filters of rules, in lists.
+    pub candidates: Table<types::candidate>,
+    /// What few filters ask for.
+    pub filters: Table<types::filter>,
+    /// Sessions. The first one is none.
+    pub sessions: Table<types::session>,
+    /// Token buckets. The first one is for packets that only user space answers.
+    pub buckets: Table<types::bucket>,
+    /// What is left of volume limits.
+    pub limits: Table<i64>,
+}
+
+fn load_error(error: libbpf_rs::Error) -> XdpError {
+    XdpError::Load(format!("{error:#}"))
+}
+
+impl Programs {
+    /// Loads the programs.
+    ///
+    /// # Errors
+    /// The right to do so, the memory, or the kernel's consent is missing.
+    pub fn load(settings: types::settings, sizes: &Sizes) -> Result<Programs, XdpError> {
+        let mut place = MaybeUninit::uninit();
+        let mut open = ProgramsSkelBuilder::default().open(&mut place).map_err(load_error)?;
+        if let Some(data) = open.maps.rodata_data.as_mut() {
+            data.settings = settings;
+        }
+        let maps = &mut open.maps;
+        let entries = [
+            (&mut maps.by_teid, sizes.rules),
+            (&mut maps.by_ue4, sizes.sessions),
+            (&mut maps.by_ue6, sizes.sessions),
+            (&mut maps.rules, sizes.rules + 1),
+            (&mut maps.candidates, sizes.filters + 1),
+            (&mut maps.filters, sizes.filters / 8 + 1),
+            (&mut maps.sessions, sizes.sessions + 1),
+            (&mut maps.buckets, sizes.rules + 1),
+            (&mut maps.limits, sizes.rules * 2 + 1),
+            (&mut maps.events, sizes.ring),
+        ];
+        for (map, entries) in entries {
+            map.set_max_entries(entries).map_err(load_error)?;
+        }
+        let loaded = open.load().map_err(load_error)?;
+        let (maps, progs) = (&loaded.maps, &loaded.progs);
+        let owned = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map_err(|error| XdpError::Load(error.to_string()));
+        let programs = [
+            owned(progs.martlet_port.as_fd())?,
+            owned(progs.martlet_inner.as_fd())?,
+            owned(progs.martlet_outer.as_fd())?,
+            owned(progs.martlet_release.as_fd())?,
+            owned(progs.martlet_socket.as_fd())?,
+        ];
+        let handle = |map| MapHandle::try_from(map).map_err(load_error);
+        let entries = |map: &libbpf_rs::MapMut<'_>| map.max_entries() as usize;
+        let programs = Programs {
+            programs,
+            by_teid: handle(&maps.by_teid)?,
+            by_ue4: handle(&maps.by_ue4)?,
+            by_ue6: handle(&maps.by_ue6)?,
+            ports: handle(&maps.ports)?,
+            stats: handle(&maps.stats)?,
+            events: handle(&maps.events)?,
+            fence: handle(&maps.fence)?,
+            fence_slot: handle(&maps.fence_slot)?,
+            globals: Table::map("data", maps.data.as_fd(), 1)?,
+            rules: Table::map("rules", maps.rules.as_fd(), entries(&maps.rules))?,
+            candidates: Table::map("candidates", maps.candidates.as_fd(), entries(&maps.candidates))?,
+            filters: Table::map("filters", maps.filters.as_fd(), entries(&maps.filters))?,
+            sessions: Table::map("sessions", maps.sessions.as_fd(), entries(&maps.sessions))?,
+            buckets: Table::map("buckets", maps.buckets.as_fd(), entries(&maps.buckets))?,
+            limits: Table::map("limits", maps.limits.as_fd(), entries(&maps.limits))?,
+        };
+        Ok(programs)
+    }
+
+    pub(crate) fn fd(&self, program: Program) -> BorrowedFd<'_> {
+        self.programs[program as usize].as_fd()
+    }
+
+    /// Has a tunnel lead to an entrance: see `bpf/structs.h`.
+    ///
+    /// # Errors
+    /// The table is full.
+    pub fn set_teid(&self, teid: u32, entrance: u32) -> Result<(), XdpError> {
+        set("by_teid", &self.by_teid, &teid.to_be_bytes(), entrance)
+    }
+
+    /// Has a UE's IPv4 address lead to an entrance.
+    ///
+    /// # Errors
+    /// The table is full.
+    pub fn set_ue4(&self, address: [u8; 4], entrance: u32) -> Result<(), XdpError> {
+        // The span only grows: it spares look-ups, and decides nothing.
+        let value = u32::from_be_bytes(address);
+        self.globals.u32(0, offset_of!(types::globals, ue4_high)).fetch_max(value, Ordering::Relaxed);
+        self.low().fetch_min(value, Ordering::Relaxed);
+        set("by_ue4", &self.by_ue4, &address, entrance)
+    }
+
+    /// Has a UE's IPv6 prefix of 64 bits lead to an entrance.
+    ///
+    /// # Errors
+    /// The table is full.
+    pub fn set_ue6(&self, prefix: [u8; 8], entrance: u32) -> Result<(), XdpError> {
+        set("by_ue6", &self.by_ue6, &prefix, entrance)
+    }
+
+    /// A tunnel leads nowhere any more.
+    pub fn clear_teid(&self, teid: u32) {
+        let _ = self.by_teid.delete(&teid.to_be_bytes());
+    }
+
+    /// An address leads nowhere any more.
+    pub fn clear_ue4(&self, address: [u8; 4]) {
+        let _ = self.by_ue4.delete(&address);
+    }
+
+    /// A prefix leads nowhere any more.
+    pub fn clear_ue6(&self, prefix: [u8; 8]) {
+        let _ = self.by_ue6.delete(&prefix);
+    }
+
+    /// Lets packets be redirected to an interface.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub fn allow_port(&self, ifindex: u32) -> Result<(), XdpError> {
+        set("ports", &self.ports, &ifindex.to_ne_bytes(), 1)
+    }
+
+    /// Next hops may have changed: those that are kept are looked up again.
+    pub fn forget_hops(&self) {
+        self.generation().fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns once every program that ran when this was called has ended.
+    ///
+    /// # Errors
+    /// The kernel does not do it.
+    pub fn fence(&self) -> Result<(), XdpError> {
+        let slot = self.fence_slot.as_fd().as_raw_fd().to_ne_bytes();
+        self.fence.update(&0u32.to_ne_bytes(), &slot, MapFlags::ANY).map_err(|error| table_error("fence", error))
+    }
+
+    /// What all processors have counted.
+    ///
+    /// # Errors
+    /// The kernel does not tell.
+    pub fn stats(&self) -> Result<types::stats, XdpError> {
+        let each = self.stats.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY);
+        let each = each.map_err(|error| table_error("stats", error))?.unwrap_or_default();
+        let mut words = [0u64; size_of::<types::stats>() / 8];
+        for processor in each {
+            for (sum, word) in words.iter_mut().zip(processor.as_chunks::<8>().0) {
+                *sum += u64::from_ne_bytes(*word);
+            }
+        }
+        // SAFETY: the struct is nothing but 64-bit integers, as many as there are words.
+        Ok(unsafe { std::mem::transmute::<[u64; size_of::<types::stats>() / 8], types::stats>(words) })
+    }
+
+    /// A reader of the ring. `take` gets the octets of one event: a `struct event` and what follows it.
+    ///
+    /// # Errors
+    /// The kernel does not let it be read.
+    pub fn ring(&self, mut take: impl FnMut(&[u8]) + Send + 'static) -> Result<RingBuffer<'static>, XdpError> {
+        let mut builder = RingBufferBuilder::new();
+        let callback = move |octets: &[u8]| {
+            take(octets);
+            0
+        };
+        builder.add(&self.events, callback).map_err(|error| table_error("events", error))?;
+        builder.build().map_err(|error| table_error("events", error))
+    }
+
+    fn generation(&self) -> &std::sync::atomic::AtomicU32 {
+        self.globals.u32(0, offset_of!(types::globals, generation))
+    }
+
+    fn low(&self) -> &std::sync::atomic::AtomicU32 {
+        self.globals.u32(0, offset_of!(types::globals, ue4_low))
+    }
+}
+
+fn set(name: &'static str, map: &MapHandle, key: &[u8], value: u32) -> Result<(), XdpError> {
+    map.update(key, &value.to_ne_bytes(), MapFlags::ANY).map_err(|error| table_error(name, error))
+}
+
+fn table_error(table: &'static str, error: libbpf_rs::Error) -> XdpError {
+    XdpError::Table { table, error: io::Error::other(format!("{error:#}")) }
+}
