@@ -1,4 +1,5 @@
 //! A UPF that a test starts and ends by itself, beside the core.
+use crate::test_core::choose_datapath;
 use anyhow::{Context, Result};
 use martlet::config::Config;
 use martlet_upf::config::N6Mode;
@@ -40,6 +41,7 @@ impl OwnUpf {
         config.n3.address = SocketAddr::from((ADDRESS, 2152));
         config.n6.interface = "own-upf".into();
         config.n6.mode = N6Mode::Local;
+        choose_datapath(&mut config)?;
         let (stop, stopped) = oneshot::channel();
         let shutdown = async {
             let _ = stopped.await;

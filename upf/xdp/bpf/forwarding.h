@@ -4,11 +4,11 @@
 
 #include "events.h"
 
-/* Link addresses between the kernel's end of its link with the programs, and theirs. */
-#define OUTER_MAC { 0x02, 0x4d, 0x4c, 0x54, 0x00, 0x01 }
-#define INNER_MAC { 0x02, 0x4d, 0x4c, 0x54, 0x00, 0x02 }
+/* The link address of both ends of the link between the kernel and the programs: the kernel, which asks nobody, sends
+ * to its own, and takes as meant for others what comes with another one. */
+#define LINK_MAC { 0x02, 0x4d, 0x4c, 0x54, 0x00, 0x01 }
 /* Sender of a frame that our own end shall send back to the kernel. */
-#define BOUNCE_MAC { 0x02, 0x4d, 0x4c, 0x54, 0x00, 0x03 }
+#define BOUNCE_MAC { 0x02, 0x4d, 0x4c, 0x54, 0x00, 0x02 }
 
 /* Where a frame came from. */
 enum origin {
@@ -145,12 +145,12 @@ inline_always int same_link(const __u8 *a, const __u8 *b)
 /* Has the kernel forward a tunnelled packet of ours: it knows the way, or finds it. The frame's link header is free. */
 inline_always int tunnelled_to_kernel(struct xdp_md *ctx, enum origin origin, __be16 protocol)
 {
-	static const __u8 outer[6] = OUTER_MAC, inner[6] = INNER_MAC;
+	static const __u8 own[6] = LINK_MAC;
 	struct ethhdr *eth = data_of(ctx);
 	if ((void *)(eth + 1) > end_of(ctx))
 		return dropped(DROP_N3);
 	COUNT(to_kernel);
-	link_to(eth, inner, outer, protocol);
+	link_to(eth, own, own, protocol);
 	if (origin == FROM_KERNEL)
 		return XDP_PASS;
 	return send_to(ctx, settings.outer_ifindex, origin);
@@ -218,7 +218,7 @@ inline_always int into_tunnel4(struct xdp_md *ctx, __u32 offset, __u32 length, s
  * its own yet. */
 inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow, enum origin origin)
 {
-	static const __u8 outer[6] = OUTER_MAC, inner[6] = INNER_MAC, bounce[6] = BOUNCE_MAC;
+	static const __u8 own[6] = LINK_MAC, bounce[6] = BOUNCE_MAC;
 	if (unlikely(!trim(ctx, offset + flow->length)))
 		return dropped(DROP_N6);
 	if (bpf_xdp_adjust_head(ctx, (int)offset - (int)sizeof(struct ethhdr)))
@@ -240,9 +240,9 @@ inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow
 		return dropped(DROP_N6);
 	COUNT(to_kernel);
 	if (settings.bounce) {
-		link_to(eth, inner, bounce, protocol);
+		link_to(eth, own, bounce, protocol);
 		return send_to(ctx, settings.outer_ifindex, origin);
 	}
-	link_to(eth, outer, inner, protocol);
+	link_to(eth, own, own, protocol);
 	return send_to(ctx, settings.inner_ifindex, origin);
 }

@@ -67,14 +67,14 @@ int martlet_port(struct xdp_md *ctx)
 SEC("xdp")
 int martlet_inner(struct xdp_md *ctx)
 {
-	static const __u8 bounce[6] = BOUNCE_MAC, inner[6] = INNER_MAC, outer[6] = OUTER_MAC;
+	static const __u8 bounce[6] = BOUNCE_MAC, own[6] = LINK_MAC;
 	struct ethhdr *eth = data_of(ctx);
 	struct iphdr *ip = (void *)(eth + 1);
 	void *end = end_of(ctx);
 	if ((void *)(eth + 1) > end)
 		return XDP_DROP;
 	if (same_link(eth->h_source, bounce)) {
-		link_to(eth, outer, inner, eth->h_proto);
+		link_to(eth, own, own, eth->h_proto);
 		return XDP_TX;
 	}
 	/* A tunnelled packet of ours that the kernel forwards. */

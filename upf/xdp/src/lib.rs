@@ -18,6 +18,7 @@
 
 mod attach;
 mod error;
+mod fence;
 mod load;
 mod run;
 mod table;
@@ -39,8 +40,5 @@ pub mod types {
     pub use super::skeleton::types::*;
 }
 
-/// Interfaces' link addresses on the link between the kernel and the programs: the kernel's end and the programs'; see
-/// `bpf/forwarding.h`.
-pub const OUTER_MAC: [u8; 6] = [0x02, 0x4d, 0x4c, 0x54, 0x00, 0x01];
-/// See [`OUTER_MAC`].
-pub const INNER_MAC: [u8; 6] = [0x02, 0x4d, 0x4c, 0x54, 0x00, 0x02];
+/// The link address of both ends of the link between the kernel and the programs; see `bpf/forwarding.h`.
+pub const LINK_MAC: [u8; 6] = [0x02, 0x4d, 0x4c, 0x54, 0x00, 0x01];

@@ -6,7 +6,7 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, RingBuffer, RingBufferBuilder};
 use std::io;
 use std::mem::{MaybeUninit, offset_of};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
 /// How large the tables are.
@@ -46,8 +46,8 @@ pub struct Programs {
     ports: MapHandle,
     stats: MapHandle,
     events: MapHandle,
-    fence: MapHandle,
-    fence_slot: MapHandle,
+    pub(crate) fence: MapHandle,
+    pub(crate) fence_slot: MapHandle,
     globals: Table<types::globals>,
     /// Rules. The first one is none.
     pub rules: Table<types::rule>,
@@ -187,15 +187,6 @@ impl Programs {
         self.generation().fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns once every program that ran when this was called has ended.
-    ///
-    /// # Errors
-    /// The kernel does not do it.
-    pub fn fence(&self) -> Result<(), XdpError> {
-        let slot = self.fence_slot.as_fd().as_raw_fd().to_ne_bytes();
-        self.fence.update(&0u32.to_ne_bytes(), &slot, MapFlags::ANY).map_err(|error| table_error("fence", error))
-    }
-
     /// What all processors have counted.
     ///
     /// # Errors
@@ -240,6 +231,6 @@ fn set(name: &'static str, map: &MapHandle, key: &[u8], value: u32) -> Result<()
     map.update(key, &value.to_ne_bytes(), MapFlags::ANY).map_err(|error| table_error(name, error))
 }
 
-fn table_error(table: &'static str, error: libbpf_rs::Error) -> XdpError {
+pub(crate) fn table_error(table: &'static str, error: libbpf_rs::Error) -> XdpError {
     XdpError::Table { table, error: io::Error::other(format!("{error:#}")) }
 }
