@@ -40,6 +40,8 @@ oracles: packages-test
 test: packages-test oracles ## Run all tests (uses root for namespaces, TUN devices and raw sockets)
 	@echo "The tests make network namespaces and interfaces and remove them again: they run as root."
 	MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python $(CARGO) test --workspace --locked --no-fail-fast $(RUNNER)
+	@echo "The call flows once more, with packets carried by XDP programs."
+	MARTLET_TEST_DATAPATH=xdp $(CARGO) test -p martlet-tests --test call_flows --locked --no-fail-fast $(RUNNER)
 
 guest-test: packages-guest ## Run what needs the kernel's SCTP in a guest with Debian's kernel (QEMU, no KVM needed)
 	CARGO="$(CARGO)" deploy/guest/test.sh

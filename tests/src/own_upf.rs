@@ -2,7 +2,7 @@
 use crate::test_core::choose_datapath;
 use anyhow::{Context, Result};
 use martlet::config::Config;
-use martlet_upf::config::N6Mode;
+use martlet_upf::config::{DatapathChoice, N6Mode};
 use martlet_upf::{UpfConfig, UpfHandle};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -22,7 +22,8 @@ impl OwnUpf {
     /// Has a core's SMF use this UPF instead of the core's own.
     pub fn instead(config: &mut Config) {
         config.smf.upfs[0].n4 = (ADDRESS, 8805).into();
-        // There is one data network.
+        // There is one data network, and one loopback interface for programs.
+        config.upf.datapath = DatapathChoice::Kernel;
         config.upf.n6.mode = N6Mode::None;
     }
 

@@ -42,6 +42,11 @@ pub fn choose_datapath(config: &mut martlet_upf::UpfConfig) -> Result<()> {
     Ok(())
 }
 
+/// Whether all tests have their packets carried by programs in the kernel.
+pub fn programs_carry_packets() -> bool {
+    std::env::var("MARTLET_TEST_DATAPATH").is_ok_and(|datapath| datapath == "xdp")
+}
+
 /// K and OPc of the tests' subscribers.
 pub fn subscriber_keys() -> ([u8; 16], [u8; 16]) {
     ([0x46; 16], [0xcd; 16])

@@ -1,7 +1,7 @@
 //! The `kernel` datapath with its real socket and TUN device, each check in a network namespace of its own.
 mod common;
 
-use common::rig::{GNB, N3, PATIENCE, SocketRig, UE, config};
+use common::rig::{GNB, PATIENCE, SocketRig, UE, config};
 use common::{REMOTE, in_namespace};
 use martlet_upf::config::{N6Mode, UpfConfig};
 use martlet_upf::conformance::{Rig, checks, udp_packet};

@@ -132,7 +132,7 @@ impl Forwarder {
     ) -> Result<BTreeMap<Entrance, u32>, DatapathError> {
         let buckets = self.buckets(state, entry, session, plan, taken)?;
         let limits_at = self.limits(state, entry, plan, taken)?;
-        let held = (entry.buffers || entry.held).then_some(rule_flag::RULE_HELD.0).unwrap_or_default();
+        let held = if entry.buffers || entry.held { rule_flag::RULE_HELD.0 } else { 0 };
         let mut rules = Vec::new();
         for planned in &plan.rules {
             let at = state.rule_slots.take(1).ok_or_else(|| full("rules"))?;
@@ -143,7 +143,9 @@ impl Forwarder {
             for (place, qer) in rule.buckets.iter_mut().zip(&planned.rates) {
                 *place = buckets.get(&(*qer, planned.direction == Direction::Uplink)).copied().unwrap_or_default();
             }
-            rule.flags |= held;
+            if planned.from_network {
+                rule.flags |= held;
+            }
             self.programs.rules.write(at, rule);
             rules.push(at);
         }
@@ -450,7 +452,7 @@ pub(super) fn bucket(rate: u64, burst: Duration) -> types::bucket {
     let rate = u128::from(rate);
     let bits = (rate * burst.as_micros() / 1_000_000).max(SMALLEST_BURST_BITS);
     let within = |value: u128| u64::try_from(value).unwrap_or(u64::MAX);
-    let per_octet = (TICKS_PER_SECOND * 8 << 16) / rate;
+    let per_octet = ((TICKS_PER_SECOND * 8) << 16) / rate;
     types::bucket {
         full_at: 0,
         burst: within(bits * TICKS_PER_SECOND / rate),

@@ -34,6 +34,8 @@ pub(super) struct Limit {
 pub(super) struct Planned {
     pub pdr: u16,
     pub direction: Direction,
+    /// Packets come from the data network: those wait, where they have to.
+    pub from_network: bool,
     pub rule: rule,
     /// QERs with a maximum bit rate.
     pub rates: Vec<u32>,
@@ -151,7 +153,7 @@ fn planned(
     }
     rule.bucket_count = rates.len() as u8;
     rule.flags = flags;
-    Ok(Planned { pdr: pdr.id, direction, rule, rates, urrs: pdr.urrs.clone() })
+    Ok(Planned { pdr: pdr.id, direction, from_network: pdr.local.is_none(), rule, rates, urrs: pdr.urrs.clone() })
 }
 
 fn action(far: &Far, rule: &mut rule) -> Result<u32, String> {

@@ -32,6 +32,7 @@ use forwarder::Forwarder;
 use link::Link;
 use martlet_pfcp::ie::UpFunctionFeatures;
 use martlet_upf_xdp::{Attachment, Mode, Program, Programs, Sizes, types};
+pub use martlet_upf_xdp::{Verdict, XdpError};
 use nix::net::if_::if_nametoindex;
 use packet_socket::PacketSocket;
 use ring::Ring;
@@ -58,6 +59,17 @@ impl XdpDatapath {
         let (failure, failures) = mpsc::channel(4);
         let opened = netns::within(config.n3.netns.as_deref(), || Self::open_here(config, events, failure))?;
         Ok((opened, Signals { events: receive_events, failures }))
+    }
+
+    /// What the programs do with a frame that comes from an interface, and the frame as it then is. The packet counts, and
+    /// goes nowhere.
+    ///
+    /// # Errors
+    /// The kernel cannot run them, as for a frame larger than a page.
+    pub fn try_frame(&self, ifindex: u32, frame: &[u8]) -> Result<(Verdict, Vec<u8>), XdpError> {
+        let mut out = Vec::new();
+        let verdict = self.forwarder.programs.run(Program::Port, ifindex, frame, &mut out)?;
+        Ok((verdict, out))
     }
 
     fn open_here(config: &UpfConfig, events: EventSender, failure: mpsc::Sender<String>) -> Result<Self, String> {
@@ -93,7 +105,7 @@ impl XdpDatapath {
             filters: config.xdp.filters,
             ring: config.xdp.ring,
         };
-        let text = |error: martlet_upf_xdp::XdpError| error.to_string();
+        let text = |error: XdpError| error.to_string();
         let programs = Programs::load(settings, &sizes).map_err(text)?;
         let mut attached = vec![
             programs.attach(Program::Outer, link.outer, Some(Mode::Native)).map_err(text)?,

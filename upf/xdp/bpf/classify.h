@@ -40,7 +40,7 @@ inline_always int within(const __u64 *address, const __u64 *network, const __u64
 }
 
 /* The seldom asked parts of a filter. */
-noinline int matches_more(__u32 index, struct flow *flow, int up)
+global int matches_more(__u32 index, struct flow *flow, int up)
 {
 	struct filter *f = bpf_map_lookup_elem(&filters, &index);
 	if (!f || !flow)
@@ -126,13 +126,13 @@ static long step(__u32 i, struct search *search)
 }
 
 /* The first rule of a list that takes the packet. */
-noinline struct rule *of_list(struct flow *flow, struct tunnelled *tunnel, __u32 first)
+global __u32 of_list(struct flow *flow, struct tunnelled *tunnel, __u32 first)
 {
 	if (!flow || !tunnel)
-		return NULL;
+		return NONE;
 	struct search search = { .flow = flow, .tunnel = tunnel, .first = first };
 	bpf_loop(MOST_CANDIDATES, step, &search, 0);
-	return search.found ? rule_at(search.found) : NULL;
+	return search.found;
 }
 
 /* The first rule of an entrance, whichever it is: to know the session. */
@@ -155,7 +155,8 @@ inline_always struct rule *classify(struct xdp_md *ctx, __u32 offset, struct flo
 		return rule && matches_rule(rule, flow, tunnel) ? rule : NULL;
 	}
 	read_transport(ctx, offset, flow);
-	return of_list(flow, tunnel, entrance & ~ENTRANCE_LIST);
+	__u32 found = of_list(flow, tunnel, entrance & ~ENTRANCE_LIST);
+	return found ? rule_at(found) : NULL;
 }
 
 inline_always __u32 entrance_of_ue(struct flow *flow, int source)
@@ -176,7 +177,7 @@ inline_always __u32 entrance_of_ue(struct flow *flow, int source)
 
 /* Whether a packet of a session's UE has a source address that the UE does not have. Link-local ones are its own affair
  * where it has IPv6 (RFC 4862, 5.3). */
-noinline int is_foreign(struct rule *rule, struct flow *flow)
+global int is_foreign(struct rule *rule, struct flow *flow)
 {
 	if (!rule || !flow)
 		return 1;

@@ -24,7 +24,7 @@ inline_always int dropped(enum drop reason)
 }
 
 /* A packet that user space answers, such as one in an unknown tunnel: it gets there, as often as is allowed. */
-noinline int complain(int reason)
+global int complain(int reason)
 {
 	__u32 first = 0;
 	struct bucket *bucket = bpf_map_lookup_elem(&buckets, &first);
@@ -33,20 +33,21 @@ noinline int complain(int reason)
 	return dropped(reason);
 }
 
-noinline void tell_limit(struct rule *rule, __u32 slot)
+global int tell_limit(struct rule *rule, __u32 slot)
 {
 	if (!rule)
-		return;
+		return 0;
 	struct event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
 	if (!event) {
 		COUNT(lost_events);
-		return;
+		return 0;
 	}
 	event->kind = EVENT_LIMIT;
 	event->session = rule->session;
 	event->argument = slot;
 	event->length = 0;
 	bpf_ringbuf_submit(event, 0);
+	return 1;
 }
 
 /* An event with a packet in it. */
@@ -77,7 +78,7 @@ struct event_long {
 	} while (0)
 
 /* Gives the packet at an offset to user space. 0: there is no room. */
-noinline int give(struct xdp_md *ctx, __u32 offset, __u32 length, __u32 session, __u32 argument)
+global int give(struct xdp_md *ctx, __u32 offset, __u32 length, __u32 session, __u32 argument)
 {
 	if (length <= BUFFERED_SHORT)
 		GIVE(event_short, BUFFERED_SHORT);
@@ -85,7 +86,7 @@ noinline int give(struct xdp_md *ctx, __u32 offset, __u32 length, __u32 session,
 }
 
 /* Has a packet wait in user space, behind those that wait already. */
-noinline int buffer(struct xdp_md *ctx, __u32 offset, __u32 length, struct rule *rule)
+global int buffer(struct xdp_md *ctx, __u32 offset, __u32 length, struct rule *rule)
 {
 	if (!rule)
 		return XDP_DROP;

@@ -69,7 +69,7 @@ inline_always int usable(__u32 ifindex)
 }
 
 /* Asks the kernel's routes and neighbours, and keeps what it says. */
-noinline int find_hop4(struct xdp_md *ctx, struct hop *hop, __be32 source, __be32 destination)
+global int find_hop4(struct xdp_md *ctx, struct hop *hop, __be32 source, __be32 destination)
 {
 	if (!hop)
 		return 0;

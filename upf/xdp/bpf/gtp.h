@@ -51,8 +51,10 @@ struct tunnelled {
 };
 
 /* The chain of extension headers, which begins `at` octets into the frame. Gives the offset behind it, or less than 0. */
-noinline int extensions(struct xdp_md *ctx, __u32 at, __u8 next, struct tunnelled *found)
+global int extensions(struct xdp_md *ctx, __u32 at, __u8 next, struct tunnelled *found)
 {
+	if (!found)
+		return -1;
 	void *data = data_of(ctx), *end = end_of(ctx);
 	if (at > 256)
 		return -1;

@@ -32,7 +32,7 @@ inline_always __u64 cost_of(struct bucket *bucket, __u32 octets)
 }
 
 /* All buckets of a rule give tokens, or none does. */
-noinline int within_rates(struct rule *rule, __u32 octets, __u64 now)
+global int within_rates(struct rule *rule, __u32 octets, __u64 now)
 {
 	if (!rule)
 		return 0;
@@ -87,7 +87,7 @@ inline_always int used_up(struct rule *rule)
 	return 0;
 }
 
-noinline void tell_limit(struct rule *rule, __u32 slot);
+int tell_limit(struct rule *rule, __u32 slot);
 
 /* Counts a packet that is forwarded, and tells of limits that it reaches. */
 inline_always void count(struct rule *rule, __u32 octets, __u64 now)
