@@ -215,11 +215,11 @@ fn packets_go_from_tunnel_to_tunnel() {
         let frame = uplink(&bench, &g_pdu(TEID, 4, &[0, 0, 0, 0x85, 1, 0x10, 5, 0], &packet));
         // The QoS flow of an uplink packet stays what it was.
         let due = tunnelled(&bench, 0xbbbb, 4, &[0, 0, 0, 0x85, 1, 0x10, 5, 0], &packet);
-        assert_eq!(bench.run_n3(&frame), (Verdict::Transmit, due));
+        assert_eq!(bench.run_n3(&frame), (Verdict::Redirect(0), due));
         let packet = udp_packet(THERE, UP, b"down");
         let frame = uplink(&bench, &g_pdu(0x0202, 4, &[0, 0, 0, 0x85, 1, 0, 5, 0], &packet));
         let due = tunnelled(&bench, 0xa0a0_a0a0, 4, &[0, 0, 0, 0x85, 1, 0, 9, 0], &packet);
-        assert_eq!(bench.run_n3(&frame), (Verdict::Transmit, due));
+        assert_eq!(bench.run_n3(&frame), (Verdict::Redirect(0), due));
     });
 }
 
@@ -234,7 +234,7 @@ fn ues_reach_each_other() {
         let packet = udp_packet(UP, (other, 1), b"hello");
         let frame = uplink(&bench, &g_pdu(TEID, 4, &CONTAINER, &packet));
         let due = tunnelled(&bench, 0xcccc, 4, &[0, 0, 0, 0x85, 1, 0, 9, 0], &packet);
-        assert_eq!(bench.run_n3(&frame), (Verdict::Transmit, due));
+        assert_eq!(bench.run_n3(&frame), (Verdict::Redirect(0), due));
     });
 }
 

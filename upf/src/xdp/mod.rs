@@ -97,7 +97,7 @@ impl XdpDatapath {
             local_switching: u32::from(config.xdp.local_switching),
             n6_mtu: u32::from(config.n6.mtu),
             bounce: u32::from(ports.iter().any(|(name, _)| generic(name))),
-            echo: 0,
+            transmit: u32::from(ports.iter().all(|(name, _)| is_hardware(name))),
         };
         let sizes = Sizes {
             sessions: config.xdp.sessions,
@@ -167,6 +167,11 @@ fn interface_of(address: IpAddr) -> Result<String, String> {
     all.filter_map(|interface| has(&interface)).next().ok_or_else(|| {
         format!("no interface has the address {address} of upf.n3.address: change it, or name upf.xdp.interfaces")
     })
+}
+
+/// Whether an interface is one that one can touch.
+fn is_hardware(name: &str) -> bool {
+    std::path::Path::new("/sys/class/net").join(name).join("device").exists()
 }
 
 /// A bucket whose packets cost all the same, for so many in a second.

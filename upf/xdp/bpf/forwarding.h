@@ -117,7 +117,8 @@ inline_always int send_to(struct xdp_md *ctx, __u32 ifindex, enum origin origin)
 		verdict->ifindex = ifindex;
 		return XDP_REDIRECT;
 	}
-	return ifindex == ctx->ingress_ifindex ? XDP_TX : bpf_redirect(ifindex, 0);
+	/* Between virtual interfaces a frame that is sent back may stay unseen until another one comes. */
+	return settings.transmit && ifindex == ctx->ingress_ifindex ? XDP_TX : bpf_redirect(ifindex, 0);
 }
 
 inline_always int leave(struct xdp_md *ctx, struct hop *hop, enum origin origin)

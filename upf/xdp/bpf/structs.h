@@ -208,7 +208,7 @@ struct settings {
 	__u32 local_switching;
 	__u32 n6_mtu;
 	__u32 bounce;		/* packets to the kernel are first sent to our own end, for their checksums are not to be trusted */
-	__u32 echo;		/* is answered here */
+	__u32 transmit;		/* frames may go back where they came from */
 };
 
 /* What changes while the programs run. */
