@@ -43,8 +43,9 @@ test: packages-test oracles ## Run all tests (uses root for namespaces, TUN devi
 	@echo "The call flows once more, with packets carried by XDP programs."
 	MARTLET_TEST_DATAPATH=xdp $(CARGO) test -p martlet-tests --test call_flows --locked --no-fail-fast $(RUNNER)
 
-guest-test: packages-guest ## Run what needs the kernel's SCTP in a guest with Debian's kernel (QEMU, no KVM needed)
+guest-test: packages-guest ## Run what needs the kernel's SCTP, and XDP on an older kernel, in a guest with Debian's kernel (QEMU, no KVM needed)
 	CARGO="$(CARGO)" deploy/guest/test.sh
+	CARGO="$(CARGO)" deploy/guest/xdp.sh
 
 lint: ## Check form and habits
 	$(CARGO) fmt --check

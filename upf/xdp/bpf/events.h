@@ -69,7 +69,11 @@ struct event_long {
 		e->event.session = session; \
 		e->event.argument = argument; \
 		e->event.length = length; \
-		if (length < 1 || length > most || bpf_xdp_load_bytes(ctx, offset, e->octets, length)) { \
+		/* Older kernels need to be shown that it is from 1 to the most, at this place. */ \
+		__u32 octets = length - 1; \
+		barrier_var(octets); \
+		octets = (octets & (most - 1)) + 1; \
+		if (bpf_xdp_load_bytes(ctx, offset, e->octets, octets)) { \
 			bpf_ringbuf_discard(e, 0); \
 			return 0; \
 		} \

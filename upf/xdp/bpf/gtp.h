@@ -104,7 +104,7 @@ inline_always enum gtp_kind read_gtp(struct xdp_md *ctx, __u32 at, struct tunnel
 	found->qfi = found->has_qfi = 0;
 	found->inner = at + sizeof(*gtp);
 	found->end = found->inner + bpf_ntohs(gtp->length);
-	if (data + found->end > end)
+	if (found->end > end - data)
 		return GTP_MALFORMED;
 	if (!(gtp->flags & 7))
 		return GTP_PACKET;

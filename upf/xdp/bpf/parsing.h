@@ -86,7 +86,7 @@ inline_always int read_ip4(void *l3, void *end, struct flow *flow)
 	if ((void *)(ip + 1) > end)
 		return 0;
 	__u32 header = ip->ihl * 4, length = bpf_ntohs(ip->tot_len);
-	if (ip->version != 4 || header < sizeof(*ip) || length < header || l3 + length > end)
+	if (ip->version != 4 || header < sizeof(*ip) || length < header || length > end - l3)
 		return 0;
 	flow->version = 4;
 	flow->source4 = ip->saddr;
@@ -109,7 +109,7 @@ inline_always int read_ip6(void *l3, void *end, struct flow *flow)
 	if ((void *)(ip + 1) > end)
 		return 0;
 	__u32 length = sizeof(*ip) + bpf_ntohs(ip->payload_len);
-	if (ip->version != 6 || l3 + length > end)
+	if (ip->version != 6 || length > end - l3)
 		return 0;
 	flow->version = 6;
 	__builtin_memcpy(flow->source6, &ip->saddr, 16);

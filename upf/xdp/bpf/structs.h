@@ -174,9 +174,9 @@ struct event {
 	__u32 length;		/* octets of the packet */
 };
 
-/* Longest packets that are buffered, with their link header: common ones, and jumbo frames. */
+/* Longest packets that are buffered: common ones, and those of jumbo frames. Powers of two. */
 #define BUFFERED_SHORT 2048
-#define BUFFERED_LONG 9216
+#define BUFFERED_LONG 16384
 
 /* Where a packet goes next, by its destination; of each processor. Valid while `generation` is the current one. */
 struct hop {
