@@ -9,6 +9,8 @@ pub enum LabCommand {
     ControlPlane(martlet_lab::control_plane::ControlPlaneArgs),
     /// What one service call costs, for each way of carrying it between two processes
     Sbi(martlet_lab::sbi::SbiArgs),
+    /// What a packet costs in the xdp datapath, beside programs that do the least
+    Upf(martlet_lab::upf::UpfArgs),
     #[command(hide = true)]
     SbiServer(martlet_lab::sbi::SbiServerArgs),
 }
@@ -21,6 +23,7 @@ pub fn run(command: LabCommand) -> Result<()> {
     let report = match command {
         LabCommand::ControlPlane(args) => martlet_lab::control_plane::run(&args)?,
         LabCommand::Sbi(args) => martlet_lab::sbi::run(&args)?,
+        LabCommand::Upf(args) => martlet_lab::upf::run(&args)?,
         LabCommand::SbiServer(args) => return crate::runtime::block_on(martlet_lab::sbi::serve(args)),
     };
     print!("{report}");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 fn main() {
     println!("cargo:rerun-if-changed=bpf");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
-    for name in ["programs", "bare"] {
+    for name in ["programs"] {
         let built = SkeletonBuilder::new()
             .source(format!("bpf/{name}.bpf.c"))
             .clang_args(arguments())

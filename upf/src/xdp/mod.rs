@@ -55,9 +55,14 @@ pub struct XdpDatapath {
 impl XdpDatapath {
     /// Loads and attaches the programs. Blocks for as long as that takes. The error says what a person can do.
     pub fn open(config: &UpfConfig) -> Result<(XdpDatapath, Signals), String> {
+        Self::open_to_measure(config, 0)
+    }
+
+    /// The same with programs that measure what packets cost, of so many sessions.
+    pub fn open_to_measure(config: &UpfConfig, bench: u32) -> Result<(XdpDatapath, Signals), String> {
         let (events, receive_events): (EventSender, _) = mpsc::channel(config.xdp.events);
         let (failure, failures) = mpsc::channel(4);
-        let opened = netns::within(config.n3.netns.as_deref(), || Self::open_here(config, events, failure))?;
+        let opened = netns::within(config.n3.netns.as_deref(), || Self::open_here(config, events, failure, bench))?;
         Ok((opened, Signals { events: receive_events, failures }))
     }
 
@@ -72,7 +77,17 @@ impl XdpDatapath {
         Ok((verdict, out))
     }
 
-    fn open_here(config: &UpfConfig, events: EventSender, failure: mpsc::Sender<String>) -> Result<Self, String> {
+    /// The programs, to measure them.
+    pub fn programs(&self) -> &Programs {
+        &self.forwarder.programs
+    }
+
+    fn open_here(
+        config: &UpfConfig,
+        events: EventSender,
+        failure: mpsc::Sender<String>,
+        bench: u32,
+    ) -> Result<Self, String> {
         let local = config.n3.address.ip();
         let gtpu = sockets::bind(config.n3.address, config.xdp.socket_buffer).map_err(|error| {
             format!(
@@ -104,6 +119,7 @@ impl XdpDatapath {
             rules: config.xdp.rules,
             filters: config.xdp.filters,
             ring: config.xdp.ring,
+            bench,
         };
         let text = |error: XdpError| error.to_string();
         let programs = Programs::load(settings, &sizes).map_err(text)?;

@@ -160,7 +160,7 @@ inline_always int tunnelled_to_kernel(struct xdp_md *ctx, enum origin origin, __
 /* Cuts off what lies behind a packet that ends at an offset. */
 inline_always int trim(struct xdp_md *ctx, __u32 end)
 {
-	__u32 length = ctx->data_end - ctx->data;
+	__u32 length = end_of(ctx) - data_of(ctx);
 	if (likely(length == end))
 		return 1;
 	return length > end && !bpf_xdp_adjust_tail(ctx, (int)end - (int)length);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 /* The programs: one for interfaces, one for the link with the kernel, one for packets that waited in user space. */
 #include "packets.h"
+#include "bare.h"
 
 inline_always int handle(struct xdp_md *ctx, enum origin origin)
 {
@@ -102,6 +103,43 @@ SEC("xdp")
 int martlet_outer(struct xdp_md *ctx)
 {
 	return XDP_PASS;
+}
+
+/* What is measured, on packets made anew for each run. Loaded by the lab alone. */
+SEC("xdp")
+int bench_nothing_up(struct xdp_md *ctx)
+{
+	return bench_make_uplink(ctx) ? XDP_DROP : XDP_ABORTED;
+}
+
+SEC("xdp")
+int bench_nothing_down(struct xdp_md *ctx)
+{
+	return bench_make_downlink(ctx) ? XDP_DROP : XDP_ABORTED;
+}
+
+SEC("xdp")
+int bench_uplink(struct xdp_md *ctx)
+{
+	return bench_make_uplink(ctx) ? handle(ctx, FROM_PORT) : XDP_ABORTED;
+}
+
+SEC("xdp")
+int bench_downlink(struct xdp_md *ctx)
+{
+	return bench_make_downlink(ctx) ? handle(ctx, FROM_PORT) : XDP_ABORTED;
+}
+
+SEC("xdp")
+int bench_bare_uplink(struct xdp_md *ctx)
+{
+	return bench_make_uplink(ctx) ? bare_decapsulate(ctx) : XDP_ABORTED;
+}
+
+SEC("xdp")
+int bench_bare_downlink(struct xdp_md *ctx)
+{
+	return bench_make_downlink(ctx) ? bare_encapsulate(ctx) : XDP_ABORTED;
 }
 
 char LICENSE[] SEC("license") = "GPL";

@@ -11,12 +11,13 @@
 //! | `events.h` | what user space is told; packets that wait |
 //! | `forwarding.h` | tunnel headers put on and taken off, next hops |
 //! | `packets.h`, `programs.bpf.c` | the way of a packet, and the programs |
-//! | `bare.bpf.c` | what the least costs, for comparison |
+//! | `bench.h`, `bare.h` | packets to measure with, and what the least costs |
 //!
 //! This crate knows no rules of PFCP: `martlet-upf` writes the tables. [`types`] are the structs of `structs.h`, made from
 //! the compiled programs.
 
 mod attach;
+mod bench;
 mod error;
 mod fence;
 mod load;
@@ -24,6 +25,7 @@ mod run;
 mod table;
 
 pub use attach::{Attachment, Mode};
+pub use bench::{Bench, BenchPath, bench_teid, bench_ue};
 pub use error::XdpError;
 pub use load::{Program, Programs, Sizes};
 pub use run::Verdict;

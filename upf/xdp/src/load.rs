@@ -20,6 +20,8 @@ pub struct Sizes {
     pub filters: u32,
     /// Octets of the ring in which packets and events come to user space; a power of two, of at least 64 KiB.
     pub ring: u32,
+    /// Sessions of which packets are made to measure; 0 for none, as ever but in the lab.
+    pub bench: u32,
 }
 
 /// One of the programs.
@@ -35,11 +37,28 @@ pub enum Program {
     Release,
     /// Run on packets that the kernel put together.
     Socket,
+    /// What is measured; see [`Bench`](crate::Bench).
+    Bench(crate::Bench),
+}
+
+impl Program {
+    fn place(self) -> usize {
+        match self {
+            Program::Port => 0,
+            Program::Inner => 1,
+            Program::Outer => 2,
+            Program::Release => 3,
+            Program::Socket => 4,
+            Program::Bench(bench) => 5 + bench as usize,
+        }
+    }
 }
 
 /// The programs and their tables. They end with this, unless they are attached somewhere.
 pub struct Programs {
-    programs: [OwnedFd; 5],
+    programs: Vec<OwnedFd>,
+    bare: [MapHandle; 2],
+    pub(crate) bench: Table<types::bench>,
     by_teid: MapHandle,
     by_ue4: MapHandle,
     by_ue6: MapHandle,
@@ -90,24 +109,47 @@ impl Programs {
             (&mut maps.buckets, sizes.rules + 1),
             (&mut maps.limits, sizes.rules * 2 + 1),
             (&mut maps.events, sizes.ring),
+            (&mut maps.bare_by_teid, sizes.bench.max(1)),
+            (&mut maps.bare_by_ue, sizes.bench.max(1)),
         ];
         for (map, entries) in entries {
             map.set_max_entries(entries).map_err(load_error)?;
         }
+        if sizes.bench == 0 {
+            let progs = &mut open.progs;
+            progs.bench_nothing_up.set_autoload(false);
+            progs.bench_nothing_down.set_autoload(false);
+            progs.bench_uplink.set_autoload(false);
+            progs.bench_downlink.set_autoload(false);
+            progs.bench_bare_uplink.set_autoload(false);
+            progs.bench_bare_downlink.set_autoload(false);
+        }
         let loaded = open.load().map_err(load_error)?;
         let (maps, progs) = (&loaded.maps, &loaded.progs);
         let owned = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map_err(|error| XdpError::Load(error.to_string()));
-        let programs = [
+        let mut programs = vec![
             owned(progs.martlet_port.as_fd())?,
             owned(progs.martlet_inner.as_fd())?,
             owned(progs.martlet_outer.as_fd())?,
             owned(progs.martlet_release.as_fd())?,
             owned(progs.martlet_socket.as_fd())?,
         ];
+        if sizes.bench > 0 {
+            programs.extend([
+                owned(progs.bench_nothing_up.as_fd())?,
+                owned(progs.bench_nothing_down.as_fd())?,
+                owned(progs.bench_bare_uplink.as_fd())?,
+                owned(progs.bench_bare_downlink.as_fd())?,
+                owned(progs.bench_uplink.as_fd())?,
+                owned(progs.bench_downlink.as_fd())?,
+            ]);
+        }
         let handle = |map| MapHandle::try_from(map).map_err(load_error);
         let entries = |map: &libbpf_rs::MapMut<'_>| map.max_entries() as usize;
         let programs = Programs {
             programs,
+            bare: [handle(&maps.bare_by_teid)?, handle(&maps.bare_by_ue)?],
+            bench: Table::map("bench", maps.data_bench.as_fd(), 1)?,
             by_teid: handle(&maps.by_teid)?,
             by_ue4: handle(&maps.by_ue4)?,
             by_ue6: handle(&maps.by_ue6)?,
@@ -128,7 +170,13 @@ impl Programs {
     }
 
     pub(crate) fn fd(&self, program: Program) -> BorrowedFd<'_> {
-        self.programs[program as usize].as_fd()
+        self.programs[program.place()].as_fd()
+    }
+
+    /// An entry for the bare programs: `key` is a TEID or an address, as it is in a packet.
+    pub(crate) fn set_bare(&self, uplink: bool, key: [u8; 4], entry: &[u8]) -> Result<(), XdpError> {
+        let map = &self.bare[usize::from(!uplink)];
+        map.update(&key, entry, MapFlags::ANY).map_err(|error| table_error("bare", error))
     }
 
     /// Has a tunnel lead to an entrance: see `bpf/structs.h`.
