@@ -2,14 +2,14 @@
 //!
 //! Packets meet a session's rules of before or those of now, never a mixture: new rules are written where no packet
 //! finds them yet, and each entrance then leads to them in one step.
-use super::compile::{Entrance, Limit, Plan, plan};
+use super::compile::{Entrance, Limit, Plan, Planned, plan};
 use super::filters;
 use super::forwarder::Forwarder;
-use super::state::{Entry, Rate, State};
+use super::state::{Entry, FAR, Rate, State};
 use super::usage::{Account, Placed};
 use crate::datapath::{Change, DatapathError, Usage};
 use crate::rules::{Direction, Qer, Session, UeAddress};
-use martlet_upf_xdp::types::{self, match_flag, rule_flag};
+use martlet_upf_xdp::types::{self, rule_flag};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -25,8 +25,7 @@ const TICKS_PER_SECOND: u128 = 16_000_000_000;
 #[derive(Default)]
 struct Taken {
     rules: Vec<u32>,
-    candidates: Vec<(u32, u32)>,
-    filters: Vec<u32>,
+    groups: Vec<(u32, u32)>,
     buckets: Vec<u32>,
     limits: Option<(u32, u32)>,
 }
@@ -34,8 +33,7 @@ struct Taken {
 impl Taken {
     fn give_back(self, state: &mut State) {
         self.rules.into_iter().for_each(|at| state.rule_slots.give_back(at, 1));
-        self.candidates.into_iter().for_each(|(at, length)| state.candidate_slots.give_back(at, length));
-        self.filters.into_iter().for_each(|at| state.filter_slots.give_back(at, 1));
+        self.groups.into_iter().for_each(|(at, length)| state.group_slots.give_back(at, length));
         self.buckets.into_iter().for_each(|at| state.bucket_slots.give_back(at, 1));
         if let Some((at, length)) = self.limits {
             state.limit_slots.give_back(at, length);
@@ -51,8 +49,12 @@ impl Forwarder {
     /// See [`Datapath::apply`](crate::datapath::Datapath::apply).
     pub fn apply(&self, change: &Change<'_>) -> Result<(), DatapathError> {
         let session = change.session;
-        let plan = plan(session)?;
+        let mut plan = plan(session)?;
         let state = &mut *self.lock();
+        plan.exact = state.sessions.get_mut(&session.seid).map_or_else(
+            || plan.limits.iter().any(|limit| i64::try_from(limit.octets).unwrap_or(i64::MAX) < FAR),
+            |entry| entry.will_be_near(&self.programs, session, &plan.limits),
+        );
         self.free_for(state, session, &plan)?;
         if change.drop_buffered {
             self.take_events(state);
@@ -140,11 +142,27 @@ impl Forwarder {
             let mut rule = planned.rule;
             rule.session = entry.slot;
             rule.limits = limits_at;
-            for (place, qer) in rule.buckets.iter_mut().zip(&planned.rates) {
-                *place = buckets.get(&(*qer, planned.direction == Direction::Uplink)).copied().unwrap_or_default();
+            (rule.check_at, rule.stop_at) = (u64::MAX, u64::MAX);
+            if plan.exact {
+                rule.flags |= rule_flag::RULE_EXACT.0;
             }
             if planned.from_network {
                 rule.flags |= held;
+            }
+            for qer in &planned.rates {
+                let Some(rate) = session.qers.get(qer).and_then(|qer| qer.mbr) else { continue };
+                let key = (*qer, planned.direction == Direction::Uplink);
+                match buckets.get(&key) {
+                    Some(shared) => {
+                        rule.buckets[usize::from(rule.bucket_count)] = *shared;
+                        rule.bucket_count += 1;
+                    }
+                    None => {
+                        let fresh = bucket(rate.of(planned.direction), self.limits.mbr_burst());
+                        (rule.burst, rule.per_octet) = (fresh.burst, fresh.per_octet);
+                        rule.full_at = self.full_at(entry, planned, &fresh);
+                    }
+                }
             }
             self.programs.rules.write(at, rule);
             rules.push(at);
@@ -153,7 +171,7 @@ impl Forwarder {
         for (entrance, list) in &plan.entrances {
             let leads_to = match list.as_slice() {
                 [(n, filters)] if filters.is_empty() => rules[*n],
-                _ => LIST | self.list(state, plan, list, &rules, taken)?,
+                _ => LIST | self.list(state, list, &rules, taken)?,
             };
             entrances.insert(*entrance, leads_to);
         }
@@ -169,44 +187,48 @@ impl Forwarder {
     fn list(
         &self,
         state: &mut State,
-        plan: &Plan,
         list: &[(usize, Vec<filters::Compiled>)],
         rules: &[u32],
         taken: &mut Taken,
     ) -> Result<u32, DatapathError> {
         let mut candidates = Vec::new();
+        let mut rests = Vec::new();
         for (n, filters) in list {
-            let (rule, direction) = (rules[*n], plan.rules[*n].direction);
+            let rule = rules[*n];
             if filters.is_empty() {
-                candidates.push(types::candidate { rule, ..filters::any(direction) });
+                candidates.push(types::candidate { rule, ..filters::any() });
             }
             for filter in filters {
-                let mut more = 0;
-                if let Some(rest) = filter.rest {
-                    more = state.filter_slots.take(1).ok_or_else(|| full("filters"))?;
-                    taken.filters.push(more);
-                    self.programs.filters.write(more, rest);
+                for candidate in &filter.candidates {
+                    if let Some(rest) = filter.rest {
+                        rests.push((candidates.len() as u32, rest));
+                    }
+                    candidates.push(types::candidate { rule: candidate.rule | rule, ..*candidate });
                 }
-                candidates.extend(filter.candidates.iter().map(|c| types::candidate { rule, more, ..*c }));
             }
         }
         // A filter of empty port ranges alone leaves nothing that could match.
         if candidates.is_empty() {
-            candidates.push(types::candidate::default());
+            candidates.push(filters::none());
         }
-        let length = candidates.len() as u32;
-        let at = state.candidate_slots.take(length).ok_or_else(|| full("filters"))?;
-        taken.candidates.push((at, length));
         if let Some(last) = candidates.last_mut() {
-            last.flags |= match_flag::MATCH_LAST.0 as u8;
+            last.rule |= filters::LAST;
         }
-        for (n, candidate) in candidates.into_iter().enumerate() {
-            self.programs.candidates.write(at + n as u32, candidate);
+        let length = candidates.len().div_ceil(filters::GROUP) as u32;
+        let at = state.group_slots.take(length).ok_or_else(|| full("filters"))?;
+        taken.groups.push((at, length));
+        for (n, candidates) in candidates.chunks(filters::GROUP).enumerate() {
+            let mut group = types::group { candidate: [filters::none(); filters::GROUP] };
+            group.candidate[..candidates.len()].copy_from_slice(candidates);
+            self.programs.groups.write(at + n as u32, group);
+        }
+        for (n, rest) in rests {
+            self.programs.filters.write(at * filters::GROUP as u32 + n, rest);
         }
         Ok(at)
     }
 
-    /// The buckets of the session's rates: those that stay as they are, and new ones.
+    /// The buckets of the rates that several rules share: those that stay as they are, and new ones.
     fn buckets(
         &self,
         state: &mut State,
@@ -216,7 +238,7 @@ impl Forwarder {
         taken: &mut Taken,
     ) -> Result<BTreeMap<(u32, bool), u32>, DatapathError> {
         let mut buckets = BTreeMap::new();
-        for (qer, direction, rate) in rates(session, plan) {
+        for (qer, direction, rate) in shared_rates(session, plan) {
             let stays = entry.rates.iter().find(|r| r.qer == qer.id && r.direction == direction && r.rate == rate);
             let at = match stays {
                 Some(stays) => stays.bucket,
@@ -270,16 +292,16 @@ impl Forwarder {
         entry.entrances = entrances;
         entry.old_rules.extend(entry.rules.drain(..).map(|placed| (now, placed)));
         let placed = taken.rules.iter().zip(&plan.rules);
-        entry.rules = placed.map(|(at, rule)| Placed::new(*at, rule.direction, rule.urrs.clone())).collect();
-        for (at, length) in std::mem::replace(&mut entry.candidates, taken.candidates) {
-            state.candidate_slots.give_back(at, length);
+        entry.rules = placed.map(|(at, rule)| Placed::new(*at, rule)).collect();
+        if !entry.exact {
+            entry.set_marks(&self.programs);
         }
-        for at in std::mem::replace(&mut entry.filters, taken.filters) {
-            state.filter_slots.give_back(at, 1);
+        for (at, length) in std::mem::replace(&mut entry.groups, taken.groups) {
+            state.group_slots.give_back(at, length);
         }
         let mut fresh = taken.buckets.into_iter();
         let mut old = std::mem::take(&mut entry.rates);
-        for (qer, direction, rate) in rates(session, &plan) {
+        for (qer, direction, rate) in shared_rates(session, &plan) {
             let stays = old.iter().position(|r| r.qer == qer.id && r.direction == direction && r.rate == rate);
             match stays {
                 Some(n) => entry.rates.push(old.swap_remove(n)),
@@ -295,6 +317,15 @@ impl Forwarder {
             .filter(|p| p.rule.flags & rule_flag::RULE_MARK.0 != 0)
             .map(|p| (p.pdr, p.rule.qfi & 0x3f))
             .collect();
+    }
+
+    /// When the bucket of a rate that is a rule's alone is full again: as with the rule before, where it stays the same.
+    fn full_at(&self, entry: &Entry, planned: &Planned, fresh: &types::bucket) -> u64 {
+        let before =
+            entry.rules.iter().find(|placed| placed.pdr == planned.pdr && placed.direction == planned.direction);
+        let before = before.map(|placed| self.programs.rules.read(placed.index));
+        let same = |rule: &types::rule| rule.per_octet == fresh.per_octet && rule.burst == fresh.burst;
+        before.filter(same).map_or(0, |rule| rule.full_at)
     }
 
     /// The accounts and limits of the session's URRs. What was counted stays; a quota that was given anew counts from 0.
@@ -313,6 +344,7 @@ impl Forwarder {
             match old {
                 Some(mut account) => {
                     if account.urr.quota_given != urr.quota_given {
+                        account.renew_quota();
                         renewed.push(urr.id);
                     }
                     account.urr = urr.clone();
@@ -327,27 +359,18 @@ impl Forwarder {
         let old_place = entry.limits_at;
         let stays = place.is_none() && !plan.limits.is_empty();
         let start = if stays { old_place } else { place }.map_or(0, |(start, _)| start);
+        let were_exact = std::mem::replace(&mut entry.exact, plan.exact);
         for (n, limit) in plan.limits.iter().enumerate() {
             let same = |old: &Limit| old.urr == limit.urr && old.quota == limit.quota && old.of == limit.of;
-            let old = before.iter().position(same).map(|n| (n, before[n]));
+            let old = before.iter().find(|old| same(old));
             let fresh = limit.quota && renewed.contains(&limit.urr);
-            match old.filter(|_| !fresh) {
+            match old.filter(|_| stays && were_exact && !fresh) {
                 // In its place it is corrected by what it differs, for packets count it down meanwhile.
-                Some((_, old)) if stays => {
+                Some(old) => {
                     let more = clamp(limit.octets).wrapping_sub(clamp(old.octets));
                     at(n, start).fetch_add(more, Ordering::Relaxed);
                 }
-                Some((m, old)) => {
-                    let left = old_place.map_or(0, |(start, _)| at(m, start).load(Ordering::Relaxed));
-                    let more = clamp(limit.octets).saturating_sub(clamp(old.octets));
-                    at(n, start).store(left.saturating_add(more), Ordering::Relaxed);
-                }
-                None => {
-                    // A threshold that is new to a rule counts what the rule has counted since its last report.
-                    let account = entry.accounts.iter().find(|account| account.urr.id == limit.urr);
-                    let used = account.filter(|_| !limit.quota).map_or(0, |account| account.octets(limit.of));
-                    at(n, start).store(clamp(limit.octets).saturating_sub(clamp(used)), Ordering::Relaxed);
-                }
+                None => at(n, start).store(entry.left(limit), Ordering::Relaxed),
             }
         }
         if !stays {
@@ -420,8 +443,7 @@ impl Forwarder {
         }
         let taken = Taken {
             rules: Vec::new(),
-            candidates: entry.candidates,
-            filters: entry.filters,
+            groups: entry.groups,
             buckets: entry.rates.iter().map(|rate| rate.bucket).collect(),
             limits: entry.limits_at,
         };
@@ -430,10 +452,13 @@ impl Forwarder {
     }
 }
 
-/// The QERs with a bit rate that rules of a direction have, each once.
-fn rates<'a>(session: &'a Session, plan: &'a Plan) -> impl Iterator<Item = (&'a Qer, Direction, u64)> {
-    let used =
-        |qer: u32, direction| plan.rules.iter().any(|rule| rule.direction == direction && rule.rates.contains(&qer));
+/// The QERs with a bit rate that several rules of a direction share, or that are not the first of theirs, each once.
+fn shared_rates<'a>(session: &'a Session, plan: &'a Plan) -> impl Iterator<Item = (&'a Qer, Direction, u64)> {
+    let used = |qer: u32, direction| {
+        let mut rules = plan.rules.iter().filter(|rule| rule.direction == direction && rule.rates.contains(&qer));
+        let first = rules.next();
+        rules.next().is_some() || first.is_some_and(|rule| rule.rates.first() != Some(&qer))
+    };
     let both = [Direction::Uplink, Direction::Downlink];
     session.qers.values().flat_map(move |qer| {
         both.into_iter().filter_map(move |direction| {

@@ -48,6 +48,8 @@ pub(super) struct Plan {
     /// For each entrance, positions in `rules` by precedence, with their filters.
     pub entrances: BTreeMap<Entrance, Vec<(usize, Vec<Compiled>)>>,
     pub buffers: bool,
+    /// A limit is near: packets are counted against all of them.
+    pub exact: bool,
 }
 
 /// What a session asks for.
@@ -61,21 +63,25 @@ pub(super) fn plan(session: &Session) -> Result<Plan, DatapathError> {
     }
     let mut by_precedence: Vec<&Pdr> = session.pdrs.values().collect();
     by_precedence.sort_by_key(|pdr| (pdr.precedence, pdr.id));
-    let mut plan = Plan { rules: Vec::new(), limits, entrances: BTreeMap::new(), buffers: false };
+    let mut plan = Plan { rules: Vec::new(), limits, entrances: BTreeMap::new(), buffers: false, exact: false };
     let ue = session.ue_addresses();
     for pdr in by_precedence {
         let refuse = |why: String| DatapathError::Pdr { pdr: pdr.id, why };
         let Some(far) = session.fars.get(&pdr.far) else { continue };
         let planned = planned(session, pdr, far, &ue, &plan.limits)?;
+        let direction = planned.direction;
         plan.buffers |= matches!(far.action, Action::Buffer { .. });
         let entrances: Vec<Entrance> = match pdr.local {
             Some(local) => vec![Entrance::Teid(local.teid)],
             None => pdr.ue.iter().copied().map(Entrance::Ue).collect(),
         };
         for entrance in entrances {
-            let compiled: Result<Vec<Compiled>, String> =
-                pdr.rules.iter().map(|rule| filters::compile(rule, pdr.direction())).collect();
+            let compiled: Result<Vec<Compiled>, String> = pdr.rules.iter().map(filters::compile).collect();
             let list = plan.entrances.entry(entrance).or_default();
+            let first = list.first().and_then(|(n, _): &(usize, _)| plan.rules.get(*n));
+            if first.is_some_and(|first: &Planned| first.direction != direction) {
+                return Err(refuse("shares its tunnel with a PDR of the other direction".into()));
+            }
             list.push((plan.rules.len(), compiled.map_err(refuse)?));
             let candidates: usize =
                 list.iter().map(|(_, filters)| filters.iter().map(|f| f.candidates.len()).sum::<usize>().max(1)).sum();
@@ -151,7 +157,6 @@ fn planned(
         rule.limit[place] = *n as u8;
         rule.quotas |= u8::from(limits[*n].quota) << place;
     }
-    rule.bucket_count = rates.len() as u8;
     rule.flags = flags;
     Ok(Planned { pdr: pdr.id, direction, from_network: pdr.local.is_none(), rule, rates, urrs: pdr.urrs.clone() })
 }

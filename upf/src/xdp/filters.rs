@@ -1,11 +1,17 @@
 //! SDF filters as the programs read them.
-use crate::rules::{Direction, Network, SdfRule, Side};
-use martlet_upf_xdp::types::{candidate, filter, filter_flag as f, match_flag as m};
+use crate::rules::{Network, SdfRule, Side};
+use martlet_upf_xdp::types::{candidate, filter, filter_flag as f};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 /// Candidates that one filter may become: it has a range of ports each.
 const MOST: usize = 64;
+/// As `bpf/structs.h` has them.
+pub(super) const GROUP: usize = 4;
+pub(super) const LAST: u32 = 0x8000_0000;
+const MORE: u32 = 0x4000_0000;
+/// A packet without ports has this one, which no packet can have.
+const NO_PORT: u32 = 0x1_0000;
 
 /// A filter: what is compared first, and the seldom asked rest, if there is any.
 pub(super) struct Compiled {
@@ -13,35 +19,37 @@ pub(super) struct Compiled {
     pub rest: Option<filter>,
 }
 
-fn flag(of: m) -> u8 {
-    of.0 as u8
-}
-
 /// A candidate that takes any packet.
-pub(super) fn any(direction: Direction) -> candidate {
-    candidate { up: u32::from(direction == Direction::Uplink), ..Default::default() }
+pub(super) fn any() -> candidate {
+    candidate { remote_span: NO_PORT, ue_span: NO_PORT, ..Default::default() }
 }
 
-/// A filter as candidates; the rule's index, the index of the rest and the end of the list are left to the caller.
-pub(super) fn compile(rule: &SdfRule, direction: Direction) -> Result<Compiled, String> {
-    let mut first = any(direction);
+/// A candidate that takes none.
+pub(super) fn none() -> candidate {
+    candidate { remote_low: u32::MAX, ue_low: u32::MAX, ..Default::default() }
+}
+
+/// A filter as candidates; the rule's index and the end of the list are left to the caller.
+pub(super) fn compile(rule: &SdfRule) -> Result<Compiled, String> {
+    let mut first = any();
     let mut rest = filter::default();
     if let Some(protocol) = rule.protocol {
-        (first.protocol, first.flags) = (protocol, first.flags | flag(m::MATCH_PROTOCOL));
+        (first.protocol, first.protocol_mask) = (protocol, 0xff);
     }
     if let Some([value, mask]) = rule.traffic_class {
-        (first.tos, first.tos_mask, first.flags) = (value, mask, first.flags | flag(m::MATCH_TOS));
+        (first.tos, first.tos_mask) = (value, mask);
     }
     match rule.remote.network {
         None => {}
-        Some(Network { address: IpAddr::V4(address), prefix, not }) => {
+        // Even all addresses of IPv4 are none of IPv6.
+        Some(Network { address: IpAddr::V4(address), prefix, not: false }) if prefix > 0 => {
             first.remote = u32::from_ne_bytes(address.octets());
             first.remote_mask = mask4(prefix);
-            first.flags |= flag(m::MATCH_REMOTE) | if not { flag(m::MATCH_NOT) } else { 0 };
         }
         Some(network) => {
             (rest.remote, rest.remote_mask) = words(network);
-            rest.flags |= f::FILTER_REMOTE6.0 | if network.not { f::FILTER_REMOTE_NOT.0 } else { 0 };
+            rest.flags |= if network.address.is_ipv4() { f::FILTER_REMOTE4.0 } else { f::FILTER_REMOTE6.0 };
+            rest.flags |= if network.not { f::FILTER_REMOTE_NOT.0 } else { 0 };
         }
     }
     if let Some(network) = rule.ue.network {
@@ -57,19 +65,17 @@ pub(super) fn compile(rule: &SdfRule, direction: Direction) -> Result<Compiled, 
     }
     let rest = (rest.flags != 0).then_some(rest);
     if rest.is_some() {
-        first.flags |= flag(m::MATCH_MORE);
+        first.rule |= MORE;
     }
     let mut candidates = Vec::new();
     for remote in ranges(&rule.remote) {
         for ue in ranges(&rule.ue) {
             let mut candidate = first;
             if let Some(range) = &remote {
-                (candidate.remote_low, candidate.remote_high) = (*range.start(), *range.end());
-                candidate.flags |= flag(m::MATCH_REMOTE_PORT);
+                (candidate.remote_low, candidate.remote_span) = span(range);
             }
             if let Some(range) = &ue {
-                (candidate.ue_low, candidate.ue_high) = (*range.start(), *range.end());
-                candidate.flags |= flag(m::MATCH_UE_PORT);
+                (candidate.ue_low, candidate.ue_span) = span(range);
             }
             candidates.push(candidate);
         }
@@ -78,6 +84,10 @@ pub(super) fn compile(rule: &SdfRule, direction: Direction) -> Result<Compiled, 
         return Err(format!("has an SDF filter with {} combinations of ports; {MOST} are possible", candidates.len()));
     }
     Ok(Compiled { candidates, rest })
+}
+
+fn span(range: &RangeInclusive<u16>) -> (u32, u32) {
+    (u32::from(*range.start()), u32::from(range.end() - range.start()))
 }
 
 /// The port ranges that a side asks for, of which one has to match; one `None` where it asks for none. Empty ranges
@@ -114,15 +124,15 @@ mod tests {
 
     fn of(text: &str) -> Compiled {
         let rule = SdfRule::of(&SdfFilter { flow_description: Some(text.into()), ..Default::default() }).unwrap();
-        compile(&rule, Direction::Downlink).unwrap_or_else(|error| panic!("{error}"))
+        compile(&rule).unwrap_or_else(|error| panic!("{error}"))
     }
 
     #[test]
     fn ports_become_a_candidate_for_each_pair() {
         let compiled = of("permit out 17 from 8.8.0.0/16 53,1000-2000 to assigned 1-9");
         let ports: Vec<_> =
-            compiled.candidates.iter().map(|c| (c.remote_low, c.remote_high, c.ue_low, c.ue_high)).collect();
-        assert_eq!(ports, [(53, 53, 1, 9), (1000, 2000, 1, 9)]);
+            compiled.candidates.iter().map(|c| (c.remote_low, c.remote_span, c.ue_low, c.ue_span)).collect();
+        assert_eq!(ports, [(53, 0, 1, 8), (1000, 1000, 1, 8)]);
         assert_eq!(compiled.candidates[0].remote.to_ne_bytes(), [8, 8, 0, 0]);
         assert_eq!(compiled.candidates[0].remote_mask.to_ne_bytes(), [255, 255, 0, 0]);
         assert!(compiled.rest.is_none());

@@ -113,6 +113,7 @@ impl XdpDatapath {
             n6_mtu: u32::from(config.n6.mtu),
             bounce: u32::from(ports.iter().any(|(name, _)| generic(name))),
             transmit: u32::from(ports.iter().all(|(name, _)| is_hardware(name))),
+            ..Default::default()
         };
         let sizes = Sizes {
             sessions: config.xdp.sessions,

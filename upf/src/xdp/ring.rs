@@ -8,6 +8,8 @@ pub(super) enum Told {
     Packet { session: u32, pdr: u16, notify: bool, packet: Vec<u8> },
     /// A limit of a session was reached.
     Limit { session: u32, limit: usize },
+    /// A rule of a session has come to its first mark.
+    Mark { session: u32 },
 }
 
 /// The ring.
@@ -51,6 +53,7 @@ fn read(octets: &[u8]) -> Option<Told> {
             Some(Told::Packet { session, pdr: argument as u16, notify: argument & 0x10000 != 0, packet })
         }
         types::event_kind::EVENT_LIMIT => Some(Told::Limit { session, limit: argument as usize }),
+        types::event_kind::EVENT_MARK => Some(Told::Mark { session }),
         _ => None,
     }
 }

@@ -1,7 +1,8 @@
 //! What sessions have used: counters of rules, added up for usage reporting rules.
+use super::compile::{Limit, Planned};
 use crate::datapath::Usage;
 use crate::rules::{Direction, Urr};
-use martlet_upf_xdp::{Table, types::rule};
+use martlet_upf_xdp::{Programs, Table, types::rule};
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 /// A rule in the table, with what of its counters has been taken.
 pub(super) struct Placed {
     pub index: u32,
+    pub pdr: u16,
     pub direction: Direction,
     pub urrs: Vec<u32>,
     octets: u64,
@@ -16,8 +18,9 @@ pub(super) struct Placed {
 }
 
 impl Placed {
-    pub fn new(index: u32, direction: Direction, urrs: Vec<u32>) -> Self {
-        Placed { index, direction, urrs, octets: 0, packets: 0 }
+    pub fn new(index: u32, plan: &Planned) -> Self {
+        let (pdr, direction, urrs) = (plan.pdr, plan.direction, plan.urrs.clone());
+        Placed { index, pdr, direction, urrs, octets: 0, packets: 0 }
     }
 
     /// Octets and packets since the last time.
@@ -50,6 +53,8 @@ pub(super) struct Account {
     packets: [u64; 2],
     first: Option<SystemTime>,
     last: Option<SystemTime>,
+    /// Octets since the quota was given.
+    quota: [u64; 2],
 }
 
 fn index(direction: Direction) -> usize {
@@ -61,7 +66,7 @@ fn index(direction: Direction) -> usize {
 
 impl Account {
     pub fn new(urr: &Urr) -> Self {
-        Account { urr: urr.clone(), octets: [0; 2], packets: [0; 2], first: None, last: None }
+        Account { urr: urr.clone(), octets: [0; 2], packets: [0; 2], first: None, last: None, quota: [0; 2] }
     }
 
     /// Adds what a rule has counted, with the times of the first and the last of it.
@@ -69,13 +74,20 @@ impl Account {
         let at = index(direction);
         self.octets[at] += news.0;
         self.packets[at] += news.1;
+        self.quota[at] += news.0;
         self.first = Some(self.first.map_or(first, |since| since.min(first)));
         self.last = Some(self.last.map_or(last, |until| until.max(last)));
     }
 
-    /// Octets that count for a limit of one direction, or of both.
-    pub fn octets(&self, of: Option<Direction>) -> u64 {
-        of.map_or(self.octets[0] + self.octets[1], |direction| self.octets[index(direction)])
+    /// Octets that count for a limit.
+    pub fn used(&self, limit: &Limit) -> u64 {
+        let counted = if limit.quota { self.quota } else { self.octets };
+        limit.of.map_or(counted[0] + counted[1], |direction| counted[index(direction)])
+    }
+
+    /// A quota was given anew.
+    pub fn renew_quota(&mut self) {
+        self.quota = [0; 2];
     }
 
     /// Gives it, and starts anew.
@@ -94,25 +106,34 @@ impl Account {
     }
 }
 
-/// The clock of the programs: nanoseconds since some start.
-pub(super) fn monotonic() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a `timespec` that outlives the call.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+/// The programs' clock, as it was read.
+#[derive(Clone, Copy)]
+pub(super) struct Clock {
+    ticks: u64,
+    tick: u32,
 }
 
-/// How long ago a time of the programs was.
-pub(super) fn ago(time: u64) -> Duration {
-    Duration::from_nanos(monotonic().saturating_sub(time))
-}
+impl Clock {
+    pub fn read(programs: &Programs) -> Self {
+        let (ticks, tick) = programs.clock().unwrap_or_else(|error| {
+            tracing::error!(%error, "the time of packets is not known");
+            (0, 1)
+        });
+        Clock { ticks, tick }
+    }
 
-/// A time of the programs as people read it.
-pub(super) fn wall(time: u64) -> SystemTime {
-    SystemTime::now() - ago(time)
-}
+    /// How long ago a time of the programs was.
+    fn ago(&self, time: u64) -> Duration {
+        Duration::from_nanos(self.ticks.saturating_sub(time).saturating_mul(self.tick.into()))
+    }
 
-/// A time of the programs; `None` for that of a packet that never came.
-pub(super) fn instant(time: u64) -> Option<Instant> {
-    if time == 0 { None } else { Instant::now().checked_sub(ago(time)) }
+    /// A time of the programs as people read it.
+    pub fn wall(&self, time: u64) -> SystemTime {
+        SystemTime::now() - self.ago(time)
+    }
+
+    /// A time of the programs; `None` for that of a packet that never came.
+    pub fn instant(&self, time: u64) -> Option<Instant> {
+        if time == 0 { None } else { Instant::now().checked_sub(self.ago(time)) }
+    }
 }

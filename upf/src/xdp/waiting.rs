@@ -36,6 +36,15 @@ impl Forwarder {
                         self.limit_reached(state, seid, limit);
                     }
                 }
+                Told::Mark { session } => {
+                    if let Some(seid) = state.by_slot.get(&session).copied() {
+                        let entry = state.sessions.get_mut(&seid);
+                        let reached = entry.map(|entry| entry.check(&self.programs, || self.fence()));
+                        for limit in reached.into_iter().flatten() {
+                            self.limit_reached(state, seid, limit);
+                        }
+                    }
+                }
             }
         }
         to_release

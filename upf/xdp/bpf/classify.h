@@ -4,8 +4,8 @@
 
 #include "gtp.h"
 
-/* Filters that a packet is compared with; user space makes no longer list. */
-#define MOST_CANDIDATES 512
+/* Groups of filters that a packet is compared with; user space makes no longer list. */
+#define MOST_GROUPS 128
 
 inline_always struct rule *rule_at(__u32 index)
 {
@@ -55,8 +55,8 @@ global int matches_more(__u32 index, struct flow *flow, int up)
 		ue[0] = up ? flow->source4 : flow->destination4;
 		remote[1] = ue[1] = 0;
 	}
-	if (f->flags & FILTER_REMOTE6) {
-		int in = of6 && within(remote, f->remote, f->remote_mask);
+	if (f->flags & (FILTER_REMOTE4 | FILTER_REMOTE6)) {
+		int in = of6 == !!(f->flags & FILTER_REMOTE6) && within(remote, f->remote, f->remote_mask);
 		if (in == !!(f->flags & FILTER_REMOTE_NOT))
 			return 0;
 	}
@@ -72,66 +72,84 @@ global int matches_more(__u32 index, struct flow *flow, int up)
 	return 1;
 }
 
-inline_always int in_range(__u16 port, __u16 low, __u16 high)
-{
-	return (__u16)(port - low) <= (__u16)(high - low);
-}
-
-/* A search through a list. */
+/* What of a packet candidates look at. A description is written for the downlink: on the uplink its sides are
+ * exchanged. */
 struct search {
 	struct flow *flow;
 	struct tunnelled *tunnel;
 	__u32 first;
 	__u32 found;
+	__be32 remote;
+	__be32 any;		/* bits that never match, where the packet is not IPv4 */
+	__u32 remote_port;
+	__u32 ue_port;
+	__u8 protocol;
+	__u8 tos;
+	__u8 up;
+	__u8 unused;
 };
 
-/* Whether a candidate takes the packet, as far as it says itself. A description is written for the downlink: on the
- * uplink its sides are exchanged. */
-inline_always int matches_candidate(struct candidate *c, struct flow *flow)
+/* Whether the rest of what candidate `at` and its rule ask for is so; only for those whose first part is. */
+global int matches_rest(__u32 at, __u32 found, struct flow *flow, struct tunnelled *tunnel, int up)
 {
-	__u8 flags = c->flags;
-	int up = c->up;
-	__be32 remote = up ? flow->destination4 : flow->source4;
-	__u16 remote_port = up ? flow->destination_port : flow->source_port;
-	__u16 ue_port = up ? flow->source_port : flow->destination_port;
-	if (flags & MATCH_PROTOCOL && c->protocol != flow->protocol)
+	if (!flow || !tunnel)
 		return 0;
-	if (flags & MATCH_REMOTE &&
-	    (flow->version == 4 && !((remote ^ c->remote) & c->remote_mask)) == !!(flags & MATCH_NOT))
+	struct rule *rule = rule_at(found & CANDIDATE_RULE);
+	if (!rule || !matches_rule(rule, flow, tunnel))
 		return 0;
-	if (flags & MATCH_REMOTE_PORT && !(flow->has_ports && in_range(remote_port, c->remote_low, c->remote_high)))
-		return 0;
-	if (flags & MATCH_UE_PORT && !(flow->has_ports && in_range(ue_port, c->ue_low, c->ue_high)))
-		return 0;
-	return !(flags & MATCH_TOS && (flow->tos ^ c->tos) & c->tos_mask);
+	return !(found & CANDIDATE_MORE) || matches_more(at, flow, up);
 }
 
 /* One step of a search; 1 ends it. */
 static long step(__u32 i, struct search *search)
 {
 	__u32 at = search->first + i;
-	struct candidate *c = bpf_map_lookup_elem(&candidates, &at);
-	if (!c)
+	struct group *group = bpf_map_lookup_elem(&groups, &at);
+	if (!group)
 		return 1;
-	struct flow *flow = search->flow;
-	if (matches_candidate(c, flow)) {
-		struct rule *rule = rule_at(c->rule);
-		if (rule && matches_rule(rule, flow, search->tunnel) &&
-		    (!(c->flags & MATCH_MORE) || matches_more(c->more, flow, c->up))) {
-			search->found = c->rule;
+	__be32 remote = search->remote, any = search->any;
+	__u32 remote_port = search->remote_port, ue_port = search->ue_port;
+	__u8 protocol = search->protocol, tos = search->tos;
+#pragma unroll
+	for (int n = 0; n < GROUP; n++) {
+		struct candidate *c = &group->candidate[n];
+		/* Without branches: few candidates match. */
+		__u32 miss = ((remote ^ c->remote) | any) & c->remote_mask;
+		miss |= (protocol ^ c->protocol) & c->protocol_mask;
+		miss |= (tos ^ c->tos) & c->tos_mask;
+		__u64 in = (__u64)c->remote_span - (__u32)(remote_port - c->remote_low);
+		in |= (__u64)c->ue_span - (__u32)(ue_port - c->ue_low);
+		if (!(miss | (__u32)(in >> 32)) &&
+		    matches_rest(at * GROUP + n, c->rule, search->flow, search->tunnel, search->up)) {
+			search->found = c->rule & CANDIDATE_RULE;
 			return 1;
 		}
+		if (c->rule & CANDIDATE_LAST)
+			return 1;
 	}
-	return !!(c->flags & MATCH_LAST);
+	return 0;
 }
 
 /* The first rule of a list that takes the packet. */
-global __u32 of_list(struct flow *flow, struct tunnelled *tunnel, __u32 first)
+global __u32 of_list(struct flow *flow, struct tunnelled *tunnel, __u32 first, int up)
 {
 	if (!flow || !tunnel)
 		return NONE;
-	struct search search = { .flow = flow, .tunnel = tunnel, .first = first };
-	bpf_loop(MOST_CANDIDATES, step, &search, 0);
+	__u32 source = flow->has_ports ? flow->source_port : NO_PORT;
+	__u32 destination = flow->has_ports ? flow->destination_port : NO_PORT;
+	struct search search = {
+		.flow = flow,
+		.tunnel = tunnel,
+		.first = first,
+		.remote = up ? flow->destination4 : flow->source4,
+		.any = flow->version == 4 ? 0 : 0xffffffff,
+		.remote_port = up ? destination : source,
+		.ue_port = up ? source : destination,
+		.protocol = flow->protocol,
+		.tos = flow->tos,
+		.up = up,
+	};
+	bpf_loop(MOST_GROUPS, step, &search, 0);
 	return search.found;
 }
 
@@ -140,23 +158,56 @@ inline_always struct rule *any_of(__u32 entrance)
 {
 	if (entrance & ENTRANCE_LIST) {
 		__u32 at = entrance & ~ENTRANCE_LIST;
-		struct candidate *m = bpf_map_lookup_elem(&candidates, &at);
-		return m ? rule_at(m->rule) : NULL;
+		struct group *group = bpf_map_lookup_elem(&groups, &at);
+		return group ? rule_at(group->candidate[0].rule & CANDIDATE_RULE) : NULL;
 	}
 	return rule_at(entrance);
 }
 
 /* The rule of a packet; `offset` is that of its IP header. */
 inline_always struct rule *classify(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct tunnelled *tunnel,
-				    __u32 entrance)
+				    __u32 entrance, int up)
 {
 	if (likely(!(entrance & ENTRANCE_LIST))) {
 		struct rule *rule = rule_at(entrance);
 		return rule && matches_rule(rule, flow, tunnel) ? rule : NULL;
 	}
 	read_transport(ctx, offset, flow);
-	__u32 found = of_list(flow, tunnel, entrance & ~ENTRANCE_LIST);
+	__u32 found = of_list(flow, tunnel, entrance & ~ENTRANCE_LIST, up);
 	return found ? rule_at(found) : NULL;
+}
+
+/* A number from 0 to less than `most`, the same in user space. */
+inline_always __u32 place_of(__u32 key, __u32 most)
+{
+	key ^= key >> 16;
+	key *= 0x7feb352d;
+	key ^= key >> 15;
+	key *= 0x846ca68b;
+	return ((__u64)key * most) >> 32;
+}
+
+inline_always __u32 find(void *table, void *more, __be32 key, __u32 most)
+{
+	__u32 place = place_of(key, most);
+	struct cells *cells = bpf_map_lookup_elem(table, &place);
+	if (!cells)
+		return NONE;
+#pragma unroll
+	for (int i = 0; i < CELLS; i++) {
+		__u64 cell = *(volatile __u64 *)&cells->cell[i];
+		if ((__u32)cell == key)
+			return cell >> 32;
+	}
+	if (likely(!cells->more))
+		return NONE;
+	__u32 *entrance = bpf_map_lookup_elem(more, &key);
+	return entrance ? *entrance : NONE;
+}
+
+inline_always __u32 entrance_of_teid(__be32 teid)
+{
+	return find(&teid_cells, &by_teid, teid, settings.teid_cells);
 }
 
 inline_always __u32 entrance_of_ue(struct flow *flow, int source)
@@ -167,7 +218,7 @@ inline_always __u32 entrance_of_ue(struct flow *flow, int source)
 		__u32 address = bpf_ntohl(key);
 		if (address < globals.ue4_low || address > globals.ue4_high)
 			return NONE;
-		entrance = bpf_map_lookup_elem(&by_ue4, &key);
+		return find(&ue4_cells, &by_ue4, key, settings.ue4_cells);
 	} else {
 		__be64 key = source ? flow->source6[0] : flow->destination6[0];
 		entrance = bpf_map_lookup_elem(&by_ue6, &key);

@@ -28,12 +28,12 @@ global int complain(int reason)
 {
 	__u32 first = 0;
 	struct bucket *bucket = bpf_map_lookup_elem(&buckets, &first);
-	if (bucket && take_tokens(bucket, bucket->per_octet, bpf_ktime_get_ns() << 4))
+	if (bucket && take_tokens(&bucket->full_at, bucket->burst, bucket->per_octet, bpf_ktime_get_ns() << 4))
 		return XDP_PASS;
 	return dropped(reason);
 }
 
-global int tell_limit(struct rule *rule, __u32 slot)
+global int tell(struct rule *rule, __u32 kind, __u32 argument)
 {
 	if (!rule)
 		return 0;
@@ -42,9 +42,9 @@ global int tell_limit(struct rule *rule, __u32 slot)
 		COUNT(lost_events);
 		return 0;
 	}
-	event->kind = EVENT_LIMIT;
+	event->kind = kind;
 	event->session = rule->session;
-	event->argument = slot;
+	event->argument = argument;
 	event->length = 0;
 	bpf_ringbuf_submit(event, 0);
 	return 1;

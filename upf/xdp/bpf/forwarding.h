@@ -123,7 +123,6 @@ inline_always int send_to(struct xdp_md *ctx, __u32 ifindex, enum origin origin)
 
 inline_always int leave(struct xdp_md *ctx, struct hop *hop, enum origin origin)
 {
-	COUNT(direct);
 	return send_to(ctx, hop->ifindex, origin);
 }
 

@@ -15,13 +15,17 @@
 		__uint(map_flags, flags); \
 	} name SEC(".maps")
 
-/* Entrances: TEID, IPv4 address and IPv6 prefix of a UE. */
+/* Entrances: TEID, IPv4 address and IPv6 prefix of a UE. The first two are looked up in cells, which user space writes;
+ * what has no room there is in a table of the kernel. */
+TABLE(teid_cells, BPF_MAP_TYPE_ARRAY, __u32, struct cells, 1024, BPF_F_MMAPABLE);
+TABLE(ue4_cells, BPF_MAP_TYPE_ARRAY, __u32, struct cells, 1024, BPF_F_MMAPABLE);
 TABLE(by_teid, BPF_MAP_TYPE_HASH, __be32, __u32, 1024, 0);
 TABLE(by_ue4, BPF_MAP_TYPE_HASH, __be32, __u32, 1024, 0);
 TABLE(by_ue6, BPF_MAP_TYPE_HASH, __be64, __u32, 1024, 0);
 
 TABLE(rules, BPF_MAP_TYPE_ARRAY, __u32, struct rule, 1024, BPF_F_MMAPABLE);
-TABLE(candidates, BPF_MAP_TYPE_ARRAY, __u32, struct candidate, 1024, BPF_F_MMAPABLE);
+TABLE(groups, BPF_MAP_TYPE_ARRAY, __u32, struct group, 1024, BPF_F_MMAPABLE);
+/* By the place of their candidate. */
 TABLE(filters, BPF_MAP_TYPE_ARRAY, __u32, struct filter, 1024, BPF_F_MMAPABLE);
 TABLE(sessions, BPF_MAP_TYPE_ARRAY, __u32, struct session, 1024, BPF_F_MMAPABLE);
 /* The first one is for packets that user space gets to see though nobody asked for them: see `complain`. */
@@ -64,7 +68,6 @@ struct shared_types {
 	struct event event;
 	struct verdict verdict;
 	enum rule_flag rule_flag;
-	enum match_flag match_flag;
 	enum filter_flag filter_flag;
 	enum drop drop;
 	enum event_kind event_kind;

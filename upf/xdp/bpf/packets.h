@@ -26,11 +26,11 @@ inline_always int admit(struct xdp_md *ctx, __u32 offset, struct flow *flow, str
 		if (has_to_wait(rule, origin))
 			return origin == FROM_BUFFER ? VERDICT_KEEP : buffer(ctx, offset, flow->length, rule);
 	}
-	__u64 now = bpf_ktime_get_coarse_ns();
-	int reason = enforce(rule, flow->length, now);
+	__u64 ticks = bpf_jiffies64();
+	int reason = enforce(rule, flow->length, ticks);
 	if (unlikely(reason >= 0))
 		return dropped(reason);
-	count(rule, flow->length, now);
+	count(rule, flow->length, ticks);
 	return -1;
 }
 
@@ -45,7 +45,7 @@ inline_always int qfi_of(struct rule *rule, struct tunnelled *tunnel)
 inline_always int to_ue(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u32 entrance, enum origin origin)
 {
 	struct tunnelled none = {};
-	struct rule *rule = classify(ctx, offset, flow, &none, entrance);
+	struct rule *rule = classify(ctx, offset, flow, &none, entrance, 0);
 	if (unlikely(!rule))
 		return dropped(DROP_NO_RULE);
 	int verdict = admit(ctx, offset, flow, rule, origin);
@@ -65,38 +65,37 @@ noinline int between_ues(struct xdp_md *ctx, __u32 offset, struct flow *flow, __
 }
 
 /* A G-PDU. Packets of unknown tunnels are seen by user space, within a rate, for it to send Error Indications. */
-inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, enum origin origin)
+inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, struct flow *flow, enum origin origin)
 {
-	__u32 *entrance = bpf_map_lookup_elem(&by_teid, &tunnel->teid);
+	__u32 entrance = entrance_of_teid(tunnel->teid);
 	if (unlikely(!entrance))
 		return complain(DROP_UNKNOWN_TUNNEL);
 	void *data = data_of(ctx), *end = end_of(ctx);
-	struct flow flow = {};
 	__u32 offset = tunnel->inner;
 	__u8 *first = data + offset;
 	if (offset > 1024 || (void *)(first + 1) > end)
 		return dropped(DROP_MALFORMED);
 	__be16 protocol = *first >> 4 == 6 ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
-	if (unlikely(!read_ip(data + offset, end, protocol, &flow) || offset + flow.length > tunnel->end))
+	if (unlikely(!read_ip(data + offset, end, protocol, flow) || offset + flow->length > tunnel->end))
 		return dropped(DROP_MALFORMED);
-	struct rule *rule = classify(ctx, offset, &flow, tunnel, *entrance);
+	struct rule *rule = classify(ctx, offset, flow, tunnel, entrance, 1);
 	/* A PDR need not name the UE's address; that of its session counts all the same. */
 	if (unlikely(!rule))
-		return dropped(is_foreign(any_of(*entrance), &flow) ? DROP_FOREIGN_SOURCE : DROP_NO_RULE);
-	if (likely(flow.version == 4 && (rule->flags & (RULE_UPLINK | RULE_UE4)) == (RULE_UPLINK | RULE_UE4) &&
-		   rule->ue4 == flow.source4)) {
-	} else if (rule->flags & RULE_UPLINK && is_foreign(rule, &flow)) {
+		return dropped(is_foreign(any_of(entrance), flow) ? DROP_FOREIGN_SOURCE : DROP_NO_RULE);
+	if (likely(flow->version == 4 && (rule->flags & (RULE_UPLINK | RULE_UE4)) == (RULE_UPLINK | RULE_UE4) &&
+		   rule->ue4 == flow->source4)) {
+	} else if (rule->flags & RULE_UPLINK && is_foreign(rule, flow)) {
 		return dropped(DROP_FOREIGN_SOURCE);
 	}
-	int verdict = admit(ctx, offset, &flow, rule, origin);
+	int verdict = admit(ctx, offset, flow, rule, origin);
 	if (verdict >= 0)
 		return verdict;
 	if (unlikely(rule->flags & RULE_TUNNEL))
-		return into_tunnel4(ctx, offset, flow.length, rule, qfi_of(rule, tunnel), origin);
+		return into_tunnel4(ctx, offset, flow->length, rule, qfi_of(rule, tunnel), origin);
 	if (settings.local_switching) {
-		__u32 other = entrance_of_ue(&flow, 0);
+		__u32 other = entrance_of_ue(flow, 0);
 		if (unlikely(other))
-			return between_ues(ctx, offset, &flow, other, origin);
+			return between_ues(ctx, offset, flow, other, origin);
 	}
-	return to_network(ctx, offset, &flow, origin);
+	return to_network(ctx, offset, flow, origin);
 }

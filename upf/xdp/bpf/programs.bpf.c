@@ -28,7 +28,7 @@ inline_always int handle(struct xdp_md *ctx, enum origin origin)
 			__u32 at = offset + header + sizeof(*udp);
 			switch (read_gtp(ctx, at, &tunnel)) {
 			case GTP_PACKET:
-				return from_tunnel(ctx, &tunnel, origin);
+				return from_tunnel(ctx, &tunnel, &flow, origin);
 			case GTP_SIGNALLING:
 				return XDP_PASS;
 			case GTP_UNKNOWN_EXTENSION:
@@ -96,6 +96,14 @@ SEC("xdp")
 int martlet_socket(struct xdp_md *ctx)
 {
 	return handle(ctx, FROM_SOCKET);
+}
+
+/* Run by user space to know the time of the programs. */
+SEC("xdp")
+int martlet_clock(struct xdp_md *ctx)
+{
+	globals.ticks = bpf_jiffies64();
+	return XDP_PASS;
 }
 
 /* The kernel's end of that link: a program has to be there for packets to be taken. */

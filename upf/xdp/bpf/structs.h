@@ -32,10 +32,12 @@ enum rule_flag {
 	RULE_UE6 = 1 << 13,	/* and an IPv6 prefix, `ue6` */
 	RULE_UE_MANY = 1 << 14,	/* and others, found by the tables */
 	RULE_PEER6 = 1 << 15,	/* the tunnel's peer is `peer6` */
+	RULE_EXACT = 1 << 16,	/* limits are near, and counted */
 };
 
-/* A PDR with its FAR and QERs. The first 64 octets do not change while packets can find the rule: user space writes
- * another rule and has the tables point there. The counters of both are added up by user space. */
+/* A PDR with its FAR and QERs. What is not counted does not change while packets can find the rule, but for flags and
+ * marks: user space writes another rule and has the tables point there. Counters of both are added up by user space.
+ * What common packets need is in the first two lines of the cache. */
 struct rule {
 	__u32 flags;
 	__u32 session;		/* index in `sessions` */
@@ -43,57 +45,76 @@ struct rule {
 	__be32 teid;
 	__be32 peer4;
 	__u8 qfi;		/* as the PDU session container has it, with the reflective QoS indicator */
+	__u8 bucket_count;	/* of `buckets`: rates that it shares with other rules */
 	__u8 limit_count;
 	__u8 quotas;		/* which of the limits stop packets */
-	__u8 bucket_count;
-	__u32 buckets[RULE_BUCKETS];
-	__u32 limits;		/* where the session's limits begin, */
-	__u8 limit[RULE_LIMITS];	/* and which of them are the rule's */
 	__u32 pdr;
+	__u32 unused;
 	__be64 ue6;
+	/* A rate that is the rule's alone; see `struct bucket`. */
+	__u64 burst;
+	__u64 per_octet;	/* 0: there is none */
+	__u64 unused2;
 	/* Written by packets. */
 	__u64 octets;
 	__u64 packets;
-	__u64 first;		/* nanoseconds of the monotonic clock */
+	__u64 first;		/* the time of the first packet since user space took it, and of the last; in ticks */
 	__u64 last;
+	__u64 full_at;
+	/* Limits that are far away are not counted: at the first mark user space is told, at the second packets stop. */
+	__u64 check_at;
+	__u64 stop_at;
+	__u64 unused3;
 	/* Seldom read. */
+	__u32 buckets[RULE_BUCKETS];
+	__u32 limits;		/* where the session's limits begin, */
+	__u8 limit[RULE_LIMITS];	/* and which of them are the rule's */
+	__u32 unused4;
 	__u64 qfis;		/* bit n: QFI n */
 	__u8 peer6[16];
-	__u64 unused2;
+	__u64 unused5[9];
 };
 
-/* Where a tunnel or an address leads: a rule, or with this bit a list of candidates. */
+/* Entrances by TEID, or by address of a UE: some of those with the same hash. */
+#define CELLS 7
+struct cells {
+	__u64 cell[CELLS];	/* the entrance, and in the lower half the key; 0: none */
+	__u64 more;		/* so many others are in another table */
+};
+
+/* Where a tunnel or an address leads: a rule, or with this bit a list of candidates, by its first group. */
 #define ENTRANCE_LIST 0x80000000u
 
-enum match_flag {
-	MATCH_PROTOCOL = 1 << 0,
-	MATCH_REMOTE = 1 << 1,	/* IPv4 */
-	MATCH_NOT = 1 << 2,	/* and not within it */
-	MATCH_REMOTE_PORT = 1 << 3,
-	MATCH_UE_PORT = 1 << 4,
-	MATCH_TOS = 1 << 5,
-	MATCH_MORE = 1 << 6,	/* and `filters[more]` */
-	MATCH_LAST = 1 << 7,	/* of its list */
-};
+/* In `struct candidate.rule`, beside the index. */
+#define CANDIDATE_LAST 0x80000000u	/* of its list */
+#define CANDIDATE_MORE 0x40000000u	/* `filters` has more to compare, at its place */
+#define CANDIDATE_RULE 0x0fffffffu
 
-/* One filter of a PDR, in a list by precedence. */
+/* One filter of a PDR, in a list by precedence. All of it is compared: what matches any packet has a mask of 0, or a
+ * span of ports that has even NO_PORT in it. */
+#define NO_PORT 0x10000
 struct candidate {
 	__u32 rule;
-	__u8 flags;
 	__u8 protocol;
+	__u8 protocol_mask;
 	__u8 tos;
 	__u8 tos_mask;
 	__be32 remote;
 	__be32 remote_mask;
-	__u16 remote_low;
-	__u16 remote_high;
-	__u16 ue_low;
-	__u16 ue_high;
-	__u32 more;
-	__u32 up;		/* the PDR is for packets from the UE */
+	__u32 remote_low;
+	__u32 remote_span;
+	__u32 ue_low;
+	__u32 ue_span;
+};
+
+/* Candidates are looked at in groups. */
+#define GROUP 4
+struct group {
+	struct candidate candidate[GROUP];
 };
 
 enum filter_flag {
+	FILTER_REMOTE4 = 1 << 7,
 	FILTER_REMOTE6 = 1 << 0,
 	FILTER_REMOTE_NOT = 1 << 1,
 	FILTER_UE4 = 1 << 2,
@@ -154,17 +175,16 @@ struct stats {
 	__u64 drops[16];
 	__u64 buffered;
 	__u64 to_kernel;	/* forwarded by way of the kernel */
-	__u64 direct;		/* forwarded to an interface */
 	__u64 passed;		/* not ours */
 	__u64 lost_events;
-	__u64 echoes;
-	__u64 unused[2];
+	__u64 unused[4];
 };
 
 /* What user space is told, through the ring. */
 enum event_kind {
 	EVENT_PACKET = 1,	/* a packet to be buffered, which follows */
 	EVENT_LIMIT = 2,	/* a limit was reached: `argument` is its slot */
+	EVENT_MARK = 3,		/* a rule has reached its first mark */
 };
 
 struct event {
@@ -208,6 +228,9 @@ struct settings {
 	__u32 local_switching;
 	__u32 n6_mtu;
 	__u32 bounce;		/* packets to the kernel are first sent to our own end, for their checksums are not to be trusted */
+	__u32 teid_cells;	/* how many there are of `struct cells` */
+	__u32 ue4_cells;
+	__u32 tick;		/* nanoseconds */
 	__u32 transmit;		/* frames may go back where they came from */
 };
 
@@ -218,4 +241,5 @@ struct globals {
 	__u32 ue4_low;
 	__u32 ue4_high;
 	__u32 unused;
+	__u64 ticks;		/* as `martlet_clock` found it */
 };

@@ -18,6 +18,7 @@
 
 mod attach;
 mod bench;
+mod cells;
 mod error;
 mod fence;
 mod load;

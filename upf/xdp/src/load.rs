@@ -1,4 +1,5 @@
 //! The programs, loaded.
+use crate::cells::Cells;
 use crate::skeleton::ProgramsSkelBuilder;
 use crate::table::Table;
 use crate::{XdpError, types};
@@ -37,6 +38,8 @@ pub enum Program {
     Release,
     /// Run on packets that the kernel put together.
     Socket,
+    /// Tells the programs' time.
+    Clock,
     /// What is measured; see [`Bench`](crate::Bench).
     Bench(crate::Bench),
 }
@@ -49,7 +52,8 @@ impl Program {
             Program::Outer => 2,
             Program::Release => 3,
             Program::Socket => 4,
-            Program::Bench(bench) => 5 + bench as usize,
+            Program::Clock => 5,
+            Program::Bench(bench) => 6 + bench as usize,
         }
     }
 }
@@ -59,8 +63,8 @@ pub struct Programs {
     programs: Vec<OwnedFd>,
     bare: [MapHandle; 2],
     pub(crate) bench: Table<types::bench>,
-    by_teid: MapHandle,
-    by_ue4: MapHandle,
+    by_teid: Cells,
+    by_ue4: Cells,
     by_ue6: MapHandle,
     ports: MapHandle,
     stats: MapHandle,
@@ -70,9 +74,9 @@ pub struct Programs {
     globals: Table<types::globals>,
     /// Rules. The first one is none.
     pub rules: Table<types::rule>,
-    /// Filters of rules, in lists.
-    pub candidates: Table<types::candidate>,
-    /// What few filters ask for.
+    /// Filters of rules, in lists of groups.
+    pub groups: Table<types::group>,
+    /// What few filters ask for, by the place of their candidate.
     pub filters: Table<types::filter>,
     /// Sessions. The first one is none.
     pub sessions: Table<types::session>,
@@ -91,7 +95,13 @@ impl Programs {
     ///
     /// # Errors
     /// The right to do so, the memory, or the kernel's consent is missing.
-    pub fn load(settings: types::settings, sizes: &Sizes) -> Result<Programs, XdpError> {
+    pub fn load(mut settings: types::settings, sizes: &Sizes) -> Result<Programs, XdpError> {
+        // On average two keys in the same cells.
+        let cells = (sizes.sessions / 2).max(16);
+        // A list fills its last group with nothing.
+        let groups = sizes.filters / 2 + 2;
+        (settings.teid_cells, settings.ue4_cells) = (cells, cells);
+        settings.tick = tick();
         let mut place = MaybeUninit::uninit();
         let mut open = ProgramsSkelBuilder::default().open(&mut place).map_err(load_error)?;
         if let Some(data) = open.maps.rodata_data.as_mut() {
@@ -103,8 +113,10 @@ impl Programs {
             (&mut maps.by_ue4, sizes.sessions),
             (&mut maps.by_ue6, sizes.sessions),
             (&mut maps.rules, sizes.rules + 1),
-            (&mut maps.candidates, sizes.filters + 1),
-            (&mut maps.filters, sizes.filters / 8 + 1),
+            (&mut maps.teid_cells, cells),
+            (&mut maps.ue4_cells, cells),
+            (&mut maps.groups, groups),
+            (&mut maps.filters, groups * GROUP),
             (&mut maps.sessions, sizes.sessions + 1),
             (&mut maps.buckets, sizes.rules + 1),
             (&mut maps.limits, sizes.rules * 2 + 1),
@@ -133,6 +145,7 @@ impl Programs {
             owned(progs.martlet_outer.as_fd())?,
             owned(progs.martlet_release.as_fd())?,
             owned(progs.martlet_socket.as_fd())?,
+            owned(progs.martlet_clock.as_fd())?,
         ];
         if sizes.bench > 0 {
             programs.extend([
@@ -150,8 +163,16 @@ impl Programs {
             programs,
             bare: [handle(&maps.bare_by_teid)?, handle(&maps.bare_by_ue)?],
             bench: Table::map("bench", maps.data_bench.as_fd(), 1)?,
-            by_teid: handle(&maps.by_teid)?,
-            by_ue4: handle(&maps.by_ue4)?,
+            by_teid: Cells {
+                name: "by_teid",
+                cells: Table::map("teid_cells", maps.teid_cells.as_fd(), cells as usize)?,
+                more: handle(&maps.by_teid)?,
+            },
+            by_ue4: Cells {
+                name: "by_ue4",
+                cells: Table::map("ue4_cells", maps.ue4_cells.as_fd(), cells as usize)?,
+                more: handle(&maps.by_ue4)?,
+            },
             by_ue6: handle(&maps.by_ue6)?,
             ports: handle(&maps.ports)?,
             stats: handle(&maps.stats)?,
@@ -160,7 +181,7 @@ impl Programs {
             fence_slot: handle(&maps.fence_slot)?,
             globals: Table::map("data", maps.data.as_fd(), 1)?,
             rules: Table::map("rules", maps.rules.as_fd(), entries(&maps.rules))?,
-            candidates: Table::map("candidates", maps.candidates.as_fd(), entries(&maps.candidates))?,
+            groups: Table::map("groups", maps.groups.as_fd(), entries(&maps.groups))?,
             filters: Table::map("filters", maps.filters.as_fd(), entries(&maps.filters))?,
             sessions: Table::map("sessions", maps.sessions.as_fd(), entries(&maps.sessions))?,
             buckets: Table::map("buckets", maps.buckets.as_fd(), entries(&maps.buckets))?,
@@ -184,7 +205,7 @@ impl Programs {
     /// # Errors
     /// The table is full.
     pub fn set_teid(&self, teid: u32, entrance: u32) -> Result<(), XdpError> {
-        set("by_teid", &self.by_teid, &teid.to_be_bytes(), entrance)
+        self.by_teid.set(teid.to_be_bytes(), entrance)
     }
 
     /// Has a UE's IPv4 address lead to an entrance.
@@ -196,7 +217,7 @@ impl Programs {
         let value = u32::from_be_bytes(address);
         self.globals.u32(0, offset_of!(types::globals, ue4_high)).fetch_max(value, Ordering::Relaxed);
         self.low().fetch_min(value, Ordering::Relaxed);
-        set("by_ue4", &self.by_ue4, &address, entrance)
+        self.by_ue4.set(address, entrance)
     }
 
     /// Has a UE's IPv6 prefix of 64 bits lead to an entrance.
@@ -209,12 +230,12 @@ impl Programs {
 
     /// A tunnel leads nowhere any more.
     pub fn clear_teid(&self, teid: u32) {
-        let _ = self.by_teid.delete(&teid.to_be_bytes());
+        self.by_teid.clear(teid.to_be_bytes());
     }
 
     /// An address leads nowhere any more.
     pub fn clear_ue4(&self, address: [u8; 4]) {
-        let _ = self.by_ue4.delete(&address);
+        self.by_ue4.clear(address);
     }
 
     /// A prefix leads nowhere any more.
@@ -266,6 +287,15 @@ impl Programs {
         builder.build().map_err(|error| table_error("events", error))
     }
 
+    /// The programs' time, in ticks, and how long one of them is in nanoseconds.
+    ///
+    /// # Errors
+    /// The kernel does not tell.
+    pub fn clock(&self) -> Result<(u64, u32), XdpError> {
+        self.test_run(Program::Clock, 0, &[0; 14], &mut [0; 64], 1)?;
+        Ok((self.globals.u64(0, offset_of!(types::globals, ticks)).load(Ordering::Relaxed), tick()))
+    }
+
     fn generation(&self) -> &std::sync::atomic::AtomicU32 {
         self.globals.u32(0, offset_of!(types::globals, generation))
     }
@@ -273,6 +303,17 @@ impl Programs {
     fn low(&self) -> &std::sync::atomic::AtomicU32 {
         self.globals.u32(0, offset_of!(types::globals, ue4_low))
     }
+}
+
+/// Candidates in a group; as `bpf/structs.h` has it.
+const GROUP: u32 = 4;
+
+/// Nanoseconds of the kernel's tick, with which its coarse clock goes.
+fn tick() -> u32 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a `timespec` that outlives the call.
+    let told = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &mut time) };
+    if told == 0 && time.tv_nsec > 0 { time.tv_nsec as u32 } else { 4_000_000 }
 }
 
 fn set(name: &'static str, map: &MapHandle, key: &[u8], value: u32) -> Result<(), XdpError> {
