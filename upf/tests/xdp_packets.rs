@@ -3,10 +3,11 @@ mod common;
 
 use common::links::{Bench, GNB, HOST, Link, UE, ethernet, ip4, udp4};
 use common::run;
-use martlet_pfcp::ie::{GateStatus, Interface, SdfFilter};
+use martlet_pfcp::ie::{GateStatus, Interface, ReportingTriggers, SdfFilter};
 use martlet_upf::Verdict;
 use martlet_upf::conformance::udp_packet;
 use martlet_upf::counters::DropReason;
+use martlet_upf::datapath::{Datapath, Event, Reached};
 use martlet_upf::rules::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -277,6 +278,54 @@ fn what_one_rate_refuses_costs_the_other_nothing() {
         std::thread::sleep(std::time::Duration::from_millis(1600));
         let after = passed(&bench, 10);
         assert!((3..=5).contains(&after), "{after}");
+    });
+}
+
+/// A rule that measures both directions.
+fn measure(session: &mut Session, threshold: Option<u64>, quota: Option<u64>) {
+    let limit = |total: Option<u64>| total.map(|total| VolumeLimit { total: Some(total), ..Default::default() });
+    let urr = Urr {
+        id: 1,
+        duration: false,
+        volume: true,
+        triggers: ReportingTriggers::VOLTH | ReportingTriggers::VOLQU,
+        period: None,
+        volume_threshold: limit(threshold),
+        volume_quota: limit(quota),
+        time_threshold: None,
+        time_quota: None,
+        time_quota_exhausted: false,
+        quota_given: 0,
+    };
+    session.urrs.insert(1, urr);
+    session.pdrs.values_mut().for_each(|pdr| pdr.urrs = vec![1]);
+}
+
+#[test]
+fn limits_that_are_far_away_are_met_to_the_octet() {
+    Bench::each(|mut bench| {
+        // Both begin so far away that packets are not counted against them one by one.
+        const PACKET: u64 = 1400;
+        const PACKETS: u64 = 210_000;
+        let mut session = bench.session_of(1, TEID, UE);
+        measure(&mut session, Some((PACKETS - 500) * PACKET), Some(PACKETS * PACKET));
+        bench.apply(&session);
+        let frame = uplink(&bench, &g_pdu(TEID, 0, &[], &udp_packet(UP, THERE, &[0; 1372])));
+        let send = |bench: &Bench, packets: u64| {
+            (0..packets).filter(|_| bench.run_n3(&frame).0 != Verdict::Drop).count() as u64
+        };
+        // A breath before the end, as the last octets of a limit never come at once.
+        assert_eq!(send(&bench, 150_000), 150_000);
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        assert_eq!(send(&bench, PACKETS - 501 - 150_000), PACKETS - 501 - 150_000);
+        assert_eq!(bench.event(), None);
+        assert_eq!(send(&bench, 1), 1);
+        assert_eq!(bench.event(), Some(Event::UsageReached { seid: 1, urr: 1, limit: Reached::Threshold }));
+        assert_eq!(send(&bench, 600), 500);
+        assert_eq!(bench.event(), Some(Event::UsageReached { seid: 1, urr: 1, limit: Reached::Quota }));
+        assert_eq!(bench.drops(DropReason::Quota), 100);
+        let usage = bench.datapath.take_usage(1, &[1]);
+        assert_eq!((usage[0].uplink_octets, usage[0].uplink_packets), (PACKETS * PACKET, PACKETS));
     });
 }
 

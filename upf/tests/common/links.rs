@@ -3,10 +3,11 @@ use super::{in_namespace, run};
 use martlet_pfcp::ie::{FSeid, GateStatus, Interface, NodeId};
 use martlet_upf::config::{DatapathChoice, N6Mode, UpfConfig};
 use martlet_upf::counters::DropReason;
-use martlet_upf::datapath::{Change, Datapath};
+use martlet_upf::datapath::{Change, Datapath, Event};
 use martlet_upf::rules::*;
 use martlet_upf::{Signals, Verdict, XdpDatapath};
 use std::net::{IpAddr, Ipv4Addr};
+use std::time::{Duration, Instant};
 
 pub const GNB: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 2);
 pub const HOST: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 2);
@@ -44,7 +45,7 @@ pub struct Bench {
     pub datapath: XdpDatapath,
     pub n3: Link,
     pub n6: Link,
-    _signals: Signals,
+    signals: Signals,
 }
 
 impl Bench {
@@ -63,7 +64,7 @@ impl Bench {
         (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (64, 256, 512);
         change(&mut config);
         let (datapath, signals) = XdpDatapath::open(&config).expect("the datapath");
-        Bench { datapath, n3, n6, _signals: signals }
+        Bench { datapath, n3, n6, signals }
     }
 
     /// Our address on N3.
@@ -117,6 +118,18 @@ impl Bench {
         let qer = Qer { id: 1, gate: GateStatus::default(), mbr: None, gbr: None, qfi: Some(9), reflective: false };
         session.qers.insert(1, qer);
         session
+    }
+
+    /// What the datapath tells within a moment.
+    pub fn event(&mut self) -> Option<Event> {
+        let deadline = Instant::now() + Duration::from_millis(300);
+        while Instant::now() < deadline {
+            if let Ok(event) = self.signals.events.try_recv() {
+                return Some(event);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        None
     }
 
     /// What becomes of a frame from the gNB.
