@@ -50,13 +50,16 @@ test: packages-test oracles ## Run all tests (uses root for namespaces, TUN devi
 	@echo "The tests make network namespaces and interfaces and remove them again: they run as root."
 	MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python $(CARGO) test --workspace --locked --no-fail-fast $(RUNNER)
 	$(CARGO) test -p martlet-lab --features iceoryx2 --locked $(RUNNER) sbi::iceoryx
+	@echo "The call flows once more, with packets carried by XDP programs."
+	MARTLET_TEST_DATAPATH=xdp MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python $(CARGO) test -p martlet-tests --test call_flows --locked --no-fail-fast $(RUNNER)
 
 soak: packages-test ## Phones do whatever they like for SECONDS (30) with the wishes of SEED (1), on each binding; then KILLS (1000) processes of the fabric die
 	MARTLET_SOAK_SECONDS=$(SECONDS) MARTLET_SOAK_SEED=$(SEED) $(CARGO) test --locked -p martlet-tests --test soak $(RUNNER) -- --nocapture --test-threads 1
 	MARTLET_KILLS=$(KILLS) $(CARGO) test -p martlet-sbi-fabric --locked --test deaths -- --nocapture
 
-guest-test: packages-guest ## Run what needs the kernel's SCTP in a guest with Debian's kernel (QEMU, no KVM needed)
+guest-test: packages-guest ## Run what needs the kernel's SCTP, and XDP on an older kernel, in a guest with Debian's kernel (QEMU, no KVM needed)
 	CARGO="$(CARGO)" deploy/guest/test.sh
+	CARGO="$(CARGO)" deploy/guest/xdp.sh
 
 lint: ## Check form and habits
 	$(CARGO) fmt --check

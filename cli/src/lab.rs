@@ -11,6 +11,8 @@ pub enum LabCommand {
     Sbi(martlet_lab::sbi::SbiArgs),
     /// What a core uses that has nothing to do: processor time and memory of its functions
     Idle(martlet_lab::control_plane::IdleArgs),
+    /// What a packet costs in the xdp datapath, beside programs that do the least
+    Upf(martlet_lab::upf::UpfArgs),
     #[command(hide = true)]
     SbiServer(martlet_lab::sbi::SbiServerArgs),
 }
@@ -24,6 +26,7 @@ pub fn run(command: LabCommand) -> Result<()> {
         LabCommand::ControlPlane(args) => martlet_lab::control_plane::run(&args)?,
         LabCommand::Sbi(args) => martlet_lab::sbi::run(&args)?,
         LabCommand::Idle(args) => martlet_lab::control_plane::run_idle(&args)?,
+        LabCommand::Upf(args) => martlet_lab::upf::run(&args)?,
         LabCommand::SbiServer(args) => return crate::runtime::block_on(martlet_lab::sbi::serve(args)),
     };
     print!("{report}");

@@ -7,7 +7,7 @@
 #   packages.sh guest            and what runs a guest with another kernel
 set -euo pipefail
 
-build="build-essential pkg-config libusrsctp-dev ca-certificates"
+build="build-essential pkg-config libusrsctp-dev ca-certificates clang libelf-dev zlib1g-dev"
 demo="iproute2 iputils-ping iperf3 curl nftables fonts-dejavu-core"
 tests="tshark tcpdump python3 python3-venv python3-yaml binutils"
 # The fabric's Go package is tested with whatever Go there is.

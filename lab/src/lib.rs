@@ -12,6 +12,7 @@ mod plot;
 mod progress;
 pub mod sbi;
 pub mod stats;
+pub mod upf;
 
 pub use core_process::{CoreProcess, Usage};
 pub use output::{Figure, Output};

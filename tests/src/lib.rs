@@ -27,5 +27,5 @@ pub use packets::{ping, reaches, sequence_of};
 pub use programs::{has, run};
 pub use raw_gnb::{RawGnb, cause_of};
 pub use soak::{Seen, Soak};
-pub use test_core::{GATEWAY, SUBSCRIBERS, TestCore, internet, subscriber_keys};
+pub use test_core::{GATEWAY, SUBSCRIBERS, TestCore, internet, programs_carry_packets, subscriber_keys};
 pub use wall::Wall;

@@ -1,7 +1,8 @@
 //! A UPF that a test starts and ends by itself, beside the core.
+use crate::test_core::choose_datapath;
 use anyhow::{Context, Result};
 use martlet::config::Config;
-use martlet_upf::config::N6Mode;
+use martlet_upf::config::{DatapathChoice, N6Mode};
 use martlet_upf::{UpfConfig, UpfHandle};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -21,7 +22,8 @@ impl OwnUpf {
     /// Has a core's SMF use this UPF instead of the core's own.
     pub fn instead(config: &mut Config) {
         config.smf.upfs[0].n4 = (ADDRESS, 8805).into();
-        // There is one data network.
+        // There is one data network, and one loopback interface for programs.
+        config.upf.datapath = DatapathChoice::Kernel;
         config.upf.n6.mode = N6Mode::None;
     }
 
@@ -40,6 +42,7 @@ impl OwnUpf {
         config.n3.address = SocketAddr::from((ADDRESS, 2152));
         config.n6.interface = "own-upf".into();
         config.n6.mode = N6Mode::Local;
+        choose_datapath(&mut config)?;
         let (stop, stopped) = oneshot::channel();
         let shutdown = async {
             let _ = stopped.await;

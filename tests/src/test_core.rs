@@ -8,6 +8,7 @@ use martlet_ran::ue::{OperatorKey, PduSessionRequest, UeConfig};
 use martlet_ran::{Gnb, GnbConfig, Ue};
 use martlet_sctp::StackChoice;
 use martlet_store::{Secret, Store, Subscriber};
+use martlet_upf::config::DatapathChoice;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,6 +25,26 @@ pub fn internet() -> PduSessionRequest {
 /// Whether N2 of the tests goes over the kernel's SCTP, at both ends: with `MARTLET_TEST_SCTP=kernel`.
 fn kernel_sctp() -> bool {
     std::env::var("MARTLET_TEST_SCTP").is_ok_and(|stack| stack == "kernel")
+}
+
+/// Has packets carried by what `MARTLET_TEST_DATAPATH` names for all tests, `kernel` or `xdp`.
+///
+/// # Errors
+/// It names something else.
+pub fn choose_datapath(config: &mut martlet_upf::UpfConfig) -> Result<()> {
+    config.datapath = match std::env::var("MARTLET_TEST_DATAPATH").as_deref() {
+        Ok("xdp") => DatapathChoice::Xdp,
+        Ok("kernel") | Err(_) => DatapathChoice::Kernel,
+        Ok(other) => anyhow::bail!("MARTLET_TEST_DATAPATH is kernel or xdp, not {other:?}"),
+    };
+    // A test has a handful of sessions.
+    (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (1024, 4096, 1024);
+    Ok(())
+}
+
+/// Whether all tests have their packets carried by programs in the kernel.
+pub fn programs_carry_packets() -> bool {
+    std::env::var("MARTLET_TEST_DATAPATH").is_ok_and(|datapath| datapath == "xdp")
 }
 
 /// K and OPc of the tests' subscribers.
@@ -78,6 +99,7 @@ impl TestCore {
             config.amf.n2.stack = martlet_amf::SctpStackConfig::Kernel;
         }
         config.amf.n2.bind = vec![[127, 1, number, 5].into()];
+        choose_datapath(&mut config.upf)?;
         change(&mut config);
         let (trigger, shutdown) = Shutdown::new();
         let bodies = Arc::new(BodyRecord::default());

@@ -21,8 +21,23 @@ pub struct UpfConfig {
     pub dnns: Vec<DnnConfig>,
     /// Most rules of one session.
     pub rules: RuleLimits,
+    /// What carries the packets.
+    pub datapath: DatapathChoice,
     /// Bounds of the `kernel` datapath.
     pub kernel: KernelLimits,
+    /// The `xdp` datapath.
+    pub xdp: XdpConfig,
+}
+
+/// What carries the packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DatapathChoice {
+    /// A socket and a TUN device: runs everywhere.
+    #[default]
+    Kernel,
+    /// Programs in the kernel, before it makes packets of its own.
+    Xdp,
 }
 
 /// N4: PFCP with the SMF.
@@ -172,6 +187,82 @@ impl Default for KernelLimits {
 }
 
 impl KernelLimits {
+    pub(crate) fn mbr_burst(&self) -> Duration {
+        Duration::from_millis(self.mbr_burst_ms)
+    }
+}
+
+/// How programs are attached to interfaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum XdpMode {
+    /// Native where the driver has it, else generic.
+    #[default]
+    Auto,
+    /// In the driver, or not at all.
+    Native,
+    /// Behind the driver.
+    Generic,
+}
+
+/// The `xdp` datapath.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct XdpConfig {
+    /// Interfaces towards gNBs and, for packets that do not need the kernel on their way, data networks. Left out: the
+    /// one that has the address of N3.
+    pub interfaces: Vec<String>,
+    /// How programs are attached.
+    pub mode: XdpMode,
+    /// Packets leave for data networks directly over one of the interfaces, by the kernel's routes. Otherwise, and
+    /// where it has to find the way, to translate addresses or to answer, the kernel forwards them.
+    pub direct: bool,
+    /// Sessions at a time.
+    pub sessions: u32,
+    /// PDRs of all sessions at a time; as many may have a bit rate.
+    pub rules: u32,
+    /// SDF filters of all sessions at a time.
+    pub filters: u32,
+    /// Octets of the ring in which packets to be buffered come from the programs; a power of two.
+    pub ring: u32,
+    /// Packets that wait for one UE; a BAR may suggest fewer.
+    pub buffer_packets_per_session: usize,
+    /// Packets that wait for all UEs.
+    pub buffer_packets: usize,
+    /// Error Indications and extension header notifications sent in a second.
+    pub complaints_per_second: u32,
+    /// Milliseconds of its maximum bit rate that a flow may send at once.
+    pub mbr_burst_ms: u64,
+    /// Packets between two UEs go from one to the other; else they leave over N6 and come back.
+    pub local_switching: bool,
+    /// Events that wait for N4.
+    pub events: usize,
+    /// Octets of the socket's buffers.
+    pub socket_buffer: usize,
+}
+
+impl Default for XdpConfig {
+    fn default() -> Self {
+        XdpConfig {
+            interfaces: Vec::new(),
+            mode: XdpMode::Auto,
+            direct: true,
+            sessions: 65_536,
+            rules: 196_608,
+            filters: 65_536,
+            ring: 8 << 20,
+            buffer_packets_per_session: 256,
+            buffer_packets: 65_536,
+            complaints_per_second: 100,
+            mbr_burst_ms: 100,
+            local_switching: true,
+            events: 4096,
+            socket_buffer: 1 << 20,
+        }
+    }
+}
+
+impl XdpConfig {
     pub(crate) fn mbr_burst(&self) -> Duration {
         Duration::from_millis(self.mbr_burst_ms)
     }

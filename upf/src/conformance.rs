@@ -281,6 +281,9 @@ fn a_notification_is_repeated_when_asked<R: Rig>(rig: &mut R) {
     rig.send_n6(7000, b"2");
     await_buffered(rig, 1, 2);
     assert!(rig.event().is_some());
+    // Meanwhile the other direction is as it was.
+    send_uplink(rig, 1, 7000, b"up");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"up"[..]));
     wake(rig, &mut session);
     assert_eq!(payload(rig).as_deref(), Some("1"));
     assert_eq!(payload(rig).as_deref(), Some("2"));

@@ -8,6 +8,7 @@
 //! | [`datapath`] | what N4 asks of whatever carries the packets |
 //! | [`conformance`] | what every datapath has to pass |
 //! | [`KernelDatapath`] | the datapath of sockets and a TUN device |
+//! | [`XdpDatapath`] | the datapath of programs in the kernel |
 
 pub mod config;
 pub mod conformance;
@@ -17,11 +18,14 @@ mod kernel;
 mod metrics;
 pub mod n4;
 pub mod rules;
+mod signalling;
 mod start;
+mod xdp;
 
 pub use config::UpfConfig;
 pub use kernel::{KernelDatapath, Signals};
-pub use start::{StatusSource, UpfError, UpfHandle, start};
+pub use start::{StatusSource, UpfError, UpfHandle, open_datapath, start};
+pub use xdp::{Verdict, XdpDatapath, XdpError};
 
 /// Reads octets as a flow description, up to the first that is 0, and a packet after it, for fuzzing.
 #[doc(hidden)]

@@ -1,7 +1,9 @@
 //! The UPF put together: datapath, N4, status.
-use crate::config::UpfConfig;
-use crate::kernel::KernelDatapath;
+use crate::config::{DatapathChoice, UpfConfig};
+use crate::datapath::Datapath;
+use crate::kernel::{KernelDatapath, Signals};
 use crate::n4::{self, Moment, N4, Settings};
+use crate::xdp::XdpDatapath;
 use serde_json::Value;
 use std::future::Future;
 use std::net::SocketAddr;
@@ -44,6 +46,18 @@ pub struct UpfHandle {
     _alive: oneshot::Sender<()>,
 }
 
+/// Makes the datapath that a configuration asks for. Blocks for as long as that takes. The error says what a person can
+/// do.
+pub fn open_datapath(config: &UpfConfig) -> Result<(Box<dyn Datapath>, Signals), String> {
+    fn boxed<D: Datapath>((datapath, signals): (D, Signals)) -> (Box<dyn Datapath>, Signals) {
+        (Box::new(datapath), signals)
+    }
+    match config.datapath {
+        DatapathChoice::Kernel => KernelDatapath::open(config).map(boxed),
+        DatapathChoice::Xdp => XdpDatapath::open(config).map(boxed),
+    }
+}
+
 /// Starts a UPF. It ends with `shutdown`, or with its handle. What it made (device, translation) is then gone.
 pub async fn start(
     config: UpfConfig,
@@ -55,10 +69,10 @@ pub async fn start(
     let settings = Settings::from(&config);
     let address = config.n4.address;
     let socket = UdpSocket::bind(address).await.map_err(|error| UpfError::N4 { address, error })?;
-    let opened = tokio::task::spawn_blocking(move || KernelDatapath::open(&config)).await;
+    let opened = tokio::task::spawn_blocking(move || open_datapath(&config)).await;
     let opened = opened.map_err(|error| UpfError::Datapath(error.to_string()))?;
     let (datapath, mut signals) = opened.map_err(UpfError::Datapath)?;
-    let n4 = Arc::new(Mutex::new(N4::new(settings, Box::new(datapath), Moment::now())));
+    let n4 = Arc::new(Mutex::new(N4::new(settings, datapath, Moment::now())));
     let (alive, dropped) = oneshot::channel::<()>();
     let served = n4.clone();
     let task = tokio::spawn(async move {

@@ -185,7 +185,11 @@ fn nothing_on_the_wire_is_malformed_and_every_message_comes_in_its_order() {
         // N3: uplink and downlink say their QoS flow and direction.
         let fields = ["icmp.type", "gtp.ext_hdr.pdu_ses_con.pdu_type", "gtp.ext_hdr.pdu_ses_con.qos_flow_id"];
         let packets = recording.fields("gtp && icmp", &fields).await?;
-        in_order(&packets, &["8\t1\t1", "0\t0\t1", "8\t1\t1", "8\t0\t1"]).context("N3")?;
+        if martlet_tests::programs_carry_packets() {
+            eprintln!("SKIPPED: N3 in the capture: programs take its packets before captures see them");
+        } else {
+            in_order(&packets, &["8\t1\t1", "0\t0\t1", "8\t1\t1", "8\t0\t1"]).context("N3")?;
+        }
         // Answers of GTP-U and PFCP all have their requests.
         let refused = recording.fields("pfcp.cause && pfcp.cause != 1", &["_ws.col.Info"]).await?;
         ensure!(refused.is_empty(), "no N4 request is refused: {refused:?}");

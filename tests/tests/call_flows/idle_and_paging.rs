@@ -98,7 +98,11 @@ fn a_phone_that_does_not_answer_loses_what_waits_and_can_come_back() {
 #[test]
 fn a_full_buffer_keeps_the_first_packets_and_counts_the_others() {
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |config| config.upf.kernel.buffer_packets_per_session = 3).await?;
+        let few = |config: &mut martlet::config::Config| {
+            config.upf.kernel.buffer_packets_per_session = 3;
+            config.upf.xdp.buffer_packets_per_session = 3;
+        };
+        let core = TestCore::start(Sbi::Local, few).await?;
         let gnb = core.gnb(1).await?;
         let (one, from) = core.phone_with_session(&gnb, 1).await?;
         let two = gnb.new_ue(manual(core.phone(2)))?;

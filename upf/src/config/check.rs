@@ -1,5 +1,5 @@
 //! What is wrong with a configuration, said such that it can be put right.
-use super::{Pool, UpfConfig};
+use super::{DatapathChoice, Pool, UpfConfig};
 use martlet_config::Finding;
 
 pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
@@ -26,6 +26,13 @@ pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
         ("kernel.buffer_packets", config.kernel.buffer_packets, 65_536),
         ("kernel.mbr_burst_ms", config.kernel.mbr_burst_ms as usize, 100),
         ("kernel.events", config.kernel.events, 4096),
+        ("xdp.sessions", config.xdp.sessions as usize, 65_536),
+        ("xdp.rules", config.xdp.rules as usize, 196_608),
+        ("xdp.filters", config.xdp.filters as usize, 65_536),
+        ("xdp.buffer_packets_per_session", config.xdp.buffer_packets_per_session, 256),
+        ("xdp.buffer_packets", config.xdp.buffer_packets, 65_536),
+        ("xdp.mbr_burst_ms", config.xdp.mbr_burst_ms as usize, 100),
+        ("xdp.events", config.xdp.events, 4096),
     ];
     for (path, value, default) in positive {
         if value == 0 {
@@ -47,8 +54,34 @@ pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
             find(path, "not the name of a network namespace: write one that `ip netns list` shows".into());
         }
     }
+    if config.datapath == DatapathChoice::Xdp {
+        check_xdp(config, &mut findings);
+    }
     check_pools(config, &mut findings);
     findings
+}
+
+fn check_xdp(config: &UpfConfig, findings: &mut Vec<Finding>) {
+    let mut find = |path: &str, message: String| findings.push(Finding::new(path, message));
+    let xdp = &config.xdp;
+    for (path, value, most) in [
+        ("xdp.sessions", xdp.sessions, 1 << 24),
+        ("xdp.rules", xdp.rules, 1 << 26),
+        ("xdp.filters", xdp.filters, 1 << 26),
+    ] {
+        if value > most {
+            find(path, format!("{value} is more than fits: write {most} or less"));
+        }
+    }
+    if !xdp.ring.is_power_of_two() || !(1 << 16..=1 << 30).contains(&xdp.ring) {
+        find("xdp.ring", format!("{} is no power of two from 65536 to 1073741824: write 8388608", xdp.ring));
+    }
+    if config.n6.netns != config.n3.netns {
+        find("n6.netns", "XDP has N3 and N6 in one network namespace: write the same for both, or neither".into());
+    }
+    if config.n3.address.port() != martlet_gtpu::PORT {
+        find("n3.address", format!("XDP knows GTP-U by its port: write {}", martlet_gtpu::PORT));
+    }
 }
 
 fn is_node_id(id: &str) -> bool {

@@ -11,7 +11,7 @@ const BATCH: usize = 32;
 const DATAGRAM: usize = 9216;
 
 /// Datagrams that were received, each behind its headroom.
-pub(super) struct Batch {
+pub(crate) struct Batch {
     buffers: Vec<Vec<u8>>,
     received: Vec<Option<(SocketAddr, usize)>>,
 }

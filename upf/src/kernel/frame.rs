@@ -3,10 +3,10 @@ use crate::rules::Tunnel;
 use martlet_gtpu::{GPduHeader, PduSessionContainer, g_pdu_header};
 
 /// Octets kept free before a packet.
-pub(super) const HEADROOM: usize = GPduHeader::LONGEST;
+pub(crate) const HEADROOM: usize = GPduHeader::LONGEST;
 
 /// An IP packet within a buffer, from `start` to the end.
-pub(super) struct Frame<'a> {
+pub(crate) struct Frame<'a> {
     buffer: &'a mut [u8],
     start: usize,
 }

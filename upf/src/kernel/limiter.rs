@@ -2,7 +2,7 @@
 use std::time::{Duration, Instant};
 
 /// Counts in windows of one second.
-pub(super) struct Limiter {
+pub(crate) struct Limiter {
     most: u32,
     used: u32,
     since: Option<Instant>,

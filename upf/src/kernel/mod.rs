@@ -7,23 +7,23 @@
 //! | `bucket`, `limiter` | bit rates, and how often complaints are sent |
 //! | `sockets`, `batch`, `threads` | the socket and the device, and who reads from them |
 //! | `netns`, `tun`, `netlink`, `n6`, `nat` | how they are made |
-mod batch;
+pub(crate) mod batch;
 #[cfg(test)]
 pub(crate) mod bench;
 mod bucket;
 mod entry;
 mod forwarder;
-mod frame;
-mod limiter;
+pub(crate) mod frame;
+pub(crate) mod limiter;
 mod n3;
-mod n6;
-mod nat;
-mod netlink;
-mod netns;
+pub(crate) mod n6;
+pub(crate) mod nat;
+pub(crate) mod netlink;
+pub(crate) mod netns;
 mod outlet;
 mod packets;
-mod sockets;
-mod threads;
+pub(crate) mod sockets;
+pub(crate) mod threads;
 mod tun;
 
 #[cfg(test)]

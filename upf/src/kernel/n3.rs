@@ -3,13 +3,10 @@ use super::forwarder::{Forwarder, lock};
 use super::frame::Frame;
 use super::outlet::Outlet;
 use crate::counters::DropReason;
-use crate::datapath::Event;
-use martlet_gtpu::{DecodeError, Message, decode, echo_response, error_indication, supported_extension_headers};
+use crate::signalling::{self, Reply};
+use martlet_gtpu::{DecodeError, Message, decode, error_indication, supported_extension_headers};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
-
-/// What goes back to the sender of a datagram, at the port that it came from.
-pub(super) type Reply = Option<Vec<u8>>;
 
 impl<O: Outlet> Forwarder<O> {
     /// Takes a datagram that starts `start` octets into `buffer` and fills the rest; `local` is the address it came to.
@@ -24,7 +21,7 @@ impl<O: Outlet> Forwarder<O> {
         let datagram = buffer.get(start..).unwrap_or_default();
         let pdu = match decode(datagram) {
             Ok(Message::GPdu(pdu)) => pdu,
-            Ok(other) => return self.signalling(other, from),
+            Ok(other) => return signalling::take(other, from, &self.counters, &self.events),
             Err(DecodeError::UnknownExtension(kind)) => {
                 self.counters.dropped(DropReason::UnknownExtension);
                 tracing::debug!(peer = %from, kind, "GTP-U extension header that has to be understood and is not");
@@ -54,32 +51,6 @@ impl<O: Outlet> Forwarder<O> {
         if let Some(message) = buffer.get_mut(..end) {
             let at = end.saturating_sub(length);
             self.take_tunnelled(&entry, teid, qfi, Frame::new(message, at), now);
-        }
-        None
-    }
-
-    fn signalling(&self, message: Message<'_>, from: SocketAddr) -> Reply {
-        match message {
-            Message::EchoRequest { sequence } => {
-                self.counters.echo_requests.add(1);
-                return Some(echo_response(sequence));
-            }
-            Message::ErrorIndication { teid, .. } => {
-                self.counters.error_indications_received.add(1);
-                // The tunnel is told by its TEID and by who sent this; the sender's word on its address may be of no
-                // use behind a translator. A full channel loses it: the peer sends another with the next packet.
-                let event = Event::ErrorIndication { peer: from.ip(), teid };
-                if self.events.try_send(event).is_err() {
-                    tracing::debug!(peer = %from, teid, "Error Indication lost: too many events wait");
-                }
-            }
-            Message::EndMarker { .. } => self.counters.end_markers_received.add(1),
-            Message::EchoResponse { .. } | Message::SupportedExtensionHeaders(_) => {}
-            Message::GPdu(_) => {}
-            Message::Other(kind) => {
-                self.counters.dropped(DropReason::Malformed);
-                tracing::debug!(peer = %from, kind, "GTP-U message of unknown type");
-            }
         }
         None
     }

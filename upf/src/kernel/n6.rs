@@ -36,7 +36,7 @@ pub(super) fn open(config: &UpfConfig) -> Result<Option<File>, String> {
 }
 
 /// Has the machine, or the namespace, pass packets on from one interface to another.
-fn forward() -> Result<(), String> {
+pub(crate) fn forward() -> Result<(), String> {
     let on = std::fs::read_to_string(FORWARDING).is_ok_and(|value| value.trim() == "1");
     if on {
         return Ok(());

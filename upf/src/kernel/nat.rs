@@ -5,13 +5,13 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 /// The translation, for as long as this lives.
-pub(super) struct Nat {
+pub(crate) struct Nat {
     netns: Option<String>,
     undo: Vec<Vec<String>>,
 }
 
 /// Sets the translation up, if the configuration asks for it.
-pub(super) fn open(config: &UpfConfig) -> Result<Option<Nat>, String> {
+pub(crate) fn open(config: &UpfConfig) -> Result<Option<Nat>, String> {
     if config.n6.mode != N6Mode::Nat {
         return Ok(None);
     }

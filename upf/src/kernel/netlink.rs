@@ -14,7 +14,7 @@ const REQUEST_WITH_ACK: u16 = 0x01 | 0x04;
 const CREATE_OR_REPLACE: u16 = 0x400 | 0x100;
 
 /// A route socket.
-pub(super) struct Netlink(OwnedFd);
+pub(crate) struct Netlink(OwnedFd);
 
 impl Netlink {
     pub fn open() -> io::Result<Self> {
@@ -33,6 +33,62 @@ impl Netlink {
         body.extend((libc::IFF_UP as u32).to_ne_bytes());
         attribute(&mut body, libc::IFLA_MTU, &mtu.to_ne_bytes());
         self.request(NEW_LINK, 0, &body)
+    }
+
+    /// Makes a pair of linked interfaces, each with its name and link address, that ask nobody for link addresses.
+    pub fn pair(&self, ends: [(&str, [u8; 6]); 2], mtu: u32) -> io::Result<()> {
+        let [mut body, peer] = ends.map(|(name, address)| {
+            // struct ifinfomsg: family, padding, type, index, flags, which of the flags change.
+            let mut body = vec![0; 8];
+            body.extend((libc::IFF_NOARP as u32).to_ne_bytes());
+            body.extend((libc::IFF_NOARP as u32).to_ne_bytes());
+            attribute(&mut body, libc::IFLA_IFNAME, &[name.as_bytes(), &[0]].concat());
+            attribute(&mut body, libc::IFLA_ADDRESS, &address);
+            attribute(&mut body, libc::IFLA_MTU, &mtu.to_ne_bytes());
+            body
+        });
+        const VETH_INFO_PEER: u16 = 1;
+        let (mut data, mut info) = (Vec::new(), Vec::new());
+        attribute(&mut data, VETH_INFO_PEER, &peer);
+        attribute(&mut info, libc::IFLA_INFO_KIND, b"veth");
+        attribute(&mut info, libc::IFLA_INFO_DATA, &data);
+        attribute(&mut body, libc::IFLA_LINKINFO, &info);
+        const CREATE_ONLY: u16 = 0x400 | 0x200;
+        self.request(NEW_LINK, CREATE_ONLY, &body)
+    }
+
+    /// Takes an interface away.
+    pub fn delete(&self, index: u32) -> io::Result<()> {
+        const DELETE_LINK: u16 = 17;
+        let mut body = vec![0, 0, 0, 0];
+        body.extend(index.to_ne_bytes());
+        body.extend([0; 8]);
+        self.request(DELETE_LINK, 0, &body)
+    }
+
+    /// Gives an interface an address, and the way to its network through the interface to packets of some size.
+    pub fn network(&self, index: u32, address: Ipv4Addr, prefix: u8, mtu: u32) -> io::Result<()> {
+        const NO_PREFIX_ROUTE: u32 = 0x200;
+        let mut body = vec![libc::AF_INET as u8, prefix, 0, 0];
+        body.extend(index.to_ne_bytes());
+        attribute(&mut body, libc::IFA_LOCAL, &address.octets());
+        attribute(&mut body, libc::IFA_ADDRESS, &address.octets());
+        attribute(&mut body, libc::IFA_FLAGS, &NO_PREFIX_ROUTE.to_ne_bytes());
+        self.request(NEW_ADDRESS, CREATE_OR_REPLACE, &body)?;
+        const NEW_ROUTE: u16 = 24;
+        let network = address.to_bits() & u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
+        // struct rtmsg: family, lengths of the networks, TOS, table, protocol, scope, type, flags.
+        let (table, protocol, scope) = (libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, libc::RT_SCOPE_LINK);
+        let mut body = vec![libc::AF_INET as u8, prefix, 0, 0, table, protocol, scope, libc::RTN_UNICAST];
+        body.extend([0; 4]);
+        attribute(&mut body, libc::RTA_DST, &network.to_be_bytes());
+        attribute(&mut body, libc::RTA_OIF, &index.to_ne_bytes());
+        attribute(&mut body, libc::RTA_PREFSRC, &address.octets());
+        let mut metrics = Vec::new();
+        const LARGEST_PACKET: u16 = 2;
+        attribute(&mut metrics, LARGEST_PACKET, &mtu.to_ne_bytes());
+        attribute(&mut body, libc::RTA_METRICS, &metrics);
+        self.request(NEW_ROUTE, CREATE_OR_REPLACE, &body)
     }
 
     /// Gives an interface an address; the kernel adds the route to its network.

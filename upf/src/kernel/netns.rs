@@ -7,7 +7,7 @@ use std::path::Path;
 const NAMES: &str = "/run/netns";
 
 /// Runs `act` in a namespace, on a thread of its own; without a name, here.
-pub(super) fn within<T: Send>(name: Option<&str>, act: impl FnOnce() -> Result<T, String> + Send) -> Result<T, String> {
+pub(crate) fn within<T: Send>(name: Option<&str>, act: impl FnOnce() -> Result<T, String> + Send) -> Result<T, String> {
     let Some(name) = name else { return act() };
     let path = Path::new(NAMES).join(name);
     let namespace = File::open(&path).map_err(|error| {

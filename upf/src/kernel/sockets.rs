@@ -27,7 +27,7 @@ impl Sockets {
     }
 }
 
-fn bind(address: SocketAddr, buffer: usize) -> io::Result<UdpSocket> {
+pub(crate) fn bind(address: SocketAddr, buffer: usize) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     // The system may grant less; what it grants has to do.
     let _ = socket.set_recv_buffer_size(buffer);

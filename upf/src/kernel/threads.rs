@@ -131,7 +131,7 @@ fn from_n6(forwarder: &Forwarder<Sockets>, stopped: &UnixStream) -> io::Result<(
     Ok(())
 }
 
-fn transient(error: &io::Error) -> bool {
+pub(crate) fn transient(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionRefused, Interrupted, WouldBlock};
     matches!(error.kind(), WouldBlock | Interrupted | ConnectionRefused)
 }

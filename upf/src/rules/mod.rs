@@ -15,6 +15,7 @@ pub use far::{Action, Far, Tunnel};
 pub use flow::Flow;
 pub use pdr::{LocalTunnel, Pdr, UeAddress};
 pub use qer::{BitRate, Qer};
+pub(crate) use sdf::{Network, Side};
 pub use sdf::{SdfRule, SdfRuleError};
 pub use session::{RuleLimits, Session};
 pub use urr::{Urr, VolumeLimit};

@@ -19,28 +19,28 @@ pub struct SdfRuleError {
 /// A filter for packets of a service data flow.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SdfRule {
-    protocol: Option<u8>,
-    remote: Side,
-    ue: Side,
-    traffic_class: Option<[u8; 2]>,
-    security_parameter_index: Option<u32>,
-    flow_label: Option<u32>,
+    pub(crate) protocol: Option<u8>,
+    pub(crate) remote: Side,
+    pub(crate) ue: Side,
+    pub(crate) traffic_class: Option<[u8; 2]>,
+    pub(crate) security_parameter_index: Option<u32>,
+    pub(crate) flow_label: Option<u32>,
 }
 
 /// Address and ports of one side.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct Side {
+pub(crate) struct Side {
     /// `None` for `any` and `assigned`: the UE's own address is matched through the PDI.
-    network: Option<Network>,
+    pub(crate) network: Option<Network>,
     /// Empty for all.
-    ports: Vec<RangeInclusive<u16>>,
+    pub(crate) ports: Vec<RangeInclusive<u16>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Network {
-    address: IpAddr,
-    prefix: u8,
-    not: bool,
+pub(crate) struct Network {
+    pub(crate) address: IpAddr,
+    pub(crate) prefix: u8,
+    pub(crate) not: bool,
 }
 
 impl SdfRule {

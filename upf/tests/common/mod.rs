@@ -1,5 +1,9 @@
 //! A network namespace with a host of the data network in it.
 #![allow(dead_code)] // each test program uses its part
+pub mod links;
+pub mod peers;
+pub mod rig;
+
 use nix::sched::{CloneFlags, unshare};
 use std::net::Ipv4Addr;
 use std::process::Command;

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# The XDP datapath on an older kernel, in one start of a guest: the verifier takes every program, packets come out octet
+# for octet, and the conformance suite passes in native mode.
+#   xdp.sh [KERNEL-PACKAGE]
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+cargo=${CARGO:-cargo}
+PATH=$PATH:/usr/sbin:/sbin
+kernel=${1:-linux-image-amd64}
+
+# The path of a test program, built if need be.
+program() { # PACKAGE TEST
+    "$cargo" test --locked -p "$1" --test "$2" --no-run --message-format json 2>/dev/null |
+        sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1
+}
+echo "Building the tests of the XDP datapath."
+"$cargo" test --locked -p martlet-upf-xdp -p martlet-upf --no-run --quiet
+load=$(program martlet-upf-xdp load)
+packets=$(program martlet-upf xdp_packets)
+conformance=$(program martlet-upf xdp)
+[ -x "$load" ] && [ -x "$packets" ] && [ -x "$conformance" ] || { echo "guest-test: a test program was not built" >&2; exit 1; }
+
+export RUST_BACKTRACE=0
+echo "Starting a guest with Debian's kernel."
+mkdir -p target/guest
+deploy/guest/run.sh --kernel "$kernel" --modules "veth tun" --timeout 900 bash -c '
+    failed=0
+    "$1" || failed=1
+    "$2" --test-threads 1 || failed=1
+    "$3" --test-threads 1 native || failed=1
+    exit $failed
+' guest "$load" "$packets" "$conformance" | tee target/guest/output
+if grep -q SKIPPED target/guest/output || ! grep -q "conforms_in_native_mode ... ok" target/guest/output; then
+    echo "guest-test: something was skipped or not run, see above" >&2
+    exit 1
+fi
+echo "guest-test: the XDP datapath passed on Linux $(cat "target/guest/$kernel/version")"

@@ -1,0 +1,487 @@
+//! A session made, changed and removed in the programs' tables.
+//!
+//! Packets meet a session's rules of before or those of now, never a mixture: new rules are written where no packet
+//! finds them yet, and each entrance then leads to them in one step.
+use super::compile::{Entrance, Limit, Plan, Planned, plan};
+use super::filters;
+use super::forwarder::Forwarder;
+use super::state::{Entry, FAR, Rate, State};
+use super::usage::{Account, Placed};
+use crate::datapath::{Change, DatapathError, Usage};
+use crate::rules::{Direction, Qer, Session, UeAddress};
+use martlet_upf_xdp::types::{self, rule_flag};
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// An entrance that leads to a list; as `bpf/structs.h` has it.
+const LIST: u32 = 0x8000_0000;
+/// A bucket holds one packet of the largest size at least, or that packet could never pass.
+const SMALLEST_BURST_BITS: u128 = 65_535 * 8;
+/// Buckets count time in sixteenths of a nanosecond, and costs of an octet in parts of 2^16 of them.
+const TICKS_PER_SECOND: u128 = 16_000_000_000;
+
+/// Places in the tables that a change has taken.
+#[derive(Default)]
+struct Taken {
+    rules: Vec<u32>,
+    groups: Vec<(u32, u32)>,
+    buckets: Vec<u32>,
+    limits: Option<(u32, u32)>,
+}
+
+impl Taken {
+    fn give_back(self, state: &mut State) {
+        self.rules.into_iter().for_each(|at| state.rule_slots.give_back(at, 1));
+        self.groups.into_iter().for_each(|(at, length)| state.group_slots.give_back(at, length));
+        self.buckets.into_iter().for_each(|at| state.bucket_slots.give_back(at, 1));
+        if let Some((at, length)) = self.limits {
+            state.limit_slots.give_back(at, length);
+        }
+    }
+}
+
+fn full(table: &str) -> DatapathError {
+    DatapathError::NoResources(format!("the table of {table} is full: make upf.xdp.{table} larger"))
+}
+
+impl Forwarder {
+    /// See [`Datapath::apply`](crate::datapath::Datapath::apply).
+    pub fn apply(&self, change: &Change<'_>) -> Result<(), DatapathError> {
+        let session = change.session;
+        let mut plan = plan(session)?;
+        let state = &mut *self.lock();
+        plan.exact = state.sessions.get_mut(&session.seid).map_or_else(
+            || plan.limits.iter().any(|limit| i64::try_from(limit.octets).unwrap_or(i64::MAX) < FAR),
+            |entry| entry.will_be_near(&self.programs, session, &plan.limits),
+        );
+        self.free_for(state, session, &plan)?;
+        if change.drop_buffered {
+            self.take_events(state);
+            self.drop_waiting(state, session.seid);
+        }
+        let mut taken = Taken::default();
+        let known = state.sessions.remove(&session.seid);
+        let fresh = known.is_none();
+        let mut entry = match known {
+            Some(entry) => entry,
+            None => {
+                let slot = state.session_slots.take(1).ok_or_else(|| full("sessions"))?;
+                Entry::new(session, slot)
+            }
+        };
+        let made = self.write(state, &mut entry, session, &plan, &mut taken);
+        let entrances = match made {
+            Ok(entrances) => entrances,
+            Err(error) => {
+                taken.give_back(state);
+                if fresh {
+                    state.session_slots.give_back(entry.slot, 1);
+                } else {
+                    state.sessions.insert(entry.seid, entry);
+                }
+                return Err(error);
+            }
+        };
+        let buffered_before = entry.buffers || entry.held;
+        self.switch(state, &mut entry, session, plan, taken, entrances);
+        if change.renotify {
+            entry.notified = false;
+        }
+        state.by_slot.insert(entry.slot, entry.seid);
+        let seid = entry.seid;
+        state.sessions.insert(seid, entry);
+        if buffered_before || !change.end_markers.is_empty() {
+            // What came under the rules of before is now on its way, or in the ring.
+            self.fence();
+        }
+        self.send_end_markers(change.end_markers);
+        if buffered_before {
+            self.release(state, seid);
+        }
+        state.forget_old_rules(&self.programs, seid);
+        Ok(())
+    }
+
+    /// Tunnels and addresses belong to one session each.
+    fn free_for(&self, state: &State, session: &Session, plan: &Plan) -> Result<(), DatapathError> {
+        let other = |owner: Option<&u64>| owner.is_some_and(|owner| *owner != session.seid);
+        for (entrance, rules) in &plan.entrances {
+            let taken = match entrance {
+                Entrance::Teid(teid) => other(state.by_teid.get(teid)),
+                Entrance::Ue(address) => other(state.by_ue.get(address)),
+            };
+            if taken {
+                let pdr = rules.first().and_then(|(n, _)| plan.rules.get(*n)).map_or(0, |rule| rule.pdr);
+                let what = match entrance {
+                    Entrance::Teid(teid) => format!("TEID {teid:#010x}"),
+                    Entrance::Ue(address) => format!("{address:?}"),
+                };
+                return Err(DatapathError::Pdr { pdr, why: format!("{what} belongs to another session") });
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes all that is new where no packet finds it, and gives where the entrances are to lead.
+    fn write(
+        &self,
+        state: &mut State,
+        entry: &mut Entry,
+        session: &Session,
+        plan: &Plan,
+        taken: &mut Taken,
+    ) -> Result<BTreeMap<Entrance, u32>, DatapathError> {
+        let buckets = self.buckets(state, entry, session, plan, taken)?;
+        let limits_at = self.limits(state, entry, plan, taken)?;
+        let held = if entry.buffers || entry.held { rule_flag::RULE_HELD.0 } else { 0 };
+        let mut rules = Vec::new();
+        for planned in &plan.rules {
+            let at = state.rule_slots.take(1).ok_or_else(|| full("rules"))?;
+            taken.rules.push(at);
+            let mut rule = planned.rule;
+            rule.session = entry.slot;
+            rule.limits = limits_at;
+            (rule.check_at, rule.stop_at) = (u64::MAX, u64::MAX);
+            if plan.exact {
+                rule.flags |= rule_flag::RULE_EXACT.0;
+            }
+            if planned.from_network {
+                rule.flags |= held;
+            }
+            for qer in &planned.rates {
+                let Some(rate) = session.qers.get(qer).and_then(|qer| qer.mbr) else { continue };
+                let key = (*qer, planned.direction == Direction::Uplink);
+                match buckets.get(&key) {
+                    Some(shared) => {
+                        rule.buckets[usize::from(rule.bucket_count)] = *shared;
+                        rule.bucket_count += 1;
+                    }
+                    None => {
+                        let fresh = bucket(rate.of(planned.direction), self.limits.mbr_burst());
+                        (rule.burst, rule.per_octet) = (fresh.burst, fresh.per_octet);
+                        rule.full_at = self.full_at(entry, planned, &fresh);
+                    }
+                }
+            }
+            self.programs.rules.write(at, rule);
+            rules.push(at);
+        }
+        let mut entrances = BTreeMap::new();
+        for (entrance, list) in &plan.entrances {
+            let leads_to = match list.as_slice() {
+                [(n, filters)] if filters.is_empty() => rules[*n],
+                _ => LIST | self.list(state, list, &rules, taken)?,
+            };
+            entrances.insert(*entrance, leads_to);
+        }
+        let limit = self.buffer_limit(session);
+        self.programs
+            .sessions
+            .u32(entry.slot, std::mem::offset_of!(types::session, limit))
+            .store(limit, Ordering::Relaxed);
+        Ok(entrances)
+    }
+
+    /// Writes the list of one entrance.
+    fn list(
+        &self,
+        state: &mut State,
+        list: &[(usize, Vec<filters::Compiled>)],
+        rules: &[u32],
+        taken: &mut Taken,
+    ) -> Result<u32, DatapathError> {
+        let mut candidates = Vec::new();
+        let mut rests = Vec::new();
+        for (n, filters) in list {
+            let rule = rules[*n];
+            if filters.is_empty() {
+                candidates.push(types::candidate { rule, ..filters::any() });
+            }
+            for filter in filters {
+                for candidate in &filter.candidates {
+                    if let Some(rest) = filter.rest {
+                        rests.push((candidates.len() as u32, rest));
+                    }
+                    candidates.push(types::candidate { rule: candidate.rule | rule, ..*candidate });
+                }
+            }
+        }
+        // A filter of empty port ranges alone leaves nothing that could match.
+        if candidates.is_empty() {
+            candidates.push(filters::none());
+        }
+        if let Some(last) = candidates.last_mut() {
+            last.rule |= filters::LAST;
+        }
+        let length = candidates.len().div_ceil(filters::GROUP) as u32;
+        let at = state.group_slots.take(length).ok_or_else(|| full("filters"))?;
+        taken.groups.push((at, length));
+        for (n, candidates) in candidates.chunks(filters::GROUP).enumerate() {
+            let mut group = types::group { candidate: [filters::none(); filters::GROUP] };
+            group.candidate[..candidates.len()].copy_from_slice(candidates);
+            self.programs.groups.write(at + n as u32, group);
+        }
+        for (n, rest) in rests {
+            self.programs.filters.write(at * filters::GROUP as u32 + n, rest);
+        }
+        Ok(at)
+    }
+
+    /// The buckets of the rates that several rules share: those that stay as they are, and new ones.
+    fn buckets(
+        &self,
+        state: &mut State,
+        entry: &Entry,
+        session: &Session,
+        plan: &Plan,
+        taken: &mut Taken,
+    ) -> Result<BTreeMap<(u32, bool), u32>, DatapathError> {
+        let mut buckets = BTreeMap::new();
+        for (qer, direction, rate) in shared_rates(session, plan) {
+            let stays = entry.rates.iter().find(|r| r.qer == qer.id && r.direction == direction && r.rate == rate);
+            let at = match stays {
+                Some(stays) => stays.bucket,
+                None => {
+                    let at = state.bucket_slots.take(1).ok_or_else(|| full("rules"))?;
+                    taken.buckets.push(at);
+                    self.programs.buckets.write(at, bucket(rate, self.limits.mbr_burst()));
+                    at
+                }
+            };
+            buckets.insert((qer.id, direction == Direction::Uplink), at);
+        }
+        Ok(buckets)
+    }
+
+    /// Where the session's limits are: where they were, if there are the same ones, else in a new place.
+    fn limits(&self, state: &mut State, entry: &Entry, plan: &Plan, taken: &mut Taken) -> Result<u32, DatapathError> {
+        let shape =
+            |limits: &[Limit]| limits.iter().map(|l| (l.urr, l.quota, l.of.map(|of| of as u8))).collect::<Vec<_>>();
+        if let Some((at, _)) = entry.limits_at.filter(|_| shape(&entry.limits) == shape(&plan.limits)) {
+            return Ok(at);
+        }
+        if plan.limits.is_empty() {
+            return Ok(0);
+        }
+        let length = plan.limits.len() as u32;
+        let at = state.limit_slots.take(length).ok_or_else(|| full("rules"))?;
+        taken.limits = Some((at, length));
+        Ok(at)
+    }
+
+    /// Has packets meet the new rules, and keeps of the old ones what they have counted.
+    fn switch(
+        &self,
+        state: &mut State,
+        entry: &mut Entry,
+        session: &Session,
+        plan: Plan,
+        taken: Taken,
+        entrances: BTreeMap<Entrance, u32>,
+    ) {
+        let now = Instant::now();
+        entry.settle(&self.programs);
+        self.set_limits(state, entry, session, &plan, taken.limits);
+        for (entrance, leads_to) in &entrances {
+            self.enter(state, entry.seid, *entrance, Some(*leads_to));
+        }
+        for entrance in entry.entrances.keys().filter(|entrance| !entrances.contains_key(entrance)) {
+            self.enter(state, entry.seid, *entrance, None);
+        }
+        entry.entrances = entrances;
+        entry.old_rules.extend(entry.rules.drain(..).map(|placed| (now, placed)));
+        let placed = taken.rules.iter().zip(&plan.rules);
+        entry.rules = placed.map(|(at, rule)| Placed::new(*at, rule)).collect();
+        if !entry.exact {
+            entry.set_marks(&self.programs);
+        }
+        for (at, length) in std::mem::replace(&mut entry.groups, taken.groups) {
+            state.group_slots.give_back(at, length);
+        }
+        let mut fresh = taken.buckets.into_iter();
+        let mut old = std::mem::take(&mut entry.rates);
+        for (qer, direction, rate) in shared_rates(session, &plan) {
+            let stays = old.iter().position(|r| r.qer == qer.id && r.direction == direction && r.rate == rate);
+            match stays {
+                Some(n) => entry.rates.push(old.swap_remove(n)),
+                None => entry.rates.extend(fresh.next().map(|bucket| Rate { qer: qer.id, direction, rate, bucket })),
+            }
+        }
+        old.into_iter().for_each(|rate| state.bucket_slots.give_back(rate.bucket, 1));
+        entry.held |= entry.buffers;
+        entry.buffers = plan.buffers;
+        entry.marks = plan
+            .rules
+            .iter()
+            .filter(|p| p.rule.flags & rule_flag::RULE_MARK.0 != 0)
+            .map(|p| (p.pdr, p.rule.qfi & 0x3f))
+            .collect();
+    }
+
+    /// When the bucket of a rate that is a rule's alone is full again: as with the rule before, where it stays the same.
+    fn full_at(&self, entry: &Entry, planned: &Planned, fresh: &types::bucket) -> u64 {
+        let before =
+            entry.rules.iter().find(|placed| placed.pdr == planned.pdr && placed.direction == planned.direction);
+        let before = before.map(|placed| self.programs.rules.read(placed.index));
+        let same = |rule: &types::rule| rule.per_octet == fresh.per_octet && rule.burst == fresh.burst;
+        before.filter(same).map_or(0, |rule| rule.full_at)
+    }
+
+    /// The accounts and limits of the session's URRs. What was counted stays; a quota that was given anew counts from 0.
+    fn set_limits(
+        &self,
+        state: &mut State,
+        entry: &mut Entry,
+        session: &Session,
+        plan: &Plan,
+        place: Option<(u32, u32)>,
+    ) {
+        let mut accounts = std::mem::take(&mut entry.accounts);
+        let mut renewed = Vec::new();
+        for urr in session.urrs.values() {
+            let old = accounts.iter().position(|account| account.urr.id == urr.id).map(|n| accounts.swap_remove(n));
+            match old {
+                Some(mut account) => {
+                    if account.urr.quota_given != urr.quota_given {
+                        account.renew_quota();
+                        renewed.push(urr.id);
+                    }
+                    account.urr = urr.clone();
+                    entry.accounts.push(account);
+                }
+                None => entry.accounts.push(Account::new(urr)),
+            }
+        }
+        let at = |n: usize, start: u32| self.programs.limits.i64(start + n as u32, 0);
+        let clamp = |octets: u64| i64::try_from(octets).unwrap_or(i64::MAX);
+        let before = std::mem::replace(&mut entry.limits, plan.limits.clone());
+        let old_place = entry.limits_at;
+        let stays = place.is_none() && !plan.limits.is_empty();
+        let start = if stays { old_place } else { place }.map_or(0, |(start, _)| start);
+        let were_exact = std::mem::replace(&mut entry.exact, plan.exact);
+        for (n, limit) in plan.limits.iter().enumerate() {
+            let same = |old: &Limit| old.urr == limit.urr && old.quota == limit.quota && old.of == limit.of;
+            let old = before.iter().find(|old| same(old));
+            let fresh = limit.quota && renewed.contains(&limit.urr);
+            match old.filter(|_| stays && were_exact && !fresh) {
+                // In its place it is corrected by what it differs, for packets count it down meanwhile.
+                Some(old) => {
+                    let more = clamp(limit.octets).wrapping_sub(clamp(old.octets));
+                    at(n, start).fetch_add(more, Ordering::Relaxed);
+                }
+                None => at(n, start).store(entry.left(limit), Ordering::Relaxed),
+            }
+        }
+        if !stays {
+            if let Some((start, length)) = old_place {
+                state.limit_slots.give_back(start, length);
+            }
+            entry.limits_at = place;
+        }
+    }
+
+    /// Has an entrance lead to a rule or list, or nowhere.
+    fn enter(&self, state: &mut State, seid: u64, entrance: Entrance, leads_to: Option<u32>) {
+        let programs = &self.programs;
+        let outcome = match (entrance, leads_to) {
+            (Entrance::Teid(teid), Some(to)) => {
+                state.by_teid.insert(teid, seid);
+                programs.set_teid(teid, to)
+            }
+            (Entrance::Teid(teid), None) => {
+                state.by_teid.remove(&teid);
+                programs.clear_teid(teid);
+                Ok(())
+            }
+            (Entrance::Ue(address), Some(to)) => {
+                state.by_ue.insert(address, seid);
+                match address {
+                    UeAddress::V4(address) => programs.set_ue4(address.octets(), to),
+                    UeAddress::V6(prefix) => programs.set_ue6(prefix.to_be_bytes(), to),
+                }
+            }
+            (Entrance::Ue(address), None) => {
+                state.by_ue.remove(&address);
+                match address {
+                    UeAddress::V4(address) => programs.clear_ue4(address.octets()),
+                    UeAddress::V6(prefix) => programs.clear_ue6(prefix.to_be_bytes()),
+                }
+                Ok(())
+            }
+        };
+        if let Err(error) = outcome {
+            tracing::error!(seid, %error, "packets of a session do not find it");
+        }
+    }
+
+    /// See [`Datapath::remove`](crate::datapath::Datapath::remove).
+    pub fn remove(&self, seid: u64) -> Vec<Usage> {
+        let state = &mut *self.lock();
+        let Some(entry) = state.sessions.get(&seid) else { return Vec::new() };
+        let entrances: Vec<Entrance> = entry.entrances.keys().copied().collect();
+        let counts = !entry.accounts.is_empty();
+        let waits = entry.buffers || entry.held;
+        for entrance in entrances {
+            self.enter(state, seid, entrance, None);
+        }
+        if counts || waits {
+            // From here on no packet of the session is counted.
+            self.fence();
+        }
+        if waits {
+            self.take_events(state);
+            self.drop_waiting(state, seid);
+        }
+        let Some(mut entry) = state.sessions.remove(&seid) else { return Vec::new() };
+        let (usage, _) = entry.take_usage(&self.programs, |_| true);
+        state.by_slot.remove(&entry.slot);
+        self.programs.sessions.write(entry.slot, types::session::default());
+        state.session_slots.give_back(entry.slot, 1);
+        for placed in entry.rules.iter().chain(entry.old_rules.iter().map(|(_, placed)| placed)) {
+            state.forget_rule(&self.programs, placed);
+        }
+        let taken = Taken {
+            rules: Vec::new(),
+            groups: entry.groups,
+            buckets: entry.rates.iter().map(|rate| rate.bucket).collect(),
+            limits: entry.limits_at,
+        };
+        taken.give_back(state);
+        usage
+    }
+}
+
+/// The QERs with a bit rate that several rules of a direction share, or that are not the first of theirs, each once.
+fn shared_rates<'a>(session: &'a Session, plan: &'a Plan) -> impl Iterator<Item = (&'a Qer, Direction, u64)> {
+    let used = |qer: u32, direction| {
+        let mut rules = plan.rules.iter().filter(|rule| rule.direction == direction && rule.rates.contains(&qer));
+        let first = rules.next();
+        rules.next().is_some() || first.is_some_and(|rule| rule.rates.first() != Some(&qer))
+    };
+    let both = [Direction::Uplink, Direction::Downlink];
+    session.qers.values().flat_map(move |qer| {
+        both.into_iter().filter_map(move |direction| {
+            let rate = qer.mbr?.of(direction);
+            used(qer.id, direction).then_some((qer, direction, rate))
+        })
+    })
+}
+
+/// A full bucket, for a rate in bits per second, as large as the rate fills in `burst`.
+pub(super) fn bucket(rate: u64, burst: Duration) -> types::bucket {
+    // A rate of 0 lets nothing pass: not even one octet is within its burst.
+    if rate == 0 {
+        return types::bucket { full_at: 0, burst: 0, per_octet: 1 << 16, unused: 0 };
+    }
+    let rate = u128::from(rate);
+    let bits = (rate * burst.as_micros() / 1_000_000).max(SMALLEST_BURST_BITS);
+    let within = |value: u128| u64::try_from(value).unwrap_or(u64::MAX);
+    let per_octet = ((TICKS_PER_SECOND * 8) << 16) / rate;
+    types::bucket {
+        full_at: 0,
+        burst: within(bits * TICKS_PER_SECOND / rate),
+        per_octet: within(per_octet).clamp(1, 1 << 47),
+        unused: 0,
+    }
+}

@@ -1,0 +1,156 @@
+//! What the datapath consists of, and what it tells.
+use super::state::State;
+use crate::config::XdpConfig;
+use crate::counters::{Counters, DropReason};
+use crate::datapath::{Buffered, Event, EventSender, Reached, Usage};
+use crate::rules::{Session, Tunnel};
+use martlet_gtpu::end_marker;
+use martlet_upf_xdp::{Programs, types};
+use std::net::UdpSocket;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::packet_socket::PacketSocket;
+use super::ring::Ring;
+
+/// The datapath but for the threads that serve it.
+pub(super) struct Forwarder {
+    pub programs: Programs,
+    state: Mutex<State>,
+    pub ring: Mutex<Ring>,
+    pub counters: Arc<Counters>,
+    seen: Mutex<Seen>,
+    pub events: EventSender,
+    pub limits: XdpConfig,
+    /// GTP-U that is not for the programs.
+    pub gtpu: UdpSocket,
+    /// Frames of ours.
+    pub frames: PacketSocket,
+    /// The programs' end of the link with the kernel.
+    pub inner: u32,
+    /// Until then, tunnels that are not known may be those of sessions that are still to be restored.
+    pub quiet_until: Option<Instant>,
+}
+
+/// What the programs had counted when their counters were last added to ours.
+#[derive(Default)]
+struct Seen {
+    stats: types::stats,
+    totals: [[u64; 2]; 2],
+}
+
+/// No code panics while it holds one of these locks; should it, the state is still whole.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Forwarder {
+    #[allow(clippy::too_many_arguments)]
+    pub fn new(
+        programs: Programs,
+        ring: Ring,
+        limits: XdpConfig,
+        events: EventSender,
+        gtpu: UdpSocket,
+        frames: PacketSocket,
+        inner: u32,
+        quiet_until: Option<Instant>,
+    ) -> Self {
+        let state = Mutex::new(State::new(&programs));
+        let (ring, seen) = (Mutex::new(ring), Mutex::default());
+        let counters = Arc::default();
+        Forwarder { programs, state, ring, counters, seen, events, limits, gtpu, frames, inner, quiet_until }
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    /// Waits until the programs that run have ended.
+    pub fn fence(&self) {
+        if let Err(error) = self.programs.fence() {
+            tracing::error!(%error, "what packets do at this moment may be counted too late");
+        }
+    }
+
+    /// Most packets of a session that may wait.
+    pub fn buffer_limit(&self, session: &Session) -> u32 {
+        let suggested = session.bars.values().filter_map(|bar| bar.suggested_packets).max();
+        let most = self.limits.buffer_packets_per_session;
+        let limit = suggested.map(usize::from).filter(|packets| *packets > 0).map_or(most, |packets| packets.min(most));
+        u32::try_from(limit).unwrap_or(u32::MAX)
+    }
+
+    pub fn send_end_markers(&self, tunnels: &[Tunnel]) {
+        for tunnel in tunnels {
+            let sent = self.gtpu.send_to(&end_marker(tunnel.teid, None), (tunnel.peer, martlet_gtpu::PORT));
+            match sent {
+                Ok(_) => self.counters.end_markers_sent.add(1),
+                Err(error) => tracing::debug!(peer = %tunnel.peer, %error, "End Marker not sent"),
+            }
+        }
+    }
+
+    /// A limit of a session was reached.
+    pub fn limit_reached(&self, state: &State, seid: u64, n: usize) {
+        let Some(limit) = state.sessions.get(&seid).and_then(|entry| entry.limits.get(n)) else { return };
+        let reached = if limit.quota { Reached::Quota } else { Reached::Threshold };
+        self.tell(Event::UsageReached { seid, urr: limit.urr, limit: reached });
+    }
+
+    /// Tells N4; false while too many events wait.
+    pub fn tell(&self, event: Event) -> bool {
+        self.events.try_send(event).is_ok()
+    }
+
+    /// See [`Datapath::take_usage`](crate::datapath::Datapath::take_usage).
+    pub fn take_usage(&self, seid: u64, urrs: &[u32]) -> Vec<Usage> {
+        let state = &mut *self.lock();
+        let Some(entry) = state.sessions.get_mut(&seid) else { return Vec::new() };
+        let (usage, reached) = entry.take_usage(&self.programs, |urr| urrs.contains(&urr));
+        for urr in reached {
+            self.tell(Event::UsageReached { seid, urr, limit: Reached::Threshold });
+        }
+        state.forget_old_rules(&self.programs, seid);
+        usage
+    }
+
+    /// See [`Datapath::last_activity`](crate::datapath::Datapath::last_activity).
+    pub fn last_activity(&self, seid: u64) -> Option<Instant> {
+        self.lock().sessions.get(&seid)?.last_activity(&self.programs)
+    }
+
+    /// See [`Datapath::buffered`](crate::datapath::Datapath::buffered).
+    pub fn buffered(&self, seid: u64) -> Buffered {
+        let state = &mut *self.lock();
+        self.take_events(state);
+        let Some(entry) = state.sessions.get(&seid) else { return Buffered::default() };
+        Buffered { packets: entry.waiting.len(), octets: entry.waiting_octets }
+    }
+
+    /// Adds to our counters what the programs have counted since the last time.
+    pub fn refresh(&self) {
+        let totals = self.lock().totals(&self.programs);
+        let stats = match self.programs.stats() {
+            Ok(stats) => stats,
+            Err(error) => return tracing::error!(%error, "the counters of the programs"),
+        };
+        let mut seen = lock(&self.seen);
+        for (n, reason) in DropReason::ALL.into_iter().enumerate() {
+            self.counters.drops(reason).add(stats.drops[n].wrapping_sub(seen.stats.drops[n]));
+        }
+        self.counters.buffered_packets.add(stats.buffered.wrapping_sub(seen.stats.buffered));
+        let counters = &self.counters;
+        let ways = [
+            (&counters.uplink_octets, &counters.uplink_packets),
+            (&counters.downlink_octets, &counters.downlink_packets),
+        ];
+        for (way, (octets, packets)) in ways.into_iter().enumerate() {
+            octets.add(totals[way][0].saturating_sub(seen.totals[way][0]));
+            packets.add(totals[way][1].saturating_sub(seen.totals[way][1]));
+        }
+        *seen = Seen { stats, totals };
+    }
+}
+
+const _: () = assert!(DropReason::ALL.len() == types::drop::DROP_REASONS.0 as usize);

@@ -1,0 +1,148 @@
+//! The link between the kernel and the programs: a pair of interfaces. What the kernel routes to UEs it sends into the
+//! outer one, and the programs find it at the inner one; what they leave to the kernel comes out of the outer one.
+use crate::config::{N6Mode, Pool, UpfConfig};
+use crate::kernel::n6::forward;
+use crate::kernel::netlink::Netlink;
+use martlet_upf_xdp::LINK_MAC;
+use nix::net::if_::if_nametoindex;
+use socket2::{Domain, SockAddr, Socket, Type};
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::AsRawFd;
+
+/// Both ends take packets of this size, the largest that XDP takes everywhere. UEs' packets are smaller: see n6.mtu.
+const LARGEST: u32 = 3498;
+
+/// The link; gone with this.
+pub(super) struct Link {
+    /// The kernel's end.
+    pub outer: u32,
+    /// The programs' end.
+    pub inner: u32,
+    /// While this is bound, the name is ours.
+    _name: Socket,
+}
+
+impl Link {
+    pub fn open(config: &UpfConfig) -> Result<Link, String> {
+        let outer = config.n6.interface.clone();
+        let inner = format!("{}x", outer.chars().take(14).collect::<String>());
+        let failed = |what: &str, error: io::Error| format!("{what} of the interface {outer} cannot be set: {error}");
+        let name = own(&outer)?;
+        let netlink = Netlink::open().map_err(|error| failed("the settings", error))?;
+        if let Ok(old) = if_nametoindex(outer.as_str()) {
+            let address = std::fs::read_to_string(format!("/sys/class/net/{outer}/address")).unwrap_or_default();
+            if address.trim() != "02:4d:4c:54:00:01" {
+                return Err(in_use(&outer));
+            }
+            // Of a run that could not undo it.
+            netlink.delete(old).map_err(|error| failed("the end", error))?;
+        }
+        netlink.pair([(&outer, LINK_MAC), (&inner, LINK_MAC)], LARGEST).map_err(|error| {
+            match error.raw_os_error() {
+                Some(libc::EEXIST) => in_use(&inner),
+                Some(libc::EOPNOTSUPP) => "the kernel has no veth: load the module with `modprobe veth`".into(),
+                Some(libc::EPERM) => {
+                    format!("the interface {outer} may not be made: run as root, or with the capability CAP_NET_ADMIN")
+                }
+                _ => format!("the interface {outer} cannot be made: {error}"),
+            }
+        })?;
+        let index = |name: &str| if_nametoindex(name).map_err(|error| failed("the index", error.into()));
+        let link = Link { outer: index(&outer)?, inner: index(&inner)?, _name: name };
+        link.set_up(config, &netlink, &outer, &inner).map_err(|(what, error)| failed(&what, error))?;
+        if matches!(config.n6.mode, N6Mode::Nat | N6Mode::Routing) {
+            forward()?;
+        }
+        Ok(link)
+    }
+
+    fn set_up(
+        &self,
+        config: &UpfConfig,
+        netlink: &Netlink,
+        outer: &str,
+        inner: &str,
+    ) -> Result<(), (String, io::Error)> {
+        for name in [outer, inner] {
+            // Without it the kernel speaks IPv6 to itself. A kernel without IPv6 does not know it.
+            let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/addr_gen_mode"), "1");
+        }
+        // What comes to the kernel over the inner end is from us, with our own address, for it to forward or to take.
+        // Where the reverse path is filtered on all interfaces, the loose filter takes it, given that there is an address.
+        let filtered =
+            std::fs::read_to_string("/proc/sys/net/ipv4/conf/all/rp_filter").is_ok_and(|all| all.trim() != "0");
+        let filter = if filtered { "2" } else { "0" };
+        if filtered {
+            let set = netlink.address(self.inner, Ipv4Addr::new(169, 254, 77, 76), 32);
+            set.map_err(|error| ("the address".into(), error))?;
+        }
+        for (setting, value) in
+            [("accept_local", "1"), ("route_localnet", "1"), ("rp_filter", filter), ("forwarding", "1")]
+        {
+            let path = format!("/proc/sys/net/ipv4/conf/{inner}/{setting}");
+            std::fs::write(&path, value).map_err(|error| (path, error))?;
+        }
+        // Packets come to the programs with their checksums, and in no larger pieces than were sent.
+        without_checksum_offload(outer).map_err(|error| ("the checksums".into(), error))?;
+        for index in [self.inner, self.outer] {
+            netlink.up(index, LARGEST).map_err(|error| ("the state".into(), error))?;
+        }
+        if config.n6.mode != N6Mode::None {
+            for Pool { network, prefix } in config.pools() {
+                let gateway = Pool { network, prefix }.gateway();
+                let set = netlink.network(self.outer, gateway, prefix, u32::from(config.n6.mtu));
+                set.map_err(|error| (format!("the network {network}/{prefix}"), error))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        let outer = self.outer;
+        let deleted = Netlink::open().and_then(|netlink| netlink.delete(outer));
+        if let Err(error) = deleted {
+            tracing::warn!(%error, "the interface of N6 stays");
+        }
+    }
+}
+
+fn in_use(name: &str) -> String {
+    format!("the interface {name} is in use by another process: end that, or change upf.n6.interface")
+}
+
+/// Two processes of one network namespace cannot both have the name.
+fn own(outer: &str) -> Result<Socket, String> {
+    let bound = Socket::new(Domain::UNIX, Type::DGRAM, None).and_then(|socket| {
+        socket.bind(&SockAddr::unix(format!("\0martlet-upf-{outer}"))?)?;
+        Ok(socket)
+    });
+    bound.map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => in_use(outer),
+        _ => format!("the interface {outer} cannot be claimed: {error}"),
+    })
+}
+
+/// What `ethtool -K NAME tx off` does.
+fn without_checksum_offload(name: &str) -> io::Result<()> {
+    const SET_TX_CHECKSUMS: u32 = 0x17;
+    #[repr(C)]
+    struct Value {
+        command: u32,
+        data: u32,
+    }
+    let mut value = Value { command: SET_TX_CHECKSUMS, data: 0 };
+    let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
+    // SAFETY: `ifreq` is plain data for which all zeroes is a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes().take(15)) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_data = (&raw mut value).cast();
+    // SAFETY: SIOCETHTOOL takes an `ifreq` whose data is a struct of the command that it begins with: both are there, and
+    // outlive the call.
+    let outcome = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &mut request) };
+    if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

@@ -1,0 +1,234 @@
+//! The `xdp` datapath: programs in the kernel forward packets by tables that N4's rules are written into.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `compile`, `filters` | a session as the programs read it |
+//! | `apply`, `state`, `slots`, `usage` | sessions in the tables, and what they counted |
+//! | `ring`, `waiting` | what the programs tell, and packets that wait |
+//! | `socket`, `thread` | what is left to user space: signalling, what nobody knows, what came in parts |
+//! | `link`, `packet_socket` | the interfaces between the kernel and the programs |
+//!
+//! The programs are in the crate `martlet-upf-xdp`. What they cannot do they leave to the kernel, through a pair of
+//! interfaces: to find neighbours, to translate addresses, to fragment, to answer with ICMP.
+mod apply;
+mod compile;
+mod filters;
+mod forwarder;
+mod link;
+mod packet_socket;
+mod ring;
+mod slots;
+mod socket;
+mod state;
+mod thread;
+mod usage;
+mod waiting;
+
+use crate::config::{N6Mode, UpfConfig, XdpMode};
+use crate::counters::Counters;
+use crate::datapath::{Buffered, Change, Datapath, DatapathError, EventSender, Usage};
+use crate::kernel::{Signals, nat, netns, sockets};
+use forwarder::Forwarder;
+use link::Link;
+use martlet_pfcp::ie::UpFunctionFeatures;
+use martlet_upf_xdp::{Attachment, Mode, Program, Programs, Sizes, types};
+pub use martlet_upf_xdp::{Verdict, XdpError};
+use nix::net::if_::if_nametoindex;
+use packet_socket::PacketSocket;
+use ring::Ring;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use thread::Thread;
+use tokio::sync::mpsc;
+
+/// The datapath of programs in the kernel.
+pub struct XdpDatapath {
+    forwarder: Arc<Forwarder>,
+    // In the order in which they end: first nothing serves the programs any more, then no packet meets them.
+    _thread: Thread,
+    _attached: Vec<Attachment>,
+    _nat: Option<nat::Nat>,
+    _link: Link,
+}
+
+impl XdpDatapath {
+    /// Loads and attaches the programs. Blocks for as long as that takes. The error says what a person can do.
+    pub fn open(config: &UpfConfig) -> Result<(XdpDatapath, Signals), String> {
+        Self::open_to_measure(config, 0)
+    }
+
+    /// The same with programs that measure what packets cost, of so many sessions.
+    pub fn open_to_measure(config: &UpfConfig, bench: u32) -> Result<(XdpDatapath, Signals), String> {
+        let (events, receive_events): (EventSender, _) = mpsc::channel(config.xdp.events);
+        let (failure, failures) = mpsc::channel(4);
+        let opened = netns::within(config.n3.netns.as_deref(), || Self::open_here(config, events, failure, bench))?;
+        Ok((opened, Signals { events: receive_events, failures }))
+    }
+
+    /// What the programs do with a frame that comes from an interface, and the frame as it then is. The packet counts, and
+    /// goes nowhere.
+    ///
+    /// # Errors
+    /// The kernel cannot run them, as for a frame larger than a page.
+    pub fn try_frame(&self, ifindex: u32, frame: &[u8]) -> Result<(Verdict, Vec<u8>), XdpError> {
+        let mut out = Vec::new();
+        let verdict = self.forwarder.programs.run(Program::Port, ifindex, frame, &mut out)?;
+        Ok((verdict, out))
+    }
+
+    /// The programs, to measure them.
+    pub fn programs(&self) -> &Programs {
+        &self.forwarder.programs
+    }
+
+    fn open_here(
+        config: &UpfConfig,
+        events: EventSender,
+        failure: mpsc::Sender<String>,
+        bench: u32,
+    ) -> Result<Self, String> {
+        let local = config.n3.address.ip();
+        let gtpu = sockets::bind(config.n3.address, config.xdp.socket_buffer).map_err(|error| {
+            format!(
+                "GTP-U cannot be served at {} ({error}): change upf.n3.address to one of this machine",
+                config.n3.address
+            )
+        })?;
+        let ports = ports(config)?;
+        let link = Link::open(config)?;
+        let nat = nat::open(config)?;
+        // In generic mode frames may come with checksums that their sender left to an interface.
+        let generic = |name: &String| config.xdp.mode == XdpMode::Generic || name == "lo";
+        let direct = config.xdp.direct && matches!(config.n6.mode, N6Mode::Routing);
+        let settings = types::settings {
+            n3_ip4: if let IpAddr::V4(ip) = local { u32::from_ne_bytes(ip.octets()) } else { 0 },
+            n3_ip6: if let IpAddr::V6(ip) = local { ip.octets() } else { [0; 16] },
+            has_n3_ip6: u32::from(local.is_ipv6()),
+            has_n6: u32::from(config.n6.mode != N6Mode::None),
+            direct: u32::from(direct),
+            outer_ifindex: link.outer,
+            inner_ifindex: link.inner,
+            local_switching: u32::from(config.xdp.local_switching),
+            n6_mtu: u32::from(config.n6.mtu),
+            bounce: u32::from(ports.iter().any(|(name, _)| generic(name))),
+            transmit: u32::from(ports.iter().all(|(name, _)| is_hardware(name))),
+            ..Default::default()
+        };
+        let sizes = Sizes {
+            sessions: config.xdp.sessions,
+            rules: config.xdp.rules,
+            filters: config.xdp.filters,
+            ring: config.xdp.ring,
+            bench,
+        };
+        let text = |error: XdpError| error.to_string();
+        let programs = Programs::load(settings, &sizes).map_err(text)?;
+        let mut attached = vec![
+            programs.attach(Program::Outer, link.outer, Some(Mode::Native)).map_err(text)?,
+            programs.attach(Program::Inner, link.inner, Some(Mode::Native)).map_err(text)?,
+        ];
+        for (name, ifindex) in &ports {
+            let mode = match config.xdp.mode {
+                XdpMode::Auto => None,
+                XdpMode::Native => Some(Mode::Native),
+                XdpMode::Generic => Some(Mode::Generic),
+            };
+            let attachment = programs.attach(Program::Port, *ifindex, mode).map_err(text)?;
+            if attachment.mode == Mode::Native {
+                programs.allow_port(*ifindex).map_err(text)?;
+            }
+            tracing::info!(interface = name, mode = attachment.mode.name(), "XDP is attached");
+            attached.push(attachment);
+        }
+        let burst = config.xdp.complaints_per_second;
+        programs.buckets.write(0, complaints(burst));
+        let ring = Ring::open(&programs).map_err(text)?;
+        let frames = PacketSocket::open()?;
+        let restored_by = Instant::now() + Duration::from_secs(config.n3.restoration_s);
+        let limits = config.xdp.clone();
+        let inner = link.inner;
+        let forwarder = Forwarder::new(programs, ring, limits, events, gtpu, frames, inner, Some(restored_by));
+        let forwarder = Arc::new(forwarder);
+        crate::metrics::show(&forwarder.counters);
+        let thread = Thread::start(&forwarder, local, failure)?;
+        Ok(XdpDatapath { forwarder, _thread: thread, _attached: attached, _nat: nat, _link: link })
+    }
+}
+
+/// The interfaces to which programs are attached, by name and index.
+fn ports(config: &UpfConfig) -> Result<Vec<(String, u32)>, String> {
+    let mut names = config.xdp.interfaces.clone();
+    if names.is_empty() {
+        names.push(interface_of(config.n3.address.ip())?);
+    }
+    let index = |name: String| match if_nametoindex(name.as_str()) {
+        Ok(index) => Ok((name, index)),
+        Err(_) => Err(format!("there is no interface {name}: change upf.xdp.interfaces")),
+    };
+    names.into_iter().map(index).collect()
+}
+
+/// The interface that has an address.
+fn interface_of(address: IpAddr) -> Result<String, String> {
+    if address.is_loopback() {
+        return Ok("lo".into());
+    }
+    let all = nix::ifaddrs::getifaddrs().map_err(|error| format!("the interfaces cannot be listed: {error}"))?;
+    let has = |interface: &nix::ifaddrs::InterfaceAddress| {
+        let found = interface.address.as_ref()?;
+        let ip = found.as_sockaddr_in().map(|a| IpAddr::V4(a.ip()));
+        let ip = ip.or(found.as_sockaddr_in6().map(|a| IpAddr::V6(a.ip())))?;
+        (ip == address).then(|| interface.interface_name.clone())
+    };
+    all.filter_map(|interface| has(&interface)).next().ok_or_else(|| {
+        format!("no interface has the address {address} of upf.n3.address: change it, or name upf.xdp.interfaces")
+    })
+}
+
+/// Whether an interface is one that one can touch.
+fn is_hardware(name: &str) -> bool {
+    std::path::Path::new("/sys/class/net").join(name).join("device").exists()
+}
+
+/// A bucket whose packets cost all the same, for so many in a second.
+fn complaints(per_second: u32) -> types::bucket {
+    const SECOND: u64 = 16_000_000_000;
+    let each = SECOND / u64::from(per_second.max(1));
+    types::bucket { full_at: 0, burst: if per_second == 0 { 0 } else { SECOND }, per_octet: each, unused: 0 }
+}
+
+impl Datapath for XdpDatapath {
+    fn name(&self) -> &'static str {
+        "xdp"
+    }
+
+    fn features(&self) -> UpFunctionFeatures {
+        UpFunctionFeatures::EMPU
+    }
+
+    fn apply(&mut self, change: &Change<'_>) -> Result<(), DatapathError> {
+        self.forwarder.apply(change)
+    }
+
+    fn remove(&mut self, seid: u64) -> Vec<Usage> {
+        self.forwarder.remove(seid)
+    }
+
+    fn take_usage(&mut self, seid: u64, urrs: &[u32]) -> Vec<Usage> {
+        self.forwarder.take_usage(seid, urrs)
+    }
+
+    fn last_activity(&self, seid: u64) -> Option<Instant> {
+        self.forwarder.last_activity(seid)
+    }
+
+    fn buffered(&self, seid: u64) -> Buffered {
+        self.forwarder.buffered(seid)
+    }
+
+    fn counters(&self) -> Arc<Counters> {
+        self.forwarder.refresh();
+        self.forwarder.counters.clone()
+    }
+}

@@ -1,0 +1,75 @@
+//! Which entries of a table are in use. What is given back is given out again only once no program can be looking at it
+//! any more.
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+/// No program runs for as long as this.
+const AT_REST: Duration = Duration::from_millis(100);
+
+/// Entries of a table, in runs of a power of two. Entry 0 is never given out.
+pub(super) struct Slots {
+    most: u32,
+    next: u32,
+    /// Free runs, by the power of two of their length.
+    free: BTreeMap<u32, Vec<u32>>,
+    given_back: VecDeque<(Instant, u32, u32)>,
+}
+
+/// The power of two of the run that holds so many entries.
+fn class(length: u32) -> u32 {
+    length.max(1).next_power_of_two().trailing_zeros()
+}
+
+impl Slots {
+    /// For a table of so many entries.
+    pub fn new(entries: usize) -> Self {
+        let most = u32::try_from(entries).unwrap_or(u32::MAX);
+        Slots { most, next: 1, free: BTreeMap::new(), given_back: VecDeque::new() }
+    }
+
+    /// A run of entries; `None` where the table is full.
+    pub fn take(&mut self, length: u32) -> Option<u32> {
+        let class = class(length);
+        self.collect();
+        let start = match self.free.get_mut(&class).and_then(Vec::pop) {
+            Some(start) => start,
+            None => {
+                let end = self.next.checked_add(1 << class).filter(|end| *end <= self.most)?;
+                std::mem::replace(&mut self.next, end)
+            }
+        };
+        Some(start)
+    }
+
+    /// Gives a run back.
+    pub fn give_back(&mut self, start: u32, length: u32) {
+        let class = class(length);
+        self.given_back.push_back((Instant::now(), start, class));
+    }
+
+    fn collect(&mut self) {
+        let now = Instant::now();
+        while let Some((since, start, class)) = self.given_back.front().copied()
+            && now.duration_since(since) >= AT_REST
+        {
+            self.given_back.pop_front();
+            self.free.entry(class).or_default().push(start);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_given_out_again_only_when_it_is_at_rest() {
+        let mut slots = Slots::new(8);
+        assert_eq!((slots.take(1), slots.take(3), slots.take(1)), (Some(1), Some(2), Some(6)));
+        assert_eq!(slots.take(2), None);
+        slots.give_back(2, 3);
+        assert_eq!(slots.take(4), None);
+        std::thread::sleep(AT_REST);
+        assert_eq!(slots.take(4), Some(2));
+    }
+}

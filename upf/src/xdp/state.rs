@@ -1,0 +1,289 @@
+//! What is known of sessions beside what the programs have in their tables.
+use super::compile::{Entrance, Limit};
+use super::slots::Slots;
+use super::usage::{Account, Clock, Placed};
+use crate::datapath::Usage;
+use crate::rules::{Direction, Session, UeAddress};
+use martlet_upf_xdp::Programs;
+use martlet_upf_xdp::types::{rule, rule_flag};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::mem::offset_of;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// A rule that is in use no more counts on until no program can be at it.
+const AT_REST: std::time::Duration = std::time::Duration::from_millis(100);
+
+/// Limits that have so many octets left are far away: until a rule has used its part of half of that, nothing but the
+/// rules' own counters is needed to know that none is reached. A fast link needs some tens of milliseconds for it.
+pub(super) const FAR: i64 = 256 << 20;
+
+/// A session.
+pub(super) struct Entry {
+    pub seid: u64,
+    /// In the table of sessions.
+    pub slot: u32,
+    pub rules: Vec<Placed>,
+    /// Rules of before, with the time at which packets could no longer find them.
+    pub old_rules: Vec<(Instant, Placed)>,
+    /// Where its packets come in, and what the tables say there.
+    pub entrances: BTreeMap<Entrance, u32>,
+    /// Runs of groups of candidates.
+    pub groups: Vec<(u32, u32)>,
+    pub rates: Vec<Rate>,
+    pub accounts: Vec<Account>,
+    pub limits: Vec<Limit>,
+    /// A limit is near: packets are counted against all of them.
+    pub exact: bool,
+    /// The run of its limits.
+    pub limits_at: Option<(u32, u32)>,
+    pub marks: HashMap<u16, u8>,
+    /// Packets that wait, in the order in which they came.
+    pub waiting: VecDeque<Waiting>,
+    pub waiting_octets: usize,
+    pub notified: bool,
+    /// Some packets have to be buffered.
+    pub buffers: bool,
+    /// Rules let packets pass only behind those that wait.
+    pub held: bool,
+    /// When rules that are gone saw their last packet, by the programs' clock.
+    pub last: u64,
+}
+
+/// A packet that waits.
+pub(super) struct Waiting {
+    pub packet: Vec<u8>,
+}
+
+/// A token bucket of a QER.
+pub(super) struct Rate {
+    pub qer: u32,
+    pub direction: Direction,
+    pub rate: u64,
+    pub bucket: u32,
+}
+
+/// Sessions and the places that are in use.
+pub(super) struct State {
+    pub sessions: HashMap<u64, Entry>,
+    pub by_slot: HashMap<u32, u64>,
+    pub by_teid: HashMap<u32, u64>,
+    pub by_ue: HashMap<UeAddress, u64>,
+    pub session_slots: Slots,
+    pub rule_slots: Slots,
+    pub group_slots: Slots,
+    pub bucket_slots: Slots,
+    pub limit_slots: Slots,
+    /// Packets that wait, of all sessions.
+    pub waiting: usize,
+    /// Octets and packets of rules that are gone, from and to UEs.
+    pub gone: [[u64; 2]; 2],
+}
+
+impl State {
+    pub fn new(programs: &Programs) -> Self {
+        State {
+            sessions: HashMap::new(),
+            by_slot: HashMap::new(),
+            by_teid: HashMap::new(),
+            by_ue: HashMap::new(),
+            session_slots: Slots::new(programs.sessions.entries()),
+            rule_slots: Slots::new(programs.rules.entries()),
+            group_slots: Slots::new(programs.groups.entries()),
+            bucket_slots: Slots::new(programs.buckets.entries()),
+            limit_slots: Slots::new(programs.limits.entries()),
+            waiting: 0,
+            gone: [[0; 2]; 2],
+        }
+    }
+
+    /// Octets and packets from and to UEs since the start.
+    pub fn totals(&self, programs: &Programs) -> [[u64; 2]; 2] {
+        let mut totals = self.gone;
+        for entry in self.sessions.values() {
+            let placed = entry.rules.iter().chain(entry.old_rules.iter().map(|(_, placed)| placed));
+            for placed in placed {
+                let rule = programs.rules.read(placed.index);
+                let total = &mut totals[usize::from(placed.direction == Direction::Downlink)];
+                total[0] += rule.octets;
+                total[1] += rule.packets;
+            }
+        }
+        totals
+    }
+
+    /// A rule is gone for good: what it counted is kept among the totals, and its place is free.
+    pub fn forget_rule(&mut self, programs: &Programs, placed: &Placed) {
+        let rule = programs.rules.read(placed.index);
+        let total = &mut self.gone[usize::from(placed.direction == Direction::Downlink)];
+        total[0] += rule.octets;
+        total[1] += rule.packets;
+        self.rule_slots.give_back(placed.index, 1);
+    }
+
+    /// Rules that packets found until a while ago.
+    pub fn forget_old_rules(&mut self, programs: &Programs, seid: u64) {
+        let Some(entry) = self.sessions.get_mut(&seid) else { return };
+        if entry.old_rules.iter().all(|(since, _)| since.elapsed() < AT_REST) {
+            return;
+        }
+        entry.settle(programs);
+        let (gone, kept) = std::mem::take(&mut entry.old_rules).into_iter().partition(|(t, _)| t.elapsed() >= AT_REST);
+        entry.old_rules = kept;
+        let gone: Vec<(Instant, Placed)> = gone;
+        for (_, placed) in &gone {
+            self.forget_rule(programs, placed);
+        }
+    }
+}
+
+impl Entry {
+    pub fn new(session: &Session, slot: u32) -> Self {
+        Entry {
+            seid: session.seid,
+            slot,
+            rules: Vec::new(),
+            old_rules: Vec::new(),
+            entrances: BTreeMap::new(),
+            groups: Vec::new(),
+            rates: Vec::new(),
+            accounts: Vec::new(),
+            limits: Vec::new(),
+            exact: false,
+            limits_at: None,
+            marks: HashMap::new(),
+            waiting: VecDeque::new(),
+            waiting_octets: 0,
+            notified: false,
+            buffers: false,
+            held: false,
+            last: 0,
+        }
+    }
+
+    /// Adds what rules have counted to the accounts of their usage reporting rules.
+    pub fn settle(&mut self, programs: &Programs) {
+        let placed = self.rules.iter_mut().chain(self.old_rules.iter_mut().map(|(_, placed)| placed));
+        let mut clock = None;
+        for placed in placed {
+            let news = placed.news(&programs.rules);
+            if news == (0, 0) {
+                continue;
+            }
+            let (first, last) = placed.times(&programs.rules);
+            self.last = self.last.max(last);
+            if self.accounts.is_empty() {
+                continue;
+            }
+            let clock = clock.get_or_insert_with(|| Clock::read(programs));
+            let (first, last) = (clock.wall(first), clock.wall(last));
+            for account in self.accounts.iter_mut().filter(|account| placed.urrs.contains(&account.urr.id)) {
+                account.add(placed.direction, news, first, last);
+            }
+        }
+    }
+
+    /// Takes the usage of some rules. Their thresholds count anew; the ones that are reached at once are given, too.
+    pub fn take_usage(&mut self, programs: &Programs, wanted: impl Fn(u32) -> bool) -> (Vec<Usage>, Vec<u32>) {
+        self.settle(programs);
+        let mut reached = Vec::new();
+        let mut taken = Vec::new();
+        for account in self.accounts.iter_mut().filter(|account| wanted(account.urr.id)) {
+            let limits = self.limits.iter().enumerate();
+            for (n, limit) in limits.filter(|(_, limit)| limit.urr == account.urr.id && !limit.quota) {
+                let Some((start, _)) = self.limits_at.filter(|_| self.exact) else { break };
+                let used = account.used(limit) as i64;
+                let left = programs.limits.i64(start + n as u32, 0).fetch_add(used, Ordering::Relaxed);
+                if left.saturating_add(used) <= 0 && used > 0 {
+                    reached.push(account.urr.id);
+                }
+            }
+            taken.push(account.take());
+        }
+        if !self.exact {
+            self.set_marks(programs);
+        }
+        (taken, reached)
+    }
+
+    /// What is left of a limit.
+    pub fn left(&self, limit: &Limit) -> i64 {
+        let used = self.accounts.iter().find(|account| account.urr.id == limit.urr).map_or(0, |a| a.used(limit));
+        let clamp = |octets: u64| i64::try_from(octets).unwrap_or(i64::MAX);
+        clamp(limit.octets).saturating_sub(clamp(used))
+    }
+
+    /// Whether one of the limits that a session is to have is near.
+    pub fn will_be_near(&mut self, programs: &Programs, session: &Session, limits: &[Limit]) -> bool {
+        self.settle(programs);
+        let given = |id: u32| session.urrs.get(&id).map(|urr| urr.quota_given);
+        let had = |id: u32| self.accounts.iter().find(|account| account.urr.id == id).map(|a| a.urr.quota_given);
+        limits.iter().any(|limit| {
+            let anew = limit.quota && given(limit.urr) != had(limit.urr);
+            let left = if anew { i64::try_from(limit.octets).unwrap_or(i64::MAX) } else { self.left(limit) };
+            left < FAR
+        })
+    }
+
+    /// Has the rules tell when the nearest limit may be half used up, and stop before one can be passed. All rules
+    /// together stay within it, whatever each of them carries.
+    pub fn set_marks(&self, programs: &Programs) {
+        let rules = self.rules.len().max(1) as u64;
+        let share = |quota: bool| {
+            let left = self.limits.iter().filter(|limit| !quota || limit.quota).map(|limit| self.left(limit)).min();
+            left.map(|left| left.max(0) as u64 / rules)
+        };
+        for placed in &self.rules {
+            let now = programs.rules.u64(placed.index, offset_of!(rule, octets)).load(Ordering::Relaxed);
+            let mark = |octets: Option<u64>| octets.map_or(u64::MAX, |octets| now.saturating_add(octets));
+            let set = |offset, value| programs.rules.u64(placed.index, offset).store(value, Ordering::Relaxed);
+            set(offset_of!(rule, stop_at), mark(share(true)));
+            set(offset_of!(rule, check_at), mark(share(false).map(|octets| octets / 2)));
+        }
+    }
+
+    /// A rule has reached its first mark. Where a limit is near now, packets are counted against it from here on; gives
+    /// the limits that were reached meanwhile.
+    pub fn check(&mut self, programs: &Programs, fence: impl Fn()) -> Vec<usize> {
+        self.settle(programs);
+        if self.exact {
+            return Vec::new();
+        }
+        if self.limits.iter().all(|limit| self.left(limit) >= FAR) {
+            self.set_marks(programs);
+            return Vec::new();
+        }
+        let Some((start, _)) = self.limits_at else { return Vec::new() };
+        let slot = |n: usize| programs.limits.i64(start + n as u32, 0);
+        let before: Vec<i64> = self.limits.iter().map(|limit| self.left(limit)).collect();
+        for (n, left) in before.iter().enumerate() {
+            slot(n).store(*left, Ordering::Relaxed);
+        }
+        for placed in &self.rules {
+            let flags = programs.rules.u32(placed.index, offset_of!(rule, flags));
+            flags.fetch_or(rule_flag::RULE_EXACT.0, Ordering::Release);
+            programs.rules.u64(placed.index, offset_of!(rule, stop_at)).store(u64::MAX, Ordering::Release);
+        }
+        self.exact = true;
+        // Packets that did not see it yet are counted by their rules alone: now they are.
+        fence();
+        let exactly: Vec<i64> = (0..before.len()).map(|n| slot(n).load(Ordering::Relaxed)).collect();
+        self.settle(programs);
+        let mut reached = Vec::new();
+        for (n, limit) in self.limits.iter().enumerate() {
+            let missed = exactly[n].saturating_sub(self.left(limit)).max(0);
+            let left = slot(n).fetch_sub(missed, Ordering::Relaxed);
+            if left > 0 && left <= missed {
+                reached.push(n);
+            }
+        }
+        reached
+    }
+
+    /// When its last packet was forwarded.
+    pub fn last_activity(&self, programs: &Programs) -> Option<Instant> {
+        let placed = self.rules.iter().chain(self.old_rules.iter().map(|(_, placed)| placed));
+        let last = placed.map(|placed| placed.last(&programs.rules)).max().unwrap_or(0);
+        Clock::read(programs).instant(last.max(self.last))
+    }
+}

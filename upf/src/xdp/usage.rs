@@ -1,0 +1,139 @@
+//! What sessions have used: counters of rules, added up for usage reporting rules.
+use super::compile::{Limit, Planned};
+use crate::datapath::Usage;
+use crate::rules::{Direction, Urr};
+use martlet_upf_xdp::{Programs, Table, types::rule};
+use std::mem::offset_of;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant, SystemTime};
+
+/// A rule in the table, with what of its counters has been taken.
+pub(super) struct Placed {
+    pub index: u32,
+    pub pdr: u16,
+    pub direction: Direction,
+    pub urrs: Vec<u32>,
+    octets: u64,
+    packets: u64,
+}
+
+impl Placed {
+    pub fn new(index: u32, plan: &Planned) -> Self {
+        let (pdr, direction, urrs) = (plan.pdr, plan.direction, plan.urrs.clone());
+        Placed { index, pdr, direction, urrs, octets: 0, packets: 0 }
+    }
+
+    /// Octets and packets since the last time.
+    pub fn news(&mut self, rules: &Table<rule>) -> (u64, u64) {
+        let now = |offset| rules.u64(self.index, offset).load(Ordering::Relaxed);
+        let (octets, packets) = (now(offset_of!(rule, octets)), now(offset_of!(rule, packets)));
+        let news = (octets - self.octets, packets - self.packets);
+        (self.octets, self.packets) = (octets, packets);
+        news
+    }
+
+    /// When its first packet since the last time came, and its last one, by the programs' clock.
+    pub fn times(&self, rules: &Table<rule>) -> (u64, u64) {
+        let first = rules.u64(self.index, offset_of!(rule, first)).swap(0, Ordering::Relaxed);
+        let last = self.last(rules);
+        // A packet that came just now may not have told yet.
+        (if first == 0 { last } else { first }, last)
+    }
+
+    /// When its last packet came; 0 for never.
+    pub fn last(&self, rules: &Table<rule>) -> u64 {
+        rules.u64(self.index, offset_of!(rule, last)).load(Ordering::Relaxed)
+    }
+}
+
+/// What a usage reporting rule has counted since it was last taken.
+pub(super) struct Account {
+    pub urr: Urr,
+    octets: [u64; 2],
+    packets: [u64; 2],
+    first: Option<SystemTime>,
+    last: Option<SystemTime>,
+    /// Octets since the quota was given.
+    quota: [u64; 2],
+}
+
+fn index(direction: Direction) -> usize {
+    match direction {
+        Direction::Uplink => 0,
+        Direction::Downlink => 1,
+    }
+}
+
+impl Account {
+    pub fn new(urr: &Urr) -> Self {
+        Account { urr: urr.clone(), octets: [0; 2], packets: [0; 2], first: None, last: None, quota: [0; 2] }
+    }
+
+    /// Adds what a rule has counted, with the times of the first and the last of it.
+    pub fn add(&mut self, direction: Direction, news: (u64, u64), first: SystemTime, last: SystemTime) {
+        let at = index(direction);
+        self.octets[at] += news.0;
+        self.packets[at] += news.1;
+        self.quota[at] += news.0;
+        self.first = Some(self.first.map_or(first, |since| since.min(first)));
+        self.last = Some(self.last.map_or(last, |until| until.max(last)));
+    }
+
+    /// Octets that count for a limit.
+    pub fn used(&self, limit: &Limit) -> u64 {
+        let counted = if limit.quota { self.quota } else { self.octets };
+        limit.of.map_or(counted[0] + counted[1], |direction| counted[index(direction)])
+    }
+
+    /// A quota was given anew.
+    pub fn renew_quota(&mut self) {
+        self.quota = [0; 2];
+    }
+
+    /// Gives it, and starts anew.
+    pub fn take(&mut self) -> Usage {
+        let usage = Usage {
+            urr: self.urr.id,
+            uplink_octets: self.octets[0],
+            downlink_octets: self.octets[1],
+            uplink_packets: self.packets[0],
+            downlink_packets: self.packets[1],
+            first: self.first,
+            last: self.last,
+        };
+        (self.octets, self.packets, self.first, self.last) = ([0; 2], [0; 2], None, None);
+        usage
+    }
+}
+
+/// The programs' clock, as it was read.
+#[derive(Clone, Copy)]
+pub(super) struct Clock {
+    ticks: u64,
+    tick: u32,
+}
+
+impl Clock {
+    pub fn read(programs: &Programs) -> Self {
+        let (ticks, tick) = programs.clock().unwrap_or_else(|error| {
+            tracing::error!(%error, "the time of packets is not known");
+            (0, 1)
+        });
+        Clock { ticks, tick }
+    }
+
+    /// How long ago a time of the programs was.
+    fn ago(&self, time: u64) -> Duration {
+        Duration::from_nanos(self.ticks.saturating_sub(time).saturating_mul(self.tick.into()))
+    }
+
+    /// A time of the programs as people read it.
+    pub fn wall(&self, time: u64) -> SystemTime {
+        SystemTime::now() - self.ago(time)
+    }
+
+    /// A time of the programs; `None` for that of a packet that never came.
+    pub fn instant(&self, time: u64) -> Option<Instant> {
+        if time == 0 { None } else { Instant::now().checked_sub(self.ago(time)) }
+    }
+}

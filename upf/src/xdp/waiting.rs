@@ -1,0 +1,171 @@
+//! Packets that wait for their UE: kept here in the order in which the programs gave them, and sent by running the
+//! programs on them once the rules let them pass.
+//!
+//! A packet counts as pending from when a program puts it into the ring until it has left or is dropped. While a session
+//! has one pending, a rule that was made after a time of buffering (`RULE_HELD`) sends packets after it, so that none
+//! overtakes another.
+use super::forwarder::Forwarder;
+use super::ring::Told;
+use super::state::{Entry, State, Waiting};
+use crate::counters::DropReason;
+use crate::datapath::Event;
+use martlet_upf_xdp::types::{rule, rule_flag, session};
+use martlet_upf_xdp::{LINK_MAC, Program, Verdict};
+use std::mem::offset_of;
+use std::sync::atomic::Ordering;
+
+/// How often the ring is emptied for one change of rules: what comes faster than it is sent waits for its next turn.
+const TURNS: usize = 64;
+
+impl Forwarder {
+    /// Takes in what the programs told. Gives the sessions whose packets may leave.
+    pub fn take_events(&self, state: &mut State) -> Vec<u64> {
+        let told = super::forwarder::lock(&self.ring).take();
+        let mut to_release = Vec::new();
+        for told in told {
+            match told {
+                Told::Packet { session, pdr, notify, packet } => {
+                    if let Some(seid) = self.keep(state, session, pdr, notify, packet)
+                        && !to_release.contains(&seid)
+                    {
+                        to_release.push(seid);
+                    }
+                }
+                Told::Limit { session, limit } => {
+                    if let Some(seid) = state.by_slot.get(&session).copied() {
+                        self.limit_reached(state, seid, limit);
+                    }
+                }
+                Told::Mark { session } => {
+                    if let Some(seid) = state.by_slot.get(&session).copied() {
+                        let entry = state.sessions.get_mut(&seid);
+                        let reached = entry.map(|entry| entry.check(&self.programs, || self.fence()));
+                        for limit in reached.into_iter().flatten() {
+                            self.limit_reached(state, seid, limit);
+                        }
+                    }
+                }
+            }
+        }
+        to_release
+    }
+
+    /// Keeps a packet; gives its session if it may leave.
+    fn keep(&self, state: &mut State, slot: u32, pdr: u16, notify: bool, packet: Vec<u8>) -> Option<u64> {
+        let seid = state.by_slot.get(&slot).copied();
+        let full = state.waiting >= self.limits.buffer_packets;
+        let Some(entry) = seid.and_then(|seid| state.sessions.get_mut(&seid)) else {
+            self.counters.dropped(DropReason::BufferDropped);
+            return None;
+        };
+        if notify && !entry.notified {
+            let dscp = match packet.first().map(|first| first >> 4) {
+                Some(4) => packet.get(1).map_or(0, |tos| tos >> 2),
+                _ => packet.get(..2).map_or(0, |head| (head[0] << 4 | head[1] >> 4) >> 2),
+            };
+            let event = Event::DownlinkData { seid: entry.seid, pdr, qfi: entry.marks.get(&pdr).copied(), dscp };
+            entry.notified = self.tell(event);
+        }
+        if full {
+            self.pending_less(entry, 1);
+            self.counters.dropped(DropReason::BufferFull);
+            return None;
+        }
+        state.waiting += 1;
+        entry.waiting_octets += packet.len();
+        entry.waiting.push_back(Waiting { packet });
+        entry.held.then_some(entry.seid)
+    }
+
+    fn pending_less(&self, entry: &Entry, packets: u32) {
+        self.programs.sessions.u32(entry.slot, offset_of!(session, pending)).fetch_sub(packets, Ordering::AcqRel);
+    }
+
+    fn pending(&self, entry: &Entry) -> u32 {
+        self.programs.sessions.u32(entry.slot, offset_of!(session, pending)).load(Ordering::Acquire)
+    }
+
+    /// Drops what waits for a session.
+    pub fn drop_waiting(&self, state: &mut State, seid: u64) {
+        let Some(entry) = state.sessions.get_mut(&seid) else { return };
+        let dropped = std::mem::take(&mut entry.waiting).len();
+        entry.waiting_octets = 0;
+        entry.notified = false;
+        self.pending_less(entry, dropped as u32);
+        state.waiting -= dropped;
+        self.counters.drops(DropReason::BufferDropped).add(dropped as u64);
+    }
+
+    /// Has the packets that wait for a session meet its rules: those that may leave do, the others wait on. Once none is
+    /// left, packets pass without looking for others before them.
+    pub fn release(&self, state: &mut State, seid: u64) {
+        let mut frame = Vec::new();
+        let mut out = Vec::new();
+        for _ in 0..TURNS {
+            self.take_events(state);
+            let Some(entry) = state.sessions.get_mut(&seid) else { return };
+            let waiting = std::mem::take(&mut entry.waiting);
+            if waiting.is_empty() {
+                if self.pending(entry) > 0 {
+                    // A program is about to put it into the ring.
+                    std::thread::yield_now();
+                    continue;
+                }
+                entry.notified = false;
+                break;
+            }
+            entry.waiting_octets = 0;
+            let (before, mut left) = (waiting.len(), 0);
+            for packet in waiting {
+                if self.send(&packet.packet, &mut frame, &mut out) {
+                    left += 1;
+                } else {
+                    entry.waiting_octets += packet.packet.len();
+                    entry.waiting.push_back(packet);
+                }
+            }
+            self.pending_less(entry, left);
+            state.waiting -= left as usize;
+            if left == 0 && before == entry.waiting.len() {
+                break;
+            }
+        }
+        let Some(entry) = state.sessions.get_mut(&seid) else { return };
+        if !entry.buffers && self.pending(entry) == 0 {
+            entry.held = false;
+            for placed in &entry.rules {
+                let flags = self.programs.rules.u32(placed.index, offset_of!(rule, flags));
+                flags.fetch_and(!rule_flag::RULE_HELD.0, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Runs the programs on a packet that waited, and sends what they make of it. False: it has to wait on.
+    fn send(&self, packet: &[u8], frame: &mut Vec<u8>, out: &mut Vec<u8>) -> bool {
+        frame.clear();
+        frame.extend(LINK_MAC);
+        frame.extend(LINK_MAC);
+        frame.extend(if packet.first().is_some_and(|first| first >> 4 == 6) { [0x86, 0xdd] } else { [8, 0] });
+        frame.extend(packet);
+        self.run(Program::Release, frame, out)
+    }
+
+    /// Runs a program on a frame, and sends what it makes of it. False: it has to wait on.
+    pub fn run(&self, program: Program, frame: &[u8], out: &mut Vec<u8>) -> bool {
+        match self.programs.run(program, self.inner, frame, out) {
+            Ok(Verdict::Keep) => return false,
+            Ok(Verdict::Redirect(ifindex)) => {
+                if let Err(error) = self.frames.send(ifindex, out) {
+                    self.counters.dropped(DropReason::N3);
+                    tracing::debug!(ifindex, %error, "a frame was not sent");
+                }
+            }
+            Ok(_) => {}
+            Err(error) => {
+                self.counters.dropped(DropReason::N3);
+                tracing::debug!(%error, octets = frame.len(), "the programs cannot be run on a packet");
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,159 @@
+//! A gNB and a host of the data network in network namespaces of their own, and the datapath between them.
+use super::run;
+use martlet_upf::conformance::Rig;
+use martlet_upf::datapath::{Datapath, Event};
+use martlet_upf::{Signals, UpfConfig, open_datapath};
+use nix::sched::{CloneFlags, setns};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+pub const GNB: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 2);
+pub const HOST: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 2);
+pub const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
+pub const N3: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 1);
+
+/// Something comes within this time, if it comes at all.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// A named network namespace at the end of a link, gone with this.
+pub struct Peer(pub String);
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["netns", "del", &self.0]).status();
+    }
+}
+
+impl Peer {
+    /// Makes a link `NAMEa`, whose other end, `NAMEb`, is in a namespace of its own.
+    pub fn connect(name: &str, ours: Ipv4Addr, theirs: Ipv4Addr) -> Peer {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        let netns = format!("martlet-{name}-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        run("ip", &format!("netns add {netns}"));
+        let peer = Peer(netns.clone());
+        run("ip", &format!("link add {name}a type veth peer name {name}b netns {netns}"));
+        run("ip", &format!("addr add {ours}/24 dev {name}a"));
+        run("ip", &format!("link set {name}a up"));
+        run("ip", &format!("-n {netns} addr add {theirs}/24 dev {name}b"));
+        run("ip", &format!("-n {netns} link set {name}b up"));
+        run("ip", &format!("-n {netns} link set lo up"));
+        // Packets that programs redirect are taken only with it; and programs do not complete checksums.
+        let device = format!("{name}b");
+        peer.within(move || {
+            const TX_CHECKSUMS: u32 = 0x17;
+            const RECEIVE_OFFLOAD: u32 = 0x2c;
+            ethtool(&device, RECEIVE_OFFLOAD, 1);
+            ethtool(&device, TX_CHECKSUMS, 0);
+        });
+        peer
+    }
+
+    /// Does something in the namespace.
+    pub fn within<T: Send + 'static>(&self, act: impl FnOnce() -> T + Send + 'static) -> T {
+        let path = format!("/run/netns/{}", self.0);
+        let thread = std::thread::spawn(move || {
+            let namespace = std::fs::File::open(path).expect("the namespace");
+            setns(namespace, CloneFlags::CLONE_NEWNET).expect("root");
+            act()
+        });
+        thread.join().expect("no panic")
+    }
+}
+
+fn ethtool(device: &str, command: u32, value: u32) {
+    let mut value = [command, value];
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
+    // SAFETY: `ifreq` is plain data for which all zeroes is a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(device.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
+    // SAFETY: SIOCETHTOOL takes an `ifreq` whose data is a command with its value.
+    let outcome = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &mut request) };
+    assert_eq!(outcome, 0, "{device}: {}", std::io::Error::last_os_error());
+}
+
+/// A datapath with both at its sides.
+pub struct PeersRig {
+    pub datapath: Box<dyn Datapath>,
+    signals: Signals,
+    gnb: UdpSocket,
+    hosts: Vec<UdpSocket>,
+    pub access: Peer,
+    pub network: Peer,
+}
+
+impl PeersRig {
+    pub fn new(config: UpfConfig) -> PeersRig {
+        let access = Peer::connect("n3", N3, GNB);
+        let network = Peer::connect("n6", Ipv4Addr::new(10, 98, 0, 1), HOST);
+        run("ip", &format!("-n {} route add 10.45.0.0/16 via 10.98.0.1", network.0));
+        let gnb = access.within(|| UdpSocket::bind((GNB, 2152)).expect("the gNB's port"));
+        gnb.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        let host = |port| {
+            let socket = network.within(move || UdpSocket::bind((HOST, port)).expect("the host's port"));
+            socket.set_nonblocking(true).expect("no waiting");
+            socket
+        };
+        let hosts = vec![host(7000), host(7001)];
+        let (datapath, signals) = open_datapath(&config).expect("the datapath");
+        PeersRig { datapath, signals, gnb, hosts, access, network }
+    }
+}
+
+impl Rig for PeersRig {
+    fn datapath(&mut self) -> &mut dyn Datapath {
+        self.datapath.as_mut()
+    }
+    fn n3(&self) -> IpAddr {
+        N3.into()
+    }
+    fn gnb(&self) -> IpAddr {
+        GNB.into()
+    }
+    fn ue(&self) -> Ipv4Addr {
+        UE
+    }
+    fn remote(&self) -> Ipv4Addr {
+        HOST
+    }
+    fn send_n3(&mut self, datagram: &[u8]) {
+        self.gnb.send_to(datagram, (N3, 2152)).expect("sent");
+    }
+    fn receive_n3(&mut self) -> Option<Vec<u8>> {
+        let mut buffer = [0; 9216];
+        let (length, from) = self.gnb.recv_from(&mut buffer).ok()?;
+        assert_eq!(from, SocketAddr::from((N3, 2152)));
+        Some(buffer[..length].to_vec())
+    }
+    fn send_n6(&mut self, port: u16, payload: &[u8]) {
+        self.hosts[usize::from(port - 7000)].send_to(payload, (UE, 9000)).expect("sent");
+    }
+    fn receive_n6(&mut self) -> Option<Vec<u8>> {
+        let deadline = Instant::now() + PATIENCE;
+        let mut buffer = [0; 9216];
+        while Instant::now() < deadline {
+            for socket in &self.hosts {
+                if let Ok((length, _)) = socket.recv_from(&mut buffer) {
+                    return Some(buffer[..length].to_vec());
+                }
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        None
+    }
+    fn event(&mut self) -> Option<Event> {
+        let deadline = Instant::now() + Duration::from_millis(300);
+        while Instant::now() < deadline {
+            if let Ok(event) = self.signals.events.try_recv() {
+                return Some(event);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        None
+    }
+}

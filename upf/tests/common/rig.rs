@@ -1,0 +1,101 @@
+//! The surroundings of a datapath as sockets of the same network namespace.
+use super::REMOTE;
+use martlet_upf::Signals;
+use martlet_upf::config::{N6Mode, UpfConfig};
+use martlet_upf::conformance::Rig;
+use martlet_upf::datapath::{Datapath, Event};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+
+pub const GNB: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+pub const N3: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 8);
+pub const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
+
+/// Something comes within this time, if it comes at all.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A datapath of this machine, with a gNB and a host that are sockets of it.
+pub struct SocketRig {
+    pub datapath: Box<dyn Datapath>,
+    pub signals: Signals,
+    pub gnb: UdpSocket,
+    pub hosts: Vec<UdpSocket>,
+}
+
+impl SocketRig {
+    /// The datapath that `config` asks for.
+    pub fn new(config: UpfConfig) -> Self {
+        let gnb = UdpSocket::bind((GNB, 2152)).expect("the gNB's port");
+        gnb.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        let host = |port| {
+            let socket = UdpSocket::bind((REMOTE, port)).expect("the host's port");
+            socket.set_nonblocking(true).expect("no waiting");
+            socket
+        };
+        let hosts = vec![host(7000), host(7001)];
+        let (datapath, signals) = martlet_upf::open_datapath(&config).expect("the datapath");
+        SocketRig { datapath, signals, gnb, hosts }
+    }
+}
+
+impl Rig for SocketRig {
+    fn datapath(&mut self) -> &mut dyn Datapath {
+        self.datapath.as_mut()
+    }
+    fn n3(&self) -> IpAddr {
+        N3.into()
+    }
+    fn gnb(&self) -> IpAddr {
+        GNB.into()
+    }
+    fn ue(&self) -> Ipv4Addr {
+        UE
+    }
+    fn remote(&self) -> Ipv4Addr {
+        REMOTE
+    }
+    fn send_n3(&mut self, datagram: &[u8]) {
+        self.gnb.send_to(datagram, (N3, 2152)).expect("sent");
+    }
+    fn receive_n3(&mut self) -> Option<Vec<u8>> {
+        let mut buffer = [0; 9216];
+        let (length, from) = self.gnb.recv_from(&mut buffer).ok()?;
+        assert_eq!(from, SocketAddr::from((N3, 2152)));
+        Some(buffer[..length].to_vec())
+    }
+    fn send_n6(&mut self, port: u16, payload: &[u8]) {
+        self.hosts[usize::from(port - 7000)].send_to(payload, (UE, 9000)).expect("sent");
+    }
+    fn receive_n6(&mut self) -> Option<Vec<u8>> {
+        let deadline = Instant::now() + PATIENCE;
+        let mut buffer = [0; 9216];
+        while Instant::now() < deadline {
+            for socket in &self.hosts {
+                if let Ok((length, _)) = socket.recv_from(&mut buffer) {
+                    return Some(buffer[..length].to_vec());
+                }
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        None
+    }
+    fn event(&mut self) -> Option<Event> {
+        // It is told just after the packet that caused it has left.
+        let deadline = Instant::now() + Duration::from_millis(300);
+        while Instant::now() < deadline {
+            if let Ok(event) = self.signals.events.try_recv() {
+                return Some(event);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        None
+    }
+}
+
+/// A UPF that routes, and complains from its start.
+pub fn config() -> UpfConfig {
+    let mut config = UpfConfig::default();
+    config.n6.mode = N6Mode::Routing;
+    config.n3.restoration_s = 0;
+    config
+}

@@ -1,0 +1,487 @@
+//! What the programs make of packets, octet for octet (`BPF_PROG_TEST_RUN`).
+mod common;
+
+use common::links::{Bench, GNB, HOST, Link, UE, ethernet, ip4, udp4};
+use common::run;
+use martlet_pfcp::ie::{GateStatus, Interface, ReportingTriggers, SdfFilter};
+use martlet_upf::Verdict;
+use martlet_upf::conformance::udp_packet;
+use martlet_upf::counters::DropReason;
+use martlet_upf::datapath::{Datapath, Event, Reached};
+use martlet_upf::rules::*;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+const TEID: u32 = 0x0101_0101;
+const UP: (Ipv4Addr, u16) = (UE, 9000);
+const THERE: (Ipv4Addr, u16) = (HOST, 7000);
+
+/// A G-PDU with what is between its fixed header and the packet, and its flags.
+fn g_pdu(teid: u32, flags: u8, between: &[u8], packet: &[u8]) -> Vec<u8> {
+    let length = (between.len() + packet.len()) as u16;
+    let mut octets = vec![0x30 | flags, 255];
+    octets.extend(length.to_be_bytes());
+    octets.extend(teid.to_be_bytes());
+    octets.extend(between);
+    octets.extend(packet);
+    octets
+}
+
+/// The container of an uplink packet of QoS flow 9, as the last extension header.
+const CONTAINER: [u8; 8] = [0, 0, 0, 0x85, 1, 0x10, 9, 0];
+
+fn uplink(bench: &Bench, gtp: &[u8]) -> Vec<u8> {
+    let ip = udp4((GNB, 2152), (bench.n3(), 2152), gtp);
+    ethernet(bench.n3.own, bench.n3.peer, 0x0800, &ip)
+}
+
+/// The packet one hop further.
+fn aged(packet: &[u8]) -> Vec<u8> {
+    let mut packet = packet.to_vec();
+    match packet[0] >> 4 {
+        4 => {
+            packet[8] -= 1;
+            ip4::set_checksum(&mut packet);
+        }
+        _ => packet[7] -= 1,
+    }
+    packet
+}
+
+fn leaves(bench: &Bench, link: &Link, packet: &[u8]) -> (Verdict, Vec<u8>) {
+    let _ = bench;
+    (Verdict::Redirect(0), ethernet(link.peer, link.own, 0x0800, packet))
+}
+
+/// A packet in the tunnel to the gNB, as it leaves.
+fn tunnelled(bench: &Bench, teid: u32, flags: u8, between: &[u8], packet: &[u8]) -> Vec<u8> {
+    let ip = udp4((bench.n3(), 2152), (GNB, 2152), &g_pdu(teid, flags, between, packet));
+    ethernet(bench.n3.peer, bench.n3.own, 0x0800, &ip)
+}
+
+#[test]
+fn an_uplink_packet_leaves_without_its_tunnel_whatever_the_header() {
+    Bench::each(|mut bench| {
+        bench.session();
+        let packet = udp_packet(UP, THERE, b"up");
+        let due = leaves(&bench, &bench.n6, &aged(&packet));
+        // A longer chain: a container of the downlink with its paging policy indicator, and an unknown header.
+        let chain = [&[0, 0, 0, 0x85][..], &[2, 0x10, 9, 0, 0, 0, 0, 0x03], &[1, 1, 2, 0]].concat();
+        for (flags, between) in [
+            (0, &[][..]),
+            (2, &[0, 1, 0, 0]),
+            (1, &[0, 0, 7, 0]),
+            (3, &[1, 2, 3, 0x85]),
+            (4, &CONTAINER),
+            (6, &CONTAINER),
+            (4, &[0, 0, 0, 0]),
+            (4, &chain),
+        ] {
+            let frame = uplink(&bench, &g_pdu(TEID, flags, between, &packet));
+            assert_eq!(bench.run_n3(&frame), due, "{flags} {between:?}");
+        }
+        // Octets behind the message do not leave with it.
+        let mut long = g_pdu(TEID, 4, &CONTAINER, &packet);
+        long.extend([0xff; 9]);
+        assert_eq!(bench.run_n3(&uplink(&bench, &long)), due);
+        let inner = [&packet[..], &[0xee; 5]].concat();
+        assert_eq!(bench.run_n3(&uplink(&bench, &g_pdu(TEID, 4, &CONTAINER, &inner))), due);
+        // Options of the outer header, and a VLAN tag.
+        let gtp = g_pdu(TEID, 4, &CONTAINER, &packet);
+        let mut options = udp4((GNB, 2152), (bench.n3(), 2152), &gtp);
+        options.splice(20..20, [1; 8]);
+        options[0] = 0x47;
+        let length = options.len() as u16;
+        options[2..4].copy_from_slice(&length.to_be_bytes());
+        ip4::set_checksum(&mut options);
+        assert_eq!(bench.run_n3(&ethernet(bench.n3.own, bench.n3.peer, 0x0800, &options)), due);
+        let mut tagged = uplink(&bench, &gtp);
+        tagged.splice(12..12, [0x81, 0, 0, 100]);
+        assert_eq!(bench.run_n3(&tagged), due);
+    });
+}
+
+#[test]
+fn a_downlink_packet_gets_its_tunnel() {
+    Bench::each(|mut bench| {
+        let mut session = bench.session();
+        let packet = udp_packet(THERE, UP, b"down");
+        let frame = ethernet(bench.n6.own, bench.n6.peer, 0x0800, &packet);
+        let container = [0, 0, 0, 0x85, 1, 0, 9, 0];
+        let due = tunnelled(&bench, 0xa0a0_a0a0, 4, &container, &aged(&packet));
+        assert_eq!(bench.run_n6(&frame), (Verdict::Redirect(0), due.clone()));
+        // What Ethernet fills a small frame up with does not go into the tunnel.
+        let padded = [&frame[..], &[0; 14]].concat();
+        assert_eq!(bench.run_n6(&padded), (Verdict::Redirect(0), due));
+        session.qers.get_mut(&1).unwrap().reflective = true;
+        bench.apply(&session);
+        let due = tunnelled(&bench, 0xa0a0_a0a0, 4, &[0, 0, 0, 0x85, 1, 0, 0x49, 0], &aged(&packet));
+        assert_eq!(bench.run_n6(&frame), (Verdict::Redirect(0), due));
+        session.qers.get_mut(&1).unwrap().qfi = None;
+        bench.apply(&session);
+        let due = tunnelled(&bench, 0xa0a0_a0a0, 0, &[], &aged(&packet));
+        assert_eq!(bench.run_n6(&frame), (Verdict::Redirect(0), due));
+    });
+}
+
+#[test]
+fn what_is_not_ours_is_left_untouched() {
+    Bench::each(|mut bench| {
+        bench.session();
+        let n3 = bench.n3();
+        let other = Ipv4Addr::new(10, 45, 0, 99);
+        let mut fragment = udp4((GNB, 2152), (n3, 2152), &g_pdu(TEID, 0, &[], &udp_packet(UP, THERE, b"x")));
+        fragment[6] = 0x20;
+        let mut later = fragment.clone();
+        later[6..8].copy_from_slice(&[0, 9]);
+        for ip in [
+            udp4((GNB, 2152), (n3, 53), b"not GTP-U"),
+            udp4((GNB, 2152), (HOST, 2152), b"not for us"),
+            udp4((GNB, 9), (n3, 2152), &martlet_gtpu::echo_request(7)),
+            udp4((GNB, 9), (n3, 2152), &martlet_gtpu::end_marker(TEID, None)),
+            udp_packet((HOST, 1), (other, 2), b"no UE of ours"),
+            fragment,
+            later,
+        ] {
+            let frame = ethernet(bench.n3.own, bench.n3.peer, 0x0800, &ip);
+            assert_eq!(bench.run_n3(&frame), (Verdict::Pass, frame.clone()));
+            assert_eq!(bench.run_n6(&frame), (Verdict::Pass, frame));
+        }
+        let arp = ethernet([0xff; 6], bench.n3.peer, 0x0806, &[0, 1, 8, 0, 6, 4, 0, 1]);
+        assert_eq!(bench.run_n3(&arp), (Verdict::Pass, arp));
+        // What the kernel has to answer goes to it: too far, or too large.
+        let mut old = udp_packet(THERE, UP, b"too far");
+        old[8] = 1;
+        ip4::set_checksum(&mut old);
+        for packet in [old, udp_packet(THERE, UP, &[0; 1373])] {
+            let frame = ethernet(bench.n6.own, bench.n6.peer, 0x0800, &packet);
+            assert_eq!(bench.run_n6(&frame), (Verdict::Pass, frame));
+        }
+    });
+}
+
+#[test]
+fn what_is_no_packet_is_dropped_for_its_reason() {
+    Bench::each(|mut bench| {
+        bench.session();
+        let packet = udp_packet(UP, THERE, b"x");
+        let good = g_pdu(TEID, 4, &CONTAINER, &packet);
+        let truncated = (0..good.len() - 1).filter(|n| *n != 8).map(|n| good[..n].to_vec());
+        let endless = g_pdu(TEID, 4, &[[0, 0, 0, 0x03], [1, 0, 0, 0x03], [1, 0, 0, 0x03]].concat(), &[]);
+        let mut long_chain = [0, 0, 0, 0x03].to_vec();
+        long_chain.extend([1, 0, 0, 0x03].repeat(8));
+        let mut nested = g_pdu(TEID, 0, &[], &good);
+        let mut version = good.clone();
+        version[0] = 0x54;
+        let mut prime = good.clone();
+        prime[0] &= !0x10;
+        let zero = g_pdu(TEID, 4, &[0, 0, 0, 0x85, 0, 0, 0, 0], &packet);
+        let cases: Vec<Vec<u8>> = truncated
+            .chain([endless, g_pdu(TEID, 4, &long_chain, &packet), std::mem::take(&mut nested), version, prime, zero])
+            .collect();
+        let n = cases.len() as u64;
+        for octets in cases {
+            let frame = uplink(&bench, &octets);
+            assert_eq!(bench.run_n3(&frame).0, Verdict::Drop, "{octets:02x?}");
+        }
+        assert_eq!(bench.drops(DropReason::Malformed), n);
+        let foreign = udp_packet((Ipv4Addr::new(10, 45, 0, 77), 9), THERE, b"x");
+        assert_eq!(bench.run_n3(&uplink(&bench, &g_pdu(TEID, 0, &[], &foreign))).0, Verdict::Drop);
+        assert_eq!(bench.drops(DropReason::ForeignSource), 1);
+    });
+}
+
+#[test]
+fn packets_of_unknown_tunnels_are_shown_to_user_space_as_often_as_allowed() {
+    Bench::each(|bench| {
+        let frame = uplink(&bench, &g_pdu(0xdead, 0, &[], &udp_packet(UP, THERE, b"x")));
+        let shown = (0..200).filter(|_| bench.run_n3(&frame).0 == Verdict::Pass).count();
+        assert!((100..150).contains(&shown), "{shown}");
+        assert_eq!(bench.drops(DropReason::UnknownTunnel), 200 - shown as u64);
+    });
+}
+
+#[test]
+fn packets_go_from_tunnel_to_tunnel() {
+    Bench::each(|mut bench| {
+        // An intermediate UPF: from the gNB on, and from the anchor back.
+        let mut session = bench.session();
+        let anchor = Tunnel { teid: 0xbbbb, peer: GNB.into() };
+        let far = session.fars.get_mut(&1).unwrap();
+        (far.tunnel, far.destination) = (Some(anchor), Some(Interface::Core));
+        let local = session.pdrs[&1].local.map(|local| LocalTunnel { teid: 0x0202, ..local });
+        let down = session.pdrs.get_mut(&2).unwrap();
+        (down.local, down.ue) = (local, vec![]);
+        bench.apply(&session);
+        let packet = udp_packet(UP, THERE, b"up");
+        let frame = uplink(&bench, &g_pdu(TEID, 4, &[0, 0, 0, 0x85, 1, 0x10, 5, 0], &packet));
+        // The QoS flow of an uplink packet stays what it was.
+        let due = tunnelled(&bench, 0xbbbb, 4, &[0, 0, 0, 0x85, 1, 0x10, 5, 0], &packet);
+        assert_eq!(bench.run_n3(&frame), (Verdict::Redirect(0), due));
+        let packet = udp_packet(THERE, UP, b"down");
+        let frame = uplink(&bench, &g_pdu(0x0202, 4, &[0, 0, 0, 0x85, 1, 0, 5, 0], &packet));
+        let due = tunnelled(&bench, 0xa0a0_a0a0, 4, &[0, 0, 0, 0x85, 1, 0, 9, 0], &packet);
+        assert_eq!(bench.run_n3(&frame), (Verdict::Redirect(0), due));
+    });
+}
+
+#[test]
+fn ues_reach_each_other() {
+    Bench::each(|mut bench| {
+        bench.session();
+        let other = Ipv4Addr::new(10, 45, 0, 3);
+        let mut second = bench.session_of(2, 0x0202, other);
+        second.fars.get_mut(&2).unwrap().tunnel = Some(Tunnel { teid: 0xcccc, peer: GNB.into() });
+        bench.apply(&second);
+        let packet = udp_packet(UP, (other, 1), b"hello");
+        let frame = uplink(&bench, &g_pdu(TEID, 4, &CONTAINER, &packet));
+        let due = tunnelled(&bench, 0xcccc, 4, &[0, 0, 0, 0x85, 1, 0, 9, 0], &packet);
+        assert_eq!(bench.run_n3(&frame), (Verdict::Redirect(0), due));
+    });
+}
+
+#[test]
+fn a_rate_lets_its_share_pass_and_no_more() {
+    Bench::each(|mut bench| {
+        let mut session = bench.session();
+        // 8 kbit/s are 1,000 octets a second; the burst is one packet of the largest size.
+        let rate = BitRate { uplink: 8_000, downlink: 0 };
+        session.qers.get_mut(&1).unwrap().mbr = Some(rate);
+        bench.apply(&session);
+        let frame = uplink(&bench, &g_pdu(TEID, 4, &CONTAINER, &udp_packet(UP, THERE, &[0; 972])));
+        let passed = (0..200).filter(|_| bench.run_n3(&frame).0 != Verdict::Drop).count();
+        assert!((65..=66).contains(&passed), "{passed}");
+        assert_eq!(bench.drops(DropReason::Rate), 200 - passed as u64);
+        session.qers.get_mut(&1).unwrap().gate = GateStatus { uplink_closed: true, downlink_closed: false };
+        bench.apply(&session);
+        assert_eq!(bench.run_n3(&frame).0, Verdict::Drop);
+        assert_eq!(bench.drops(DropReason::Gate), 1);
+    });
+}
+
+#[test]
+fn what_one_rate_refuses_costs_the_other_nothing() {
+    Bench::each(|mut bench| {
+        let mut session = bench.session();
+        let rate = |uplink| Some(BitRate { uplink, downlink: 0 });
+        let second = Qer { id: 2, mbr: rate(8_000), ..session.qers[&1].clone() };
+        session.qers.get_mut(&1).unwrap().mbr = rate(16_000);
+        session.qers.insert(2, second);
+        session.pdrs.get_mut(&1).unwrap().qers = vec![1, 2];
+        bench.apply(&session);
+        let frame = uplink(&bench, &g_pdu(TEID, 4, &CONTAINER, &udp_packet(UP, THERE, &[0; 972])));
+        let passed = |bench: &Bench, n| (0..n).filter(|_| bench.run_n3(&frame).0 != Verdict::Drop).count();
+        // Both have a burst of 65 such packets. The narrower one is empty first, and 135 are refused.
+        assert!((65..=66).contains(&passed(&bench, 200)));
+        // Without it the other has nothing left of its burst either, and had it paid for those, it would be in debt.
+        session.pdrs.get_mut(&1).unwrap().qers = vec![1];
+        bench.apply(&session);
+        std::thread::sleep(std::time::Duration::from_millis(1600));
+        let after = passed(&bench, 10);
+        assert!((3..=5).contains(&after), "{after}");
+    });
+}
+
+/// A rule that measures both directions.
+fn measure(session: &mut Session, threshold: Option<u64>, quota: Option<u64>) {
+    let limit = |total: Option<u64>| total.map(|total| VolumeLimit { total: Some(total), ..Default::default() });
+    let urr = Urr {
+        id: 1,
+        duration: false,
+        volume: true,
+        triggers: ReportingTriggers::VOLTH | ReportingTriggers::VOLQU,
+        period: None,
+        volume_threshold: limit(threshold),
+        volume_quota: limit(quota),
+        time_threshold: None,
+        time_quota: None,
+        time_quota_exhausted: false,
+        quota_given: 0,
+    };
+    session.urrs.insert(1, urr);
+    session.pdrs.values_mut().for_each(|pdr| pdr.urrs = vec![1]);
+}
+
+#[test]
+fn limits_that_are_far_away_are_met_to_the_octet() {
+    Bench::each(|mut bench| {
+        // Both begin so far away that packets are not counted against them one by one.
+        const PACKET: u64 = 1400;
+        const PACKETS: u64 = 210_000;
+        let mut session = bench.session_of(1, TEID, UE);
+        measure(&mut session, Some((PACKETS - 500) * PACKET), Some(PACKETS * PACKET));
+        bench.apply(&session);
+        let frame = uplink(&bench, &g_pdu(TEID, 0, &[], &udp_packet(UP, THERE, &[0; 1372])));
+        let send = |bench: &Bench, packets: u64| {
+            (0..packets).filter(|_| bench.run_n3(&frame).0 != Verdict::Drop).count() as u64
+        };
+        // A breath before the end, as the last octets of a limit never come at once.
+        assert_eq!(send(&bench, 150_000), 150_000);
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        assert_eq!(send(&bench, PACKETS - 501 - 150_000), PACKETS - 501 - 150_000);
+        assert_eq!(bench.event(), None);
+        assert_eq!(send(&bench, 1), 1);
+        assert_eq!(bench.event(), Some(Event::UsageReached { seid: 1, urr: 1, limit: Reached::Threshold }));
+        assert_eq!(send(&bench, 600), 500);
+        assert_eq!(bench.event(), Some(Event::UsageReached { seid: 1, urr: 1, limit: Reached::Quota }));
+        assert_eq!(bench.drops(DropReason::Quota), 100);
+        let usage = bench.datapath.take_usage(1, &[1]);
+        assert_eq!((usage[0].uplink_octets, usage[0].uplink_packets), (PACKETS * PACKET, PACKETS));
+    });
+}
+
+/// A session whose uplink has a PDR for each filter, before the one for all.
+fn with_filters(bench: &Bench, filters: &[(&str, SdfFilter)]) -> Session {
+    let mut session = bench.session_of(1, TEID, UE);
+    for (n, (text, filter)) in filters.iter().enumerate() {
+        let id = 10 + n as u16;
+        let filter = SdfFilter { flow_description: Some(text.to_string()), ..filter.clone() };
+        let pdr = Pdr { id, precedence: 1 + n as u32, filters: vec![filter], far: 9, ..session.pdrs[&1].clone() };
+        session.pdrs.insert(id, pdr);
+    }
+    let drop = Far { id: 9, action: Action::Drop, destination: None, network_instance: None, tunnel: None, bar: None };
+    session.fars.insert(9, drop);
+    session.resolve(&RuleLimits::default()).expect("rules that fit");
+    session
+}
+
+#[test]
+fn filters_match_what_their_description_says() {
+    Bench::each(|mut bench| {
+        let far = Ipv4Addr::new(8, 8, 8, 8);
+        let packets = [
+            ("to the host", udp_packet(UP, THERE, b"x")),
+            ("to its other port", udp_packet(UP, (HOST, 7001), b"x")),
+            ("from another port", udp_packet((UE, 9001), THERE, b"x")),
+            ("elsewhere", udp_packet(UP, (far, 53), b"x")),
+        ];
+        for (text, dropped) in [
+            (
+                "permit out ip from any to assigned",
+                &["to the host", "to its other port", "from another port", "elsewhere"][..],
+            ),
+            (
+                "permit out 17 from any to assigned",
+                &["to the host", "to its other port", "from another port", "elsewhere"],
+            ),
+            ("permit out 6 from any to assigned", &[]),
+            ("permit out 17 from any 7000 to assigned", &["to the host", "from another port"]),
+            ("permit out 17 from any 53,7001-7005 to assigned", &["to its other port", "elsewhere"]),
+            ("permit out ip from any to assigned 9001", &["from another port"]),
+            ("permit out ip from 10.98.0.0/24 to assigned", &["to the host", "to its other port", "from another port"]),
+            ("permit out ip from !10.98.0.0/24 to assigned", &["elsewhere"]),
+            ("permit out ip from any to 10.45.0.0/24 9001", &["from another port"]),
+            ("permit out ip from any to !10.45.0.0/24", &[]),
+            ("permit out ip from 2001:db8::/32 to any", &[]),
+            (
+                "permit out ip from !2001:db8::/32 to any",
+                &["to the host", "to its other port", "from another port", "elsewhere"],
+            ),
+        ] {
+            let session = with_filters(&bench, &[(text, SdfFilter::default())]);
+            bench.apply(&session);
+            for (name, packet) in &packets {
+                let verdict = bench.run_n3(&uplink(&bench, &g_pdu(TEID, 0, &[], packet))).0;
+                assert_eq!(verdict == Verdict::Drop, dropped.contains(name), "{text}: {name}");
+            }
+        }
+    });
+}
+
+#[test]
+fn of_many_rules_the_first_by_precedence_counts() {
+    Bench::each(|mut bench| {
+        let texts: Vec<String> = (0..60).map(|n| format!("permit out 17 from any {} to assigned", 7000 + n)).collect();
+        let filters: Vec<(&str, SdfFilter)> = texts.iter().map(|text| (text.as_str(), SdfFilter::default())).collect();
+        let mut session = with_filters(&bench, &filters);
+        // The last of them lets pass what the others drop.
+        let pdr = session.pdrs.get_mut(&69).unwrap();
+        (pdr.far, pdr.precedence) = (1, 0);
+        session.pdrs.get_mut(&68).unwrap().rules = session.pdrs[&69].rules.clone();
+        bench.apply(&session);
+        for (port, verdict) in [
+            (7000, Verdict::Drop),
+            (7057, Verdict::Drop),
+            (7058, Verdict::Redirect(0)),
+            (7059, Verdict::Redirect(0)),
+            (7060, Verdict::Redirect(0)),
+        ] {
+            let packet = udp_packet(UP, (HOST, port), b"x");
+            assert_eq!(bench.run_n3(&uplink(&bench, &g_pdu(TEID, 0, &[], &packet))).0, verdict, "{port}");
+        }
+        // A later fragment has no ports, and meets the rule for all.
+        let mut fragment = udp_packet(UP, (HOST, 7000), b"x");
+        fragment[6..8].copy_from_slice(&[0, 2]);
+        ip4::set_checksum(&mut fragment);
+        assert_eq!(bench.run_n3(&uplink(&bench, &g_pdu(TEID, 0, &[], &fragment))).0, Verdict::Redirect(0));
+    });
+}
+
+/// A UDP packet over IPv6, behind so many options for destinations.
+fn udp6(from: (Ipv6Addr, u16), to: (Ipv6Addr, u16), options: usize) -> Vec<u8> {
+    let mut octets = vec![0x60, 0, 0, 0];
+    octets.extend(((options * 8 + 12) as u16).to_be_bytes());
+    octets.extend([if options > 0 { 60 } else { 17 }, 64]);
+    octets.extend(from.0.octets());
+    octets.extend(to.0.octets());
+    for n in 1..=options {
+        octets.extend([if n == options { 17 } else { 60 }, 0, 1, 4, 0, 0, 0, 0]);
+    }
+    octets.extend(from.1.to_be_bytes());
+    octets.extend(to.1.to_be_bytes());
+    octets.extend([0, 12, 0, 0, 1, 2, 3, 4]);
+    octets
+}
+
+#[test]
+fn ipv6_goes_both_ways() {
+    Bench::each(|mut bench| {
+        let ue: Ipv6Addr = "2001:db8:45::7".parse().unwrap();
+        let host: Ipv6Addr = "2001:db8:98::2".parse().unwrap();
+        let mut session =
+            with_filters(&bench, &[("permit out 17 from 2001:db8:98::/48 7001 to assigned", SdfFilter::default())]);
+        for pdr in session.pdrs.values_mut() {
+            pdr.ue = vec![UeAddress::V4(UE), UeAddress::of(IpAddr::V6(ue))];
+        }
+        bench.apply(&session);
+        for options in [0, 3] {
+            for (port, passes) in [(7000, true), (7001, false)] {
+                let packet = udp6((ue, 9), (host, port), options);
+                let verdict = bench.run_n3(&uplink(&bench, &g_pdu(TEID, 4, &CONTAINER, &packet)));
+                if passes {
+                    // Routes of IPv6 are the kernel's affair.
+                    assert_eq!(verdict.0, Verdict::Redirect(0));
+                    assert_eq!(verdict.1[12..], [&[0x86, 0xdd][..], &packet].concat()[..]);
+                } else {
+                    assert_eq!(verdict.0, Verdict::Drop);
+                }
+            }
+        }
+        let foreign = udp6(("2001:db8:46::7".parse().unwrap(), 9), (host, 7000), 0);
+        assert_eq!(bench.run_n3(&uplink(&bench, &g_pdu(TEID, 0, &[], &foreign))).0, Verdict::Drop);
+        assert_eq!(bench.drops(DropReason::ForeignSource), 1);
+        let own = udp6(("fe80::1".parse().unwrap(), 9), (host, 7000), 0);
+        assert_eq!(bench.run_n3(&uplink(&bench, &g_pdu(TEID, 0, &[], &own))).0, Verdict::Redirect(0));
+        let packet = udp6((host, 7000), (ue, 9), 0);
+        let frame = ethernet(bench.n6.own, bench.n6.peer, 0x86dd, &packet);
+        let due = tunnelled(&bench, 0xa0a0_a0a0, 4, &[0, 0, 0, 0x85, 1, 0, 9, 0], &aged(&packet));
+        assert_eq!(bench.run_n6(&frame), (Verdict::Redirect(0), due));
+    });
+}
+
+#[test]
+fn a_next_hop_that_changes_is_followed() {
+    Bench::each(|mut bench| {
+        bench.session();
+        let packet = udp_packet(UP, THERE, b"up");
+        let frame = uplink(&bench, &g_pdu(TEID, 0, &[], &packet));
+        assert_eq!(bench.run_n3(&frame), leaves(&bench, &bench.n6, &aged(&packet)));
+        run("ip", &format!("neigh replace {HOST} lladdr 02:00:00:00:00:99 dev n6a nud permanent"));
+        std::thread::sleep(std::time::Duration::from_millis(2200));
+        assert_eq!(bench.run_n3(&frame).1[..6], [2, 0, 0, 0, 0, 0x99]);
+        // Without a neighbour the kernel has to find it: the packet goes to it as it came, for it to forward.
+        run("ip", &format!("neigh del {HOST} dev n6a"));
+        std::thread::sleep(std::time::Duration::from_millis(2200));
+        let (verdict, octets) = bench.run_n3(&frame);
+        assert_eq!((verdict, &octets[14..]), (Verdict::Redirect(0), &packet[..]));
+    });
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* From a tunnel or an address to the rule of a packet (TS 29.244, 5.2.1). */
+#pragma once
+
+#include "gtp.h"
+
+/* Groups of filters that a packet is compared with; user space makes no longer list. */
+#define MOST_GROUPS 128
+
+inline_always struct rule *rule_at(__u32 index)
+{
+	return bpf_map_lookup_elem(&rules, &index);
+}
+
+/* Whether the UE's address in the packet is one of the PDR's. */
+inline_always int matches_ue(struct rule *rule, struct flow *flow)
+{
+	int up = rule->flags & RULE_UPLINK;
+	if (flow->version == 4)
+		return rule->flags & RULE_UE4 && rule->ue4 == (up ? flow->source4 : flow->destination4);
+	return rule->flags & RULE_UE6 && rule->ue6 == (up ? flow->source6[0] : flow->destination6[0]);
+}
+
+/* What a PDR asks for beside its filters. */
+inline_always int matches_rule(struct rule *rule, struct flow *flow, struct tunnelled *tunnel)
+{
+	__u32 flags = rule->flags;
+	if (likely(!(flags & (RULE_MATCH_UE | RULE_MATCH_QFI))))
+		return 1;
+	if (flags & RULE_MATCH_UE && !matches_ue(rule, flow))
+		return 0;
+	if (flags & RULE_MATCH_QFI && !(tunnel->has_qfi && rule->qfis >> (tunnel->qfi & 63) & 1))
+		return 0;
+	return 1;
+}
+
+inline_always int within(const __u64 *address, const __u64 *network, const __u64 *mask)
+{
+	return !((address[0] ^ network[0]) & mask[0]) && !((address[1] ^ network[1]) & mask[1]);
+}
+
+/* The seldom asked parts of a filter. */
+global int matches_more(__u32 index, struct flow *flow, int up)
+{
+	struct filter *f = bpf_map_lookup_elem(&filters, &index);
+	if (!f || !flow)
+		return 0;
+	int of6 = flow->version == 6;
+	__u64 remote[2], ue[2];
+	if (of6) {
+		__builtin_memcpy(remote, up ? flow->destination6 : flow->source6, 16);
+		__builtin_memcpy(ue, up ? flow->source6 : flow->destination6, 16);
+	} else {
+		remote[0] = up ? flow->destination4 : flow->source4;
+		ue[0] = up ? flow->source4 : flow->destination4;
+		remote[1] = ue[1] = 0;
+	}
+	if (f->flags & (FILTER_REMOTE4 | FILTER_REMOTE6)) {
+		int in = of6 == !!(f->flags & FILTER_REMOTE6) && within(remote, f->remote, f->remote_mask);
+		if (in == !!(f->flags & FILTER_REMOTE_NOT))
+			return 0;
+	}
+	if (f->flags & (FILTER_UE4 | FILTER_UE6)) {
+		int in = of6 == !!(f->flags & FILTER_UE6) && within(ue, f->ue, f->ue_mask);
+		if (in == !!(f->flags & FILTER_UE_NOT))
+			return 0;
+	}
+	if (f->flags & FILTER_SPI && !(flow->has_spi && flow->spi == f->spi))
+		return 0;
+	if (f->flags & FILTER_LABEL && !(of6 && flow->label == f->label))
+		return 0;
+	return 1;
+}
+
+/* What of a packet candidates look at. A description is written for the downlink: on the uplink its sides are
+ * exchanged. */
+struct search {
+	struct flow *flow;
+	struct tunnelled *tunnel;
+	__u32 first;
+	__u32 found;
+	__be32 remote;
+	__be32 any;		/* bits that never match, where the packet is not IPv4 */
+	__u32 remote_port;
+	__u32 ue_port;
+	__u8 protocol;
+	__u8 tos;
+	__u8 up;
+	__u8 unused;
+};
+
+/* Whether the rest of what candidate `at` and its rule ask for is so; only for those whose first part is. */
+global int matches_rest(__u32 at, __u32 found, struct flow *flow, struct tunnelled *tunnel, int up)
+{
+	if (!flow || !tunnel)
+		return 0;
+	struct rule *rule = rule_at(found & CANDIDATE_RULE);
+	if (!rule || !matches_rule(rule, flow, tunnel))
+		return 0;
+	return !(found & CANDIDATE_MORE) || matches_more(at, flow, up);
+}
+
+/* One step of a search; 1 ends it. */
+static long step(__u32 i, struct search *search)
+{
+	__u32 at = search->first + i;
+	struct group *group = bpf_map_lookup_elem(&groups, &at);
+	if (!group)
+		return 1;
+	__be32 remote = search->remote, any = search->any;
+	__u32 remote_port = search->remote_port, ue_port = search->ue_port;
+	__u8 protocol = search->protocol, tos = search->tos;
+#pragma unroll
+	for (int n = 0; n < GROUP; n++) {
+		struct candidate *c = &group->candidate[n];
+		/* Without branches: few candidates match. */
+		__u32 miss = ((remote ^ c->remote) | any) & c->remote_mask;
+		miss |= (protocol ^ c->protocol) & c->protocol_mask;
+		miss |= (tos ^ c->tos) & c->tos_mask;
+		__u64 in = (__u64)c->remote_span - (__u32)(remote_port - c->remote_low);
+		in |= (__u64)c->ue_span - (__u32)(ue_port - c->ue_low);
+		if (!(miss | (__u32)(in >> 32)) &&
+		    matches_rest(at * GROUP + n, c->rule, search->flow, search->tunnel, search->up)) {
+			search->found = c->rule & CANDIDATE_RULE;
+			return 1;
+		}
+		if (c->rule & CANDIDATE_LAST)
+			return 1;
+	}
+	return 0;
+}
+
+/* The first rule of a list that takes the packet. */
+global __u32 of_list(struct flow *flow, struct tunnelled *tunnel, __u32 first, int up)
+{
+	if (!flow || !tunnel)
+		return NONE;
+	__u32 source = flow->has_ports ? flow->source_port : NO_PORT;
+	__u32 destination = flow->has_ports ? flow->destination_port : NO_PORT;
+	struct search search = {
+		.flow = flow,
+		.tunnel = tunnel,
+		.first = first,
+		.remote = up ? flow->destination4 : flow->source4,
+		.any = flow->version == 4 ? 0 : 0xffffffff,
+		.remote_port = up ? destination : source,
+		.ue_port = up ? source : destination,
+		.protocol = flow->protocol,
+		.tos = flow->tos,
+		.up = up,
+	};
+	bpf_loop(MOST_GROUPS, step, &search, 0);
+	return search.found;
+}
+
+/* The first rule of an entrance, whichever it is: to know the session. */
+inline_always struct rule *any_of(__u32 entrance)
+{
+	if (entrance & ENTRANCE_LIST) {
+		__u32 at = entrance & ~ENTRANCE_LIST;
+		struct group *group = bpf_map_lookup_elem(&groups, &at);
+		return group ? rule_at(group->candidate[0].rule & CANDIDATE_RULE) : NULL;
+	}
+	return rule_at(entrance);
+}
+
+/* The rule of a packet; `offset` is that of its IP header. */
+inline_always struct rule *classify(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct tunnelled *tunnel,
+				    __u32 entrance, int up)
+{
+	if (likely(!(entrance & ENTRANCE_LIST))) {
+		struct rule *rule = rule_at(entrance);
+		return rule && matches_rule(rule, flow, tunnel) ? rule : NULL;
+	}
+	read_transport(ctx, offset, flow);
+	__u32 found = of_list(flow, tunnel, entrance & ~ENTRANCE_LIST, up);
+	return found ? rule_at(found) : NULL;
+}
+
+/* A number from 0 to less than `most`, the same in user space. */
+inline_always __u32 place_of(__u32 key, __u32 most)
+{
+	key ^= key >> 16;
+	key *= 0x7feb352d;
+	key ^= key >> 15;
+	key *= 0x846ca68b;
+	return ((__u64)key * most) >> 32;
+}
+
+inline_always __u32 find(void *table, void *more, __be32 key, __u32 most)
+{
+	__u32 place = place_of(key, most);
+	struct cells *cells = bpf_map_lookup_elem(table, &place);
+	if (!cells)
+		return NONE;
+#pragma unroll
+	for (int i = 0; i < CELLS; i++) {
+		__u64 cell = *(volatile __u64 *)&cells->cell[i];
+		if ((__u32)cell == key)
+			return cell >> 32;
+	}
+	if (likely(!cells->more))
+		return NONE;
+	__u32 *entrance = bpf_map_lookup_elem(more, &key);
+	return entrance ? *entrance : NONE;
+}
+
+inline_always __u32 entrance_of_teid(__be32 teid)
+{
+	return find(&teid_cells, &by_teid, teid, settings.teid_cells);
+}
+
+inline_always __u32 entrance_of_ue(struct flow *flow, int source)
+{
+	__u32 *entrance;
+	if (flow->version == 4) {
+		__be32 key = source ? flow->source4 : flow->destination4;
+		__u32 address = bpf_ntohl(key);
+		if (address < globals.ue4_low || address > globals.ue4_high)
+			return NONE;
+		return find(&ue4_cells, &by_ue4, key, settings.ue4_cells);
+	} else {
+		__be64 key = source ? flow->source6[0] : flow->destination6[0];
+		entrance = bpf_map_lookup_elem(&by_ue6, &key);
+	}
+	return entrance ? *entrance : NONE;
+}
+
+/* Whether a packet of a session's UE has a source address that the UE does not have. Link-local ones are its own affair
+ * where it has IPv6 (RFC 4862, 5.3). */
+global int is_foreign(struct rule *rule, struct flow *flow)
+{
+	if (!rule || !flow)
+		return 1;
+	__u32 flags = rule->flags;
+	if (!(flags & (RULE_UE4 | RULE_UE6 | RULE_UE_MANY)))
+		return 0;
+	if (flow->version == 4) {
+		if (flags & RULE_UE4 && rule->ue4 == flow->source4)
+			return 0;
+	} else {
+		if (flags & RULE_UE6 &&
+		    (rule->ue6 == flow->source6[0] ||
+		     (flow->source6[0] & bpf_cpu_to_be64(0xffcull << 52)) == bpf_cpu_to_be64(0xfe8ull << 52)))
+			return 0;
+	}
+	if (flags & RULE_UE_MANY) {
+		__u32 entrance = entrance_of_ue(flow, 1);
+		struct rule *other = entrance ? any_of(entrance) : NULL;
+		if (other && other->session == rule->session)
+			return 0;
+	}
+	return 1;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* What user space is told, and what is counted. */
+#pragma once
+
+#include "qos.h"
+
+inline_always struct stats *own_stats(void)
+{
+	__u32 zero = 0;
+	return bpf_map_lookup_elem(&stats, &zero);
+}
+
+#define COUNT(what) \
+	do { \
+		struct stats *own = own_stats(); \
+		if (own) \
+			own->what++; \
+	} while (0)
+
+inline_always int dropped(enum drop reason)
+{
+	COUNT(drops[reason & 15]);
+	return XDP_DROP;
+}
+
+/* A packet that user space answers, such as one in an unknown tunnel: it gets there, as often as is allowed. */
+global int complain(int reason)
+{
+	__u32 first = 0;
+	struct bucket *bucket = bpf_map_lookup_elem(&buckets, &first);
+	if (bucket && take_tokens(&bucket->full_at, bucket->burst, bucket->per_octet, bpf_ktime_get_ns() << 4))
+		return XDP_PASS;
+	return dropped(reason);
+}
+
+global int tell(struct rule *rule, __u32 kind, __u32 argument)
+{
+	if (!rule)
+		return 0;
+	struct event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+	if (!event) {
+		COUNT(lost_events);
+		return 0;
+	}
+	event->kind = kind;
+	event->session = rule->session;
+	event->argument = argument;
+	event->length = 0;
+	bpf_ringbuf_submit(event, 0);
+	return 1;
+}
+
+/* An event with a packet in it. */
+struct event_short {
+	struct event event;
+	__u8 octets[BUFFERED_SHORT];
+};
+struct event_long {
+	struct event event;
+	__u8 octets[BUFFERED_LONG];
+};
+
+#define GIVE(type, most) \
+	do { \
+		struct type *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0); \
+		if (!e) \
+			return 0; \
+		e->event.kind = EVENT_PACKET; \
+		e->event.session = session; \
+		e->event.argument = argument; \
+		e->event.length = length; \
+		/* Older kernels need to be shown that it is from 1 to the most, at this place. */ \
+		__u32 octets = length - 1; \
+		barrier_var(octets); \
+		octets = (octets & (most - 1)) + 1; \
+		if (bpf_xdp_load_bytes(ctx, offset, e->octets, octets)) { \
+			bpf_ringbuf_discard(e, 0); \
+			return 0; \
+		} \
+		bpf_ringbuf_submit(e, 0); \
+		return 1; \
+	} while (0)
+
+/* Gives the packet at an offset to user space. 0: there is no room. */
+global int give(struct xdp_md *ctx, __u32 offset, __u32 length, __u32 session, __u32 argument)
+{
+	if (length <= BUFFERED_SHORT)
+		GIVE(event_short, BUFFERED_SHORT);
+	GIVE(event_long, BUFFERED_LONG);
+}
+
+/* Has a packet wait in user space, behind those that wait already. */
+global int buffer(struct xdp_md *ctx, __u32 offset, __u32 length, struct rule *rule)
+{
+	if (!rule)
+		return XDP_DROP;
+	__u32 index = rule->session;
+	__u32 argument = (rule->pdr & 0xffff) | (rule->flags & RULE_NOTIFY ? 0x10000 : 0);
+	struct session *session = bpf_map_lookup_elem(&sessions, &index);
+	if (!session || !index)
+		return dropped(DROP_BUFFER_FULL);
+	if (__sync_fetch_and_add(&session->pending, 1) >= session->limit || !give(ctx, offset, length, index, argument)) {
+		__sync_fetch_and_add(&session->pending, -1);
+		return dropped(DROP_BUFFER_FULL);
+	}
+	COUNT(buffered);
+	return XDP_DROP;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* Tunnel headers put on and taken off, and the way out. */
+#pragma once
+
+#include "events.h"
+
+/* The link address of both ends of the link between the kernel and the programs: the kernel, which asks nobody, sends
+ * to its own, and takes as meant for others what comes with another one. */
+#define LINK_MAC { 0x02, 0x4d, 0x4c, 0x54, 0x00, 0x01 }
+/* Sender of a frame that our own end shall send back to the kernel. */
+#define BOUNCE_MAC { 0x02, 0x4d, 0x4c, 0x54, 0x00, 0x02 }
+
+/* Where a frame came from. */
+enum origin {
+	FROM_PORT,	/* an interface */
+	FROM_KERNEL,	/* the link with the kernel */
+	FROM_BUFFER,	/* user space, after it waited there */
+	FROM_SOCKET,	/* user space, as the kernel put it together from fragments */
+};
+
+/* User space is to keep the packet: the rule still says so. */
+#define VERDICT_KEEP 100
+
+#define OUTER_TTL 64
+
+struct outer4 {
+	struct iphdr ip;
+	struct udphdr udp;
+	struct gtp gtp;
+};
+
+struct outer6 {
+	struct ipv6hdr ip;
+	struct udphdr udp;
+	struct gtp gtp;
+};
+
+struct gtp_extension {
+	struct gtp_optional optional;
+	struct gtp_container container;
+};
+
+inline_always __u16 fold(__u32 sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (sum & 0xffff) + (sum >> 16);
+}
+
+/* Takes 1 from the TTL and corrects the checksum (RFC 1624). */
+inline_always void age4(struct iphdr *ip)
+{
+	__u32 sum = ip->check + bpf_htons(0x0100);
+	ip->check = sum + (sum >= 0xffff);
+	ip->ttl--;
+}
+
+inline_always struct hop *hop_of(__be32 destination)
+{
+	__u32 hash = destination;
+	hash ^= hash >> 16;
+	hash = hash * 0x9e3779b1 >> 22;
+	__u32 slot = hash & (HOPS - 1);
+	return bpf_map_lookup_elem(&hops, &slot);
+}
+
+inline_always int usable(__u32 ifindex)
+{
+	return bpf_map_lookup_elem(&ports, &ifindex) != NULL;
+}
+
+/* Asks the kernel's routes and neighbours, and keeps what it says. */
+global int find_hop4(struct xdp_md *ctx, struct hop *hop, __be32 source, __be32 destination)
+{
+	if (!hop)
+		return 0;
+	struct bpf_fib_lookup fib = {
+		.family = 2 /* AF_INET */,
+		.l4_protocol = IPPROTO_UDP,
+		.ifindex = ctx->ingress_ifindex,
+		.ipv4_src = source,
+		.ipv4_dst = destination,
+	};
+	__u32 now = globals.generation;
+	int found = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
+	int ok = found == BPF_FIB_LKUP_RET_SUCCESS && usable(fib.ifindex);
+	hop->generation = 0;
+	hop->destination[0] = destination;
+	hop->ifindex = ok ? fib.ifindex : 0;
+	hop->mtu = fib.mtu_result;
+	__builtin_memcpy(hop->to, fib.dmac, 6);
+	__builtin_memcpy(hop->from, fib.smac, 6);
+	hop->generation = now;
+	return ok;
+}
+
+/* The next hop towards an address, or nothing where the kernel has to find the way. */
+inline_always struct hop *next_hop4(struct xdp_md *ctx, __be32 source, __be32 destination)
+{
+	struct hop *hop = hop_of(destination);
+	if (!hop)
+		return NULL;
+	if (unlikely(hop->destination[0] != destination || hop->generation != globals.generation))
+		find_hop4(ctx, hop, source, destination);
+	return hop->ifindex ? hop : NULL;
+}
+
+/* Sends a frame to an interface. What came from user space, user space sends: it finds the interface before the frame. */
+inline_always int send_to(struct xdp_md *ctx, __u32 ifindex, enum origin origin)
+{
+	if (origin == FROM_BUFFER || origin == FROM_SOCKET) {
+		if (bpf_xdp_adjust_head(ctx, -(int)sizeof(struct verdict)))
+			return dropped(DROP_N3);
+		struct verdict *verdict = data_of(ctx);
+		if ((void *)(verdict + 1) > end_of(ctx))
+			return dropped(DROP_N3);
+		verdict->action = XDP_REDIRECT;
+		verdict->ifindex = ifindex;
+		return XDP_REDIRECT;
+	}
+	/* Between virtual interfaces a frame that is sent back may stay unseen until another one comes. */
+	return settings.transmit && ifindex == ctx->ingress_ifindex ? XDP_TX : bpf_redirect(ifindex, 0);
+}
+
+inline_always int leave(struct xdp_md *ctx, struct hop *hop, enum origin origin)
+{
+	return send_to(ctx, hop->ifindex, origin);
+}
+
+inline_always void link_to(struct ethhdr *eth, const __u8 *to, const __u8 *from, __be16 protocol)
+{
+	__builtin_memcpy(eth->h_dest, to, 6);
+	__builtin_memcpy(eth->h_source, from, 6);
+	eth->h_proto = protocol;
+}
+
+inline_always int same_link(const __u8 *a, const __u8 *b)
+{
+	int differ = 0;
+#pragma unroll
+	for (int i = 0; i < 6; i++)
+		differ |= a[i] ^ b[i];
+	return !differ;
+}
+
+/* Has the kernel forward a tunnelled packet of ours: it knows the way, or finds it. The frame's link header is free. */
+inline_always int tunnelled_to_kernel(struct xdp_md *ctx, enum origin origin, __be16 protocol)
+{
+	static const __u8 own[6] = LINK_MAC;
+	struct ethhdr *eth = data_of(ctx);
+	if ((void *)(eth + 1) > end_of(ctx))
+		return dropped(DROP_N3);
+	COUNT(to_kernel);
+	link_to(eth, own, own, protocol);
+	if (origin == FROM_KERNEL)
+		return XDP_PASS;
+	return send_to(ctx, settings.outer_ifindex, origin);
+}
+
+/* Cuts off what lies behind a packet that ends at an offset. */
+inline_always int trim(struct xdp_md *ctx, __u32 end)
+{
+	__u32 length = end_of(ctx) - data_of(ctx);
+	if (likely(length == end))
+		return 1;
+	return length > end && !bpf_xdp_adjust_tail(ctx, (int)end - (int)length);
+}
+
+/* Puts a packet into its tunnel and sends it. It lies `offset` octets into the frame, and its link header is replaced.
+ * `qfi` is that of the container, if there is to be one. */
+inline_always int into_tunnel4(struct xdp_md *ctx, __u32 offset, __u32 length, struct rule *rule, int qfi,
+			       enum origin origin)
+{
+	__u32 extension = qfi >= 0 ? sizeof(struct gtp_extension) : 0;
+	__u32 headers = sizeof(struct outer4) + extension;
+	__be32 peer = rule->peer4, teid = rule->teid;
+	__u8 type = rule->flags & RULE_TUNNEL_UP ? 0x10 : 0;
+	if (unlikely(length > 0xffff - headers))
+		return dropped(DROP_N3);
+	if (unlikely(!trim(ctx, offset + length)))
+		return dropped(DROP_N3);
+	if (bpf_xdp_adjust_head(ctx, (int)offset - (int)(sizeof(struct ethhdr) + headers)))
+		return dropped(DROP_N3);
+	struct ethhdr *eth = data_of(ctx);
+	struct outer4 *outer = (void *)(eth + 1);
+	struct gtp_extension *more = (void *)(outer + 1);
+	if ((void *)(more + 1) > end_of(ctx))
+		return dropped(DROP_N3);
+	__u32 whole = length + headers;
+	/* Version and length of the header, don't fragment not set, TTL and protocol are always the same. */
+	*(__be32 *)&outer->ip = bpf_htonl(0x45000000 | whole);
+	*((__be32 *)&outer->ip + 1) = 0;
+	outer->ip.ttl = OUTER_TTL;
+	outer->ip.protocol = IPPROTO_UDP;
+	outer->ip.saddr = settings.n3_ip4;
+	outer->ip.daddr = peer;
+	__u32 sum = bpf_htons(0x4500) + bpf_htons(whole) + bpf_htons(OUTER_TTL << 8 | IPPROTO_UDP) +
+		    (settings.n3_ip4 & 0xffff) + (settings.n3_ip4 >> 16) + (peer & 0xffff) + (peer >> 16);
+	outer->ip.check = ~fold(sum);
+	outer->udp.source = outer->udp.dest = bpf_htons(GTP_PORT);
+	outer->udp.len = bpf_htons(whole - sizeof(struct iphdr));
+	outer->udp.check = 0;
+	outer->gtp.flags = extension ? GTP_FLAGS | GTP_EXTENDED : GTP_FLAGS;
+	outer->gtp.type = GTP_G_PDU;
+	outer->gtp.length = bpf_htons(length + extension);
+	outer->gtp.teid = teid;
+	if (extension) {
+		*(__be32 *)&more->optional = bpf_htonl(GTP_CONTAINER);
+		*(__be32 *)&more->container = bpf_htonl(0x01000000 | type << 16 | qfi << 8);
+	}
+	struct hop *hop = next_hop4(ctx, settings.n3_ip4, peer);
+	if (unlikely(!hop || whole > hop->mtu))
+		return tunnelled_to_kernel(ctx, origin, bpf_htons(ETH_P_IP));
+	link_to(eth, hop->to, hop->from, bpf_htons(ETH_P_IP));
+	return leave(ctx, hop, origin);
+}
+
+/* A packet for the data network without its tunnel: it lies `offset` octets into the frame, which has no link header of
+ * its own yet. */
+inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow, enum origin origin)
+{
+	static const __u8 own[6] = LINK_MAC, bounce[6] = BOUNCE_MAC;
+	if (unlikely(!trim(ctx, offset + flow->length)))
+		return dropped(DROP_N6);
+	if (bpf_xdp_adjust_head(ctx, (int)offset - (int)sizeof(struct ethhdr)))
+		return dropped(DROP_N6);
+	struct ethhdr *eth = data_of(ctx);
+	struct iphdr *ip = (void *)(eth + 1);
+	if ((void *)(ip + 1) > end_of(ctx))
+		return dropped(DROP_N6);
+	__be16 protocol = flow->version == 4 ? bpf_htons(ETH_P_IP) : bpf_htons(ETH_P_IPV6);
+	if (settings.direct && flow->version == 4 && flow->ttl > 1) {
+		struct hop *hop = next_hop4(ctx, flow->source4, flow->destination4);
+		if (likely(hop && flow->length <= hop->mtu)) {
+			age4(ip);
+			link_to(eth, hop->to, hop->from, protocol);
+			return leave(ctx, hop, origin);
+		}
+	}
+	if (!settings.has_n6)
+		return dropped(DROP_N6);
+	COUNT(to_kernel);
+	if (settings.bounce) {
+		link_to(eth, own, bounce, protocol);
+		return send_to(ctx, settings.outer_ifindex, origin);
+	}
+	link_to(eth, own, own, protocol);
+	return send_to(ctx, settings.inner_ifindex, origin);
+}

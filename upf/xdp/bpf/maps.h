@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* The tables. User space sets their sizes before they are made. Those with BPF_F_MMAPABLE it writes as its own memory. */
+#pragma once
+
+#include "structs.h"
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+#define TABLE(name, type_, key_type, value_type, entries, flags) \
+	struct { \
+		__uint(type, type_); \
+		__uint(max_entries, entries); \
+		__type(key, key_type); \
+		__type(value, value_type); \
+		__uint(map_flags, flags); \
+	} name SEC(".maps")
+
+/* Entrances: TEID, IPv4 address and IPv6 prefix of a UE. The first two are looked up in cells, which user space writes;
+ * what has no room there is in a table of the kernel. */
+TABLE(teid_cells, BPF_MAP_TYPE_ARRAY, __u32, struct cells, 1024, BPF_F_MMAPABLE);
+TABLE(ue4_cells, BPF_MAP_TYPE_ARRAY, __u32, struct cells, 1024, BPF_F_MMAPABLE);
+TABLE(by_teid, BPF_MAP_TYPE_HASH, __be32, __u32, 1024, 0);
+TABLE(by_ue4, BPF_MAP_TYPE_HASH, __be32, __u32, 1024, 0);
+TABLE(by_ue6, BPF_MAP_TYPE_HASH, __be64, __u32, 1024, 0);
+
+TABLE(rules, BPF_MAP_TYPE_ARRAY, __u32, struct rule, 1024, BPF_F_MMAPABLE);
+TABLE(groups, BPF_MAP_TYPE_ARRAY, __u32, struct group, 1024, BPF_F_MMAPABLE);
+/* By the place of their candidate. */
+TABLE(filters, BPF_MAP_TYPE_ARRAY, __u32, struct filter, 1024, BPF_F_MMAPABLE);
+TABLE(sessions, BPF_MAP_TYPE_ARRAY, __u32, struct session, 1024, BPF_F_MMAPABLE);
+/* The first one is for packets that user space gets to see though nobody asked for them: see `complain`. */
+TABLE(buckets, BPF_MAP_TYPE_ARRAY, __u32, struct bucket, 1024, BPF_F_MMAPABLE);
+/* Octets that are left of a volume threshold or quota. */
+TABLE(limits, BPF_MAP_TYPE_ARRAY, __u32, __s64, 1024, BPF_F_MMAPABLE);
+
+TABLE(stats, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct stats, 1, 0);
+/* A direct-mapped cache of next hops. */
+#define HOPS 1024
+TABLE(hops, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct hop, HOPS, 0);
+/* Interfaces to which packets may be redirected. */
+TABLE(ports, BPF_MAP_TYPE_HASH, __u32, __u32, 64, 0);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 24);
+} events SEC(".maps");
+
+/* An update of it returns once every program that ran before has ended. */
+struct fence_inner {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} fence_slot SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(values, struct fence_inner);
+} fence SEC(".maps") = { .values = { &fence_slot } };
+
+const volatile struct settings settings;
+
+volatile struct globals globals = { .generation = 1, .ue4_low = 0xffffffff };
+
+/* The types that user space needs, and that neither a table nor a variable has. */
+struct shared_types {
+	struct event event;
+	struct verdict verdict;
+	enum rule_flag rule_flag;
+	enum filter_flag filter_flag;
+	enum drop drop;
+	enum event_kind event_kind;
+};
+struct shared_types shared_types SEC(".data.types");

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* The way of a packet: find its rule, enforce, count, forward or buffer (TS 29.244, 5.2.1). */
+#pragma once
+
+#include "forwarding.h"
+
+/* Whether a packet of a rule has to wait, instead of being forwarded. */
+inline_always int has_to_wait(struct rule *rule, enum origin origin)
+{
+	if (rule->flags & RULE_BUFFER)
+		return 1;
+	if (origin == FROM_BUFFER)
+		return 0;
+	__u32 index = rule->session;
+	struct session *session = bpf_map_lookup_elem(&sessions, &index);
+	return session && *(volatile __u32 *)&session->pending > 0;
+}
+
+/* Lets a packet pass, or gives what becomes of it instead. Less than 0: it passes. */
+inline_always int admit(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule, enum origin origin)
+{
+	__u32 flags = rule->flags;
+	if (unlikely(flags & (RULE_DROP | RULE_BUFFER | RULE_HELD))) {
+		if (flags & RULE_DROP)
+			return dropped(DROP_ACTION);
+		if (has_to_wait(rule, origin))
+			return origin == FROM_BUFFER ? VERDICT_KEEP : buffer(ctx, offset, flow->length, rule);
+	}
+	__u64 ticks = bpf_jiffies64();
+	int reason = enforce(rule, flow->length, ticks);
+	if (unlikely(reason >= 0))
+		return dropped(reason);
+	count(rule, flow->length, ticks);
+	return -1;
+}
+
+inline_always int qfi_of(struct rule *rule, struct tunnelled *tunnel)
+{
+	if (rule->flags & RULE_TUNNEL_UP && tunnel && tunnel->has_qfi)
+		return tunnel->qfi;
+	return rule->flags & RULE_MARK ? rule->qfi : -1;
+}
+
+/* A packet for a UE, `offset` octets into the frame. */
+inline_always int to_ue(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u32 entrance, enum origin origin)
+{
+	struct tunnelled none = {};
+	struct rule *rule = classify(ctx, offset, flow, &none, entrance, 0);
+	if (unlikely(!rule))
+		return dropped(DROP_NO_RULE);
+	int verdict = admit(ctx, offset, flow, rule, origin);
+	if (verdict >= 0)
+		return verdict;
+	if (likely(rule->flags & RULE_TUNNEL))
+		return into_tunnel4(ctx, offset, flow->length, rule, qfi_of(rule, NULL), origin);
+	return to_network(ctx, offset, flow, origin);
+}
+
+/* The same for a packet that another UE sent. */
+noinline int between_ues(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u32 entrance, int origin)
+{
+	if (!flow || offset > 1024)
+		return XDP_DROP;
+	return to_ue(ctx, offset, flow, entrance, origin);
+}
+
+/* A G-PDU. Packets of unknown tunnels are seen by user space, within a rate, for it to send Error Indications. */
+inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, struct flow *flow, enum origin origin)
+{
+	__u32 entrance = entrance_of_teid(tunnel->teid);
+	if (unlikely(!entrance))
+		return complain(DROP_UNKNOWN_TUNNEL);
+	void *data = data_of(ctx), *end = end_of(ctx);
+	__u32 offset = tunnel->inner;
+	__u8 *first = data + offset;
+	if (offset > 1024 || (void *)(first + 1) > end)
+		return dropped(DROP_MALFORMED);
+	__be16 protocol = *first >> 4 == 6 ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
+	if (unlikely(!read_ip(data + offset, end, protocol, flow) || offset + flow->length > tunnel->end))
+		return dropped(DROP_MALFORMED);
+	struct rule *rule = classify(ctx, offset, flow, tunnel, entrance, 1);
+	/* A PDR need not name the UE's address; that of its session counts all the same. */
+	if (unlikely(!rule))
+		return dropped(is_foreign(any_of(entrance), flow) ? DROP_FOREIGN_SOURCE : DROP_NO_RULE);
+	if (likely(flow->version == 4 && (rule->flags & (RULE_UPLINK | RULE_UE4)) == (RULE_UPLINK | RULE_UE4) &&
+		   rule->ue4 == flow->source4)) {
+	} else if (rule->flags & RULE_UPLINK && is_foreign(rule, flow)) {
+		return dropped(DROP_FOREIGN_SOURCE);
+	}
+	int verdict = admit(ctx, offset, flow, rule, origin);
+	if (verdict >= 0)
+		return verdict;
+	if (unlikely(rule->flags & RULE_TUNNEL))
+		return into_tunnel4(ctx, offset, flow->length, rule, qfi_of(rule, tunnel), origin);
+	if (settings.local_switching) {
+		__u32 other = entrance_of_ue(flow, 0);
+		if (unlikely(other))
+			return between_ues(ctx, offset, flow, other, origin);
+	}
+	return to_network(ctx, offset, flow, origin);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* Headers, from the link to the transport. */
+#pragma once
+
+#include "maps.h"
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/udp.h>
+#include <bpf/bpf_endian.h>
+
+#define inline_always static __attribute__((always_inline)) inline
+#define noinline static __attribute__((__noinline__))
+/* Verified by itself, once for all that call it. */
+#define global __attribute__((__noinline__))
+
+#define IP_MORE_FRAGMENTS 0x2000
+#define IP_DONT_FRAGMENT 0x4000
+#define IP_OFFSET 0x1fff
+#define MOST_VLANS 2
+#define MOST_EXTENSIONS 8
+
+struct vlan {
+	__be16 tci;
+	__be16 protocol;
+};
+
+/* An IP packet within a frame, as rules look at it. */
+struct flow {
+	__be32 source4;
+	__be32 destination4;
+	__be64 source6[2];
+	__be64 destination6[2];
+	__u32 length;		/* octets, as its header says */
+	__u32 transport;	/* offset of the transport header from the IP header */
+	__u32 label;		/* IPv6 flow label */
+	__u32 spi;
+	__u16 source_port;
+	__u16 destination_port;
+	__u8 version;
+	__u8 protocol;
+	__u8 tos;
+	__u8 ttl;
+	__u8 has_ports;
+	__u8 has_spi;
+	__u8 fragment;		/* 1: the first of several, 2: a later one */
+	__u8 dont_fragment;
+};
+
+inline_always void *data_of(struct xdp_md *ctx)
+{
+	return (void *)(long)ctx->data;
+}
+
+inline_always void *end_of(struct xdp_md *ctx)
+{
+	return (void *)(long)ctx->data_end;
+}
+
+/* Octets of the link header, VLAN tags included, and the protocol behind it; 0 for what is cut off. */
+inline_always __u32 link_header(void *data, void *end, __be16 *protocol)
+{
+	struct ethhdr *eth = data;
+	if ((void *)(eth + 1) > end)
+		return 0;
+	__u32 length = sizeof(*eth);
+	*protocol = eth->h_proto;
+#pragma unroll
+	for (int i = 0; i < MOST_VLANS; i++) {
+		if (likely(*protocol != bpf_htons(ETH_P_8021Q) && *protocol != bpf_htons(ETH_P_8021AD)))
+			break;
+		struct vlan *tag = data + length;
+		if ((void *)(tag + 1) > end)
+			return 0;
+		*protocol = tag->protocol;
+		length += sizeof(*tag);
+	}
+	return length;
+}
+
+/* The addresses and the length of an IPv4 packet; 0 for what is no whole packet. */
+inline_always int read_ip4(void *l3, void *end, struct flow *flow)
+{
+	struct iphdr *ip = l3;
+	if ((void *)(ip + 1) > end)
+		return 0;
+	__u32 header = ip->ihl * 4, length = bpf_ntohs(ip->tot_len);
+	if (ip->version != 4 || header < sizeof(*ip) || length < header || length > end - l3)
+		return 0;
+	flow->version = 4;
+	flow->source4 = ip->saddr;
+	flow->destination4 = ip->daddr;
+	flow->length = length;
+	flow->transport = header;
+	flow->protocol = ip->protocol;
+	flow->tos = ip->tos;
+	flow->ttl = ip->ttl;
+	__u16 fragment = bpf_ntohs(ip->frag_off);
+	flow->dont_fragment = !!(fragment & IP_DONT_FRAGMENT);
+	flow->fragment = fragment & IP_OFFSET ? 2 : fragment & IP_MORE_FRAGMENTS ? 1 : 0;
+	return 1;
+}
+
+/* The same of an IPv6 packet; extension headers are passed over by `read_transport`. */
+inline_always int read_ip6(void *l3, void *end, struct flow *flow)
+{
+	struct ipv6hdr *ip = l3;
+	if ((void *)(ip + 1) > end)
+		return 0;
+	__u32 length = sizeof(*ip) + bpf_ntohs(ip->payload_len);
+	if (ip->version != 6 || length > end - l3)
+		return 0;
+	flow->version = 6;
+	__builtin_memcpy(flow->source6, &ip->saddr, 16);
+	__builtin_memcpy(flow->destination6, &ip->daddr, 16);
+	flow->length = length;
+	flow->transport = sizeof(*ip);
+	flow->protocol = ip->nexthdr;
+	__u32 first = bpf_ntohl(*(__be32 *)ip);
+	flow->tos = first >> 20;
+	flow->label = first & 0xfffff;
+	flow->ttl = ip->hop_limit;
+	flow->dont_fragment = 1;
+	flow->fragment = 0;
+	return 1;
+}
+
+inline_always int read_ip(void *l3, void *end, __be16 protocol, struct flow *flow)
+{
+	if (likely(protocol == bpf_htons(ETH_P_IP)))
+		return read_ip4(l3, end, flow);
+	return protocol == bpf_htons(ETH_P_IPV6) && read_ip6(l3, end, flow);
+}
+
+/* The transport protocol with its ports. `offset` is that of the IP header. Fields that are cut off are not there. */
+global int read_transport(struct xdp_md *ctx, __u32 offset, struct flow *flow)
+{
+	if (!flow)
+		return 0;
+	void *data = data_of(ctx), *end = end_of(ctx);
+	__u32 at = flow->transport;
+	flow->has_ports = flow->has_spi = 0;
+	if (offset > 1024 || at > 60)
+		return 0;
+	if (flow->version == 6) {
+		for (int i = 0; i < MOST_EXTENSIONS; i++) {
+			__u8 *header = data + offset + at;
+			if ((void *)(header + 8) > end || at + 8 > flow->length)
+				break;
+			if (flow->protocol == 44) {
+				__u16 part = bpf_ntohs(*(__be16 *)(header + 2));
+				flow->fragment = part & 0xfff8 ? 2 : 1;
+				flow->protocol = header[0];
+				at += 8;
+				if (part & 0xfff8)
+					break;
+			} else if (flow->protocol == 0 || flow->protocol == 43 || flow->protocol == 60) {
+				flow->protocol = header[0];
+				at += (header[1] + 1) * 8;
+			} else {
+				break;
+			}
+		}
+		flow->transport = at;
+	}
+	if (flow->fragment == 2)
+		return 1;
+	if (at > 60 + MOST_EXTENSIONS * 2048)
+		return 0;
+	void *l4 = data + offset + at;
+	__be32 *words = l4;
+	if (flow->protocol == IPPROTO_TCP || flow->protocol == IPPROTO_UDP || flow->protocol == 132) {
+		if (l4 + 4 > end || at + 4 > flow->length)
+			return 1;
+		__be16 *ports = l4;
+		flow->source_port = bpf_ntohs(ports[0]);
+		flow->destination_port = bpf_ntohs(ports[1]);
+		flow->has_ports = 1;
+	} else if (flow->protocol == IPPROTO_ESP) {
+		if (l4 + 4 > end || at + 4 > flow->length)
+			return 1;
+		flow->spi = bpf_ntohl(words[0]);
+		flow->has_spi = 1;
+	} else if (flow->protocol == IPPROTO_AH) {
+		if (l4 + 8 > end || at + 8 > flow->length)
+			return 1;
+		flow->spi = bpf_ntohl(words[1]);
+		flow->has_spi = 1;
+	}
+	return 1;
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+/* The programs: one for interfaces, one for the link with the kernel, one for packets that waited in user space. */
+#include "packets.h"
+#include "bare.h"
+
+inline_always int handle(struct xdp_md *ctx, enum origin origin)
+{
+	void *data = data_of(ctx), *end = end_of(ctx);
+	__be16 protocol = 0;
+	__u32 offset = link_header(data, end, &protocol);
+	if (!offset)
+		return XDP_PASS;
+	struct flow flow = {};
+	if (protocol == bpf_htons(ETH_P_IP)) {
+		struct iphdr *ip = data + offset;
+		if ((void *)(ip + 1) > end)
+			return XDP_PASS;
+		if (ip->daddr == settings.n3_ip4) {
+			__u32 header = ip->ihl * 4;
+			struct udphdr *udp = (void *)ip + header;
+			if (ip->protocol != IPPROTO_UDP || header < sizeof(*ip) || (void *)(udp + 1) > end ||
+			    udp->dest != bpf_htons(GTP_PORT))
+				return XDP_PASS;
+			/* The kernel puts parts together; user space then has the whole. */
+			if (ip->frag_off & bpf_htons(IP_MORE_FRAGMENTS | IP_OFFSET))
+				return XDP_PASS;
+			struct tunnelled tunnel;
+			__u32 at = offset + header + sizeof(*udp);
+			switch (read_gtp(ctx, at, &tunnel)) {
+			case GTP_PACKET:
+				return from_tunnel(ctx, &tunnel, &flow, origin);
+			case GTP_SIGNALLING:
+				return XDP_PASS;
+			case GTP_UNKNOWN_EXTENSION:
+				return complain(DROP_UNKNOWN_EXTENSION);
+			case GTP_MALFORMED:
+				return dropped(DROP_MALFORMED);
+			}
+		}
+	}
+	if (!read_ip(data + offset, end, protocol, &flow))
+		return XDP_PASS;
+	__u32 entrance = entrance_of_ue(&flow, 0);
+	if (!entrance)
+		return origin == FROM_PORT ? XDP_PASS : dropped(DROP_UNKNOWN_UE);
+	/* What does not fit, and what has come too far, the kernel answers. */
+	if (origin == FROM_PORT) {
+		if (flow.ttl <= 1 || (settings.has_n6 && flow.length > settings.n6_mtu))
+			return XDP_PASS;
+		struct iphdr *ip = data + offset;
+		struct ipv6hdr *ip6 = data + offset;
+		if (flow.version == 4 && (void *)(ip + 1) <= end)
+			age4(ip);
+		else if ((void *)(ip6 + 1) <= end)
+			ip6->hop_limit--;
+	}
+	return to_ue(ctx, offset, &flow, entrance, origin);
+}
+
+/* Interfaces towards gNBs and data networks. */
+SEC("xdp")
+int martlet_port(struct xdp_md *ctx)
+{
+	return handle(ctx, FROM_PORT);
+}
+
+/* The programs' end of the link with the kernel. */
+SEC("xdp")
+int martlet_inner(struct xdp_md *ctx)
+{
+	static const __u8 bounce[6] = BOUNCE_MAC, own[6] = LINK_MAC;
+	struct ethhdr *eth = data_of(ctx);
+	struct iphdr *ip = (void *)(eth + 1);
+	void *end = end_of(ctx);
+	if ((void *)(eth + 1) > end)
+		return XDP_DROP;
+	if (same_link(eth->h_source, bounce)) {
+		link_to(eth, own, own, eth->h_proto);
+		return XDP_TX;
+	}
+	/* A tunnelled packet of ours that the kernel forwards. */
+	if ((void *)(ip + 1) <= end && eth->h_proto == bpf_htons(ETH_P_IP) && ip->saddr == settings.n3_ip4)
+		return XDP_PASS;
+	return handle(ctx, FROM_KERNEL);
+}
+
+/* Run by user space on packets that waited there, and on those that the kernel put together. Where the verdict is
+ * XDP_REDIRECT, a `struct verdict` lies before the frame. */
+SEC("xdp")
+int martlet_release(struct xdp_md *ctx)
+{
+	return handle(ctx, FROM_BUFFER);
+}
+
+SEC("xdp")
+int martlet_socket(struct xdp_md *ctx)
+{
+	return handle(ctx, FROM_SOCKET);
+}
+
+/* Run by user space to know the time of the programs. */
+SEC("xdp")
+int martlet_clock(struct xdp_md *ctx)
+{
+	globals.ticks = bpf_jiffies64();
+	return XDP_PASS;
+}
+
+/* The kernel's end of that link: a program has to be there for packets to be taken. */
+SEC("xdp")
+int martlet_outer(struct xdp_md *ctx)
+{
+	return XDP_PASS;
+}
+
+/* What is measured, on packets made anew for each run. Loaded by the lab alone. */
+SEC("xdp")
+int bench_nothing_up(struct xdp_md *ctx)
+{
+	return bench_make_uplink(ctx) ? XDP_DROP : XDP_ABORTED;
+}
+
+SEC("xdp")
+int bench_nothing_down(struct xdp_md *ctx)
+{
+	return bench_make_downlink(ctx) ? XDP_DROP : XDP_ABORTED;
+}
+
+SEC("xdp")
+int bench_uplink(struct xdp_md *ctx)
+{
+	return bench_make_uplink(ctx) ? handle(ctx, FROM_PORT) : XDP_ABORTED;
+}
+
+SEC("xdp")
+int bench_downlink(struct xdp_md *ctx)
+{
+	return bench_make_downlink(ctx) ? handle(ctx, FROM_PORT) : XDP_ABORTED;
+}
+
+SEC("xdp")
+int bench_bare_uplink(struct xdp_md *ctx)
+{
+	return bench_make_uplink(ctx) ? bare_decapsulate(ctx) : XDP_ABORTED;
+}
+
+SEC("xdp")
+int bench_bare_downlink(struct xdp_md *ctx)
+{
+	return bench_make_downlink(ctx) ? bare_encapsulate(ctx) : XDP_ABORTED;
+}
+
+char LICENSE[] SEC("license") = "GPL";

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* QERs and URRs: gates, bit rates, quotas, usage (TS 29.244, 5.4 and 5.2.2.2). Processors share no lock. */
+#pragma once
+
+#include "classify.h"
+
+/* Tries of a bucket that others empty at the same time. */
+#define TRIES 4
+
+/* Takes a packet's tokens from a bucket, if it has them. `now` is in sixteenths of a nanosecond. */
+inline_always int take_tokens(__u64 *place, __u64 burst, __u64 cost, __u64 now)
+{
+	__u64 full_at = *(volatile __u64 *)place;
+#pragma unroll
+	for (int i = 0; i < TRIES; i++) {
+		__u64 from = full_at > now ? full_at : now;
+		if (from + cost - now > burst)
+			return 0;
+		__u64 seen = __sync_val_compare_and_swap(place, full_at, from + cost);
+		if (likely(seen == full_at))
+			return 1;
+		full_at = seen;
+	}
+	__sync_fetch_and_add(place, cost);
+	return 1;
+}
+
+inline_always __u64 cost_of(__u64 per_octet, __u32 octets)
+{
+	return octets * per_octet >> 16;
+}
+
+/* All buckets that a rule shares give tokens, or none does. */
+global int within_shared_rates(struct rule *rule, __u32 octets, __u64 now)
+{
+	if (!rule)
+		return 0;
+	__u32 count = rule->bucket_count;
+	int taken = 0, refused = 0;
+	for (int i = 0; i < RULE_BUCKETS; i++) {
+		if (i >= count)
+			break;
+		__u32 index = rule->buckets[i];
+		struct bucket *bucket = bpf_map_lookup_elem(&buckets, &index);
+		if (!bucket)
+			return 0;
+		if (!take_tokens(&bucket->full_at, bucket->burst, cost_of(bucket->per_octet, octets), now)) {
+			refused = 1;
+			break;
+		}
+		taken = i + 1;
+	}
+	if (likely(!refused))
+		return 1;
+	for (int i = 0; i < RULE_BUCKETS; i++) {
+		if (i >= taken)
+			break;
+		__u32 index = rule->buckets[i];
+		struct bucket *bucket = bpf_map_lookup_elem(&buckets, &index);
+		if (bucket)
+			__sync_fetch_and_add(&bucket->full_at, -cost_of(bucket->per_octet, octets));
+	}
+	return 0;
+}
+
+/* All rates of a rule let a packet pass, and count it, or none does. */
+inline_always int within_rates(struct rule *rule, __u32 octets, __u64 now)
+{
+	__u64 cost = 0;
+	now <<= 4;
+	if (rule->per_octet) {
+		cost = cost_of(rule->per_octet, octets);
+		if (!take_tokens(&rule->full_at, rule->burst, cost, now))
+			return 0;
+	}
+	if (likely(!rule->bucket_count))
+		return 1;
+	if (within_shared_rates(rule, octets, now))
+		return 1;
+	if (cost)
+		__sync_fetch_and_add(&rule->full_at, -cost);
+	return 0;
+}
+
+inline_always __s64 *limit_of(struct rule *rule, int i)
+{
+	__u32 index = rule->limits + rule->limit[i];
+	return bpf_map_lookup_elem(&limits, &index);
+}
+
+/* Whether a quota of the rule is used up. */
+global int used_up(struct rule *rule)
+{
+	if (!rule)
+		return 1;
+	__u32 quotas = rule->quotas;
+	for (int i = 0; i < RULE_LIMITS; i++) {
+		if (!(quotas >> i))
+			break;
+		if (!(quotas >> i & 1))
+			continue;
+		__s64 *left = limit_of(rule, i);
+		if (left && *(volatile __s64 *)left <= 0)
+			return 1;
+	}
+	return 0;
+}
+
+int tell(struct rule *rule, __u32 kind, __u32 argument);
+
+/* Counts a packet against limits that are near, and tells of those that it reaches. */
+global int count_exactly(struct rule *rule, __u32 octets)
+{
+	if (!rule)
+		return 0;
+	__u32 count = rule->limit_count;
+	for (int i = 0; i < RULE_LIMITS; i++) {
+		if (i >= count)
+			break;
+		__s64 *left = limit_of(rule, i);
+		if (!left)
+			break;
+		__s64 before = __sync_fetch_and_add(left, -(__s64)octets);
+		if (unlikely(before > 0 && before <= octets))
+			tell(rule, EVENT_LIMIT, rule->limit[i]);
+	}
+	return 0;
+}
+
+/* Counts a packet that is forwarded. */
+inline_always void count(struct rule *rule, __u32 octets, __u64 ticks)
+{
+	__u64 before = __sync_fetch_and_add(&rule->octets, octets), after = before + octets;
+	__sync_fetch_and_add(&rule->packets, 1);
+	if (unlikely(!rule->first))
+		rule->first = ticks;
+	rule->last = ticks;
+	if (rule->flags & RULE_EXACT)
+		count_exactly(rule, octets);
+	/* Again from time to time, in case nobody heard it. */
+	else if (unlikely(after >= rule->check_at) && (before < rule->check_at || before >> 20 != after >> 20))
+		tell(rule, EVENT_MARK, 0);
+}
+
+/* Gates, quotas and bit rates. Gives the reason of a drop, or less than 0. */
+inline_always int enforce(struct rule *rule, __u32 octets, __u64 ticks)
+{
+	__u32 flags = rule->flags;
+	if (unlikely(flags & (RULE_QUOTA | RULE_GATE | RULE_EXACT))) {
+		if (flags & RULE_QUOTA || (flags & RULE_EXACT && rule->quotas && used_up(rule)))
+			return DROP_QUOTA;
+		if (flags & RULE_GATE)
+			return DROP_GATE;
+	}
+	if (unlikely(*(volatile __u64 *)&rule->octets >= rule->stop_at))
+		return DROP_QUOTA;
+	return within_rates(rule, octets, ticks * settings.tick) ? -1 : DROP_RATE;
+}

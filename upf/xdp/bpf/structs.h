@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* What the programs and user space share. User space has the same types from this object's BTF, through the skeleton:
+ * they are defined here and nowhere else. No struct has padding that the compiler adds, so each is as many octets there
+ * as here and can be written as a whole. Fields of type __be16 and __be32 are in network byte order, all others in the
+ * machine's own. */
+#pragma once
+
+#include <linux/types.h>
+
+/* Token buckets of one rule: maximum bit rates of its QERs. */
+#define RULE_BUCKETS 4
+/* Volume limits of one rule: thresholds and quotas of its URRs. */
+#define RULE_LIMITS 8
+/* Slots of a limit or bucket that mean none begin at 1. */
+#define NONE 0
+
+/* What a rule asks for: bits of `struct rule.flags`. */
+enum rule_flag {
+	RULE_UPLINK = 1 << 0,	/* packets come from the access side */
+	RULE_DROP = 1 << 1,	/* FAR: drop */
+	RULE_BUFFER = 1 << 2,	/* FAR: buffer */
+	RULE_NOTIFY = 1 << 3,	/* FAR: and notify the CP function */
+	RULE_TUNNEL = 1 << 4,	/* FAR: into a tunnel */
+	RULE_TUNNEL_UP = 1 << 5,	/* that leads away from the UE */
+	RULE_HELD = 1 << 6,	/* packets wait that have to leave before this one */
+	RULE_GATE = 1 << 7,	/* QER: a gate is closed */
+	RULE_QUOTA = 1 << 8,	/* URR: a time quota is used up */
+	RULE_MARK = 1 << 9,	/* QER: `qfi` is told in the tunnel */
+	RULE_MATCH_UE = 1 << 10,	/* PDR: the UE's address is one of the two */
+	RULE_MATCH_QFI = 1 << 11,	/* PDR: `qfis` */
+	RULE_UE4 = 1 << 12,	/* the session's UE has one IPv4 address, `ue4` */
+	RULE_UE6 = 1 << 13,	/* and an IPv6 prefix, `ue6` */
+	RULE_UE_MANY = 1 << 14,	/* and others, found by the tables */
+	RULE_PEER6 = 1 << 15,	/* the tunnel's peer is `peer6` */
+	RULE_EXACT = 1 << 16,	/* limits are near, and counted */
+};
+
+/* A PDR with its FAR and QERs. What is not counted does not change while packets can find the rule, but for flags and
+ * marks: user space writes another rule and has the tables point there. Counters of both are added up by user space.
+ * What common packets need is in the first two lines of the cache. */
+struct rule {
+	__u32 flags;
+	__u32 session;		/* index in `sessions` */
+	__be32 ue4;
+	__be32 teid;
+	__be32 peer4;
+	__u8 qfi;		/* as the PDU session container has it, with the reflective QoS indicator */
+	__u8 bucket_count;	/* of `buckets`: rates that it shares with other rules */
+	__u8 limit_count;
+	__u8 quotas;		/* which of the limits stop packets */
+	__u32 pdr;
+	__u32 unused;
+	__be64 ue6;
+	/* A rate that is the rule's alone; see `struct bucket`. */
+	__u64 burst;
+	__u64 per_octet;	/* 0: there is none */
+	__u64 unused2;
+	/* Written by packets. */
+	__u64 octets;
+	__u64 packets;
+	__u64 first;		/* the time of the first packet since user space took it, and of the last; in ticks */
+	__u64 last;
+	__u64 full_at;
+	/* Limits that are far away are not counted: at the first mark user space is told, at the second packets stop. */
+	__u64 check_at;
+	__u64 stop_at;
+	__u64 unused3;
+	/* Seldom read. */
+	__u32 buckets[RULE_BUCKETS];
+	__u32 limits;		/* where the session's limits begin, */
+	__u8 limit[RULE_LIMITS];	/* and which of them are the rule's */
+	__u32 unused4;
+	__u64 qfis;		/* bit n: QFI n */
+	__u8 peer6[16];
+	__u64 unused5[9];
+};
+
+/* Entrances by TEID, or by address of a UE: some of those with the same hash. */
+#define CELLS 7
+struct cells {
+	__u64 cell[CELLS];	/* the entrance, and in the lower half the key; 0: none */
+	__u64 more;		/* so many others are in another table */
+};
+
+/* Where a tunnel or an address leads: a rule, or with this bit a list of candidates, by its first group. */
+#define ENTRANCE_LIST 0x80000000u
+
+/* In `struct candidate.rule`, beside the index. */
+#define CANDIDATE_LAST 0x80000000u	/* of its list */
+#define CANDIDATE_MORE 0x40000000u	/* `filters` has more to compare, at its place */
+#define CANDIDATE_RULE 0x0fffffffu
+
+/* One filter of a PDR, in a list by precedence. All of it is compared: what matches any packet has a mask of 0, or a
+ * span of ports that has even NO_PORT in it. */
+#define NO_PORT 0x10000
+struct candidate {
+	__u32 rule;
+	__u8 protocol;
+	__u8 protocol_mask;
+	__u8 tos;
+	__u8 tos_mask;
+	__be32 remote;
+	__be32 remote_mask;
+	__u32 remote_low;
+	__u32 remote_span;
+	__u32 ue_low;
+	__u32 ue_span;
+};
+
+/* Candidates are looked at in groups. */
+#define GROUP 4
+struct group {
+	struct candidate candidate[GROUP];
+};
+
+enum filter_flag {
+	FILTER_REMOTE4 = 1 << 7,
+	FILTER_REMOTE6 = 1 << 0,
+	FILTER_REMOTE_NOT = 1 << 1,
+	FILTER_UE4 = 1 << 2,
+	FILTER_UE6 = 1 << 3,
+	FILTER_UE_NOT = 1 << 4,
+	FILTER_SPI = 1 << 5,
+	FILTER_LABEL = 1 << 6,
+};
+
+/* What few filters ask for. */
+struct filter {
+	__u64 remote[2];
+	__u64 remote_mask[2];
+	__u64 ue[2];
+	__u64 ue_mask[2];
+	__u32 flags;
+	__u32 spi;
+	__u32 label;
+	__u32 unused;
+};
+
+/* A session's share in the buffer of user space. */
+struct session {
+	__u32 pending;		/* packets given to user space that have not left */
+	__u32 limit;		/* most of them */
+};
+
+/* A maximum bit rate, by the generic cell rate algorithm: packets conform while the time at which the bucket would be
+ * full again is not further away than the burst. Times are in sixteenths of a nanosecond. */
+struct bucket {
+	__u64 full_at;
+	__u64 burst;
+	__u64 per_octet;	/* times 2^16 */
+	__u64 unused;
+};
+
+/* Why a packet is not forwarded; in the order of the reasons in user space. */
+enum drop {
+	DROP_MALFORMED,
+	DROP_UNKNOWN_TUNNEL,
+	DROP_UNKNOWN_UE,
+	DROP_FOREIGN_SOURCE,
+	DROP_NO_RULE,
+	DROP_ACTION,
+	DROP_GATE,
+	DROP_RATE,
+	DROP_QUOTA,
+	DROP_BUFFER_FULL,
+	DROP_BUFFER_DROPPED,
+	DROP_UNKNOWN_EXTENSION,
+	DROP_N3,
+	DROP_N6,
+	DROP_REASONS,
+};
+
+/* Of each processor. */
+struct stats {
+	__u64 drops[16];
+	__u64 buffered;
+	__u64 to_kernel;	/* forwarded by way of the kernel */
+	__u64 passed;		/* not ours */
+	__u64 lost_events;
+	__u64 unused[4];
+};
+
+/* What user space is told, through the ring. */
+enum event_kind {
+	EVENT_PACKET = 1,	/* a packet to be buffered, which follows */
+	EVENT_LIMIT = 2,	/* a limit was reached: `argument` is its slot */
+	EVENT_MARK = 3,		/* a rule has reached its first mark */
+};
+
+struct event {
+	__u32 kind;
+	__u32 session;
+	__u32 argument;		/* of a packet: its PDR ID, and 65536 where the CP function is to be notified */
+	__u32 length;		/* octets of the packet */
+};
+
+/* Longest packets that are buffered: common ones, and those of jumbo frames. Powers of two. */
+#define BUFFERED_SHORT 2048
+#define BUFFERED_LONG 16384
+
+/* Where a packet goes next, by its destination; of each processor. Valid while `generation` is the current one. */
+struct hop {
+	__be32 destination[4];
+	__u32 generation;
+	__u32 ifindex;		/* 0: the kernel has to find the way */
+	__u16 mtu;
+	__u16 vlan;
+	__u8 to[6];
+	__u8 from[6];
+	__u8 unused[4];
+};
+
+/* What became of an injected packet, before its octets. */
+struct verdict {
+	__u32 action;		/* enum xdp_action */
+	__u32 ifindex;		/* with XDP_REDIRECT */
+};
+
+/* Settings, fixed before the programs are loaded. */
+struct settings {
+	__be32 n3_ip4;
+	__u8 n3_ip6[16];
+	__u32 has_n3_ip6;
+	__u32 has_n6;		/* the kernel has a way to the data network */
+	__u32 direct;		/* and packets may leave without it */
+	__u32 outer_ifindex;	/* the kernel's end of the link between the kernel and the programs */
+	__u32 inner_ifindex;	/* the programs' end */
+	__u32 local_switching;
+	__u32 n6_mtu;
+	__u32 bounce;		/* packets to the kernel are first sent to our own end, for their checksums are not to be trusted */
+	__u32 teid_cells;	/* how many there are of `struct cells` */
+	__u32 ue4_cells;
+	__u32 tick;		/* nanoseconds */
+	__u32 transmit;		/* frames may go back where they came from */
+};
+
+/* What changes while the programs run. */
+struct globals {
+	__u32 generation;	/* changed whenever next hops may have changed */
+	/* The span of the IPv4 addresses of UEs, in the machine's byte order; for others no table has to be asked. */
+	__u32 ue4_low;
+	__u32 ue4_high;
+	__u32 unused;
+	__u64 ticks;		/* as `martlet_clock` found it */
+};

@@ -1,0 +1,106 @@
+//! What a packet costs, by running programs very often on packets that are made anew each time (`bpf/bench.h`).
+use crate::load::{Program, Programs};
+use crate::{XdpError, types};
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+/// What is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bench {
+    /// A packet from a gNB is made, and dropped.
+    NothingUp,
+    /// A packet for a UE is made, and dropped.
+    NothingDown,
+    /// After one look-up its tunnel header is taken off.
+    BareUplink,
+    /// After one look-up it gets a tunnel header.
+    BareDownlink,
+    /// What the datapath does with a packet from a gNB.
+    Uplink,
+    /// What the datapath does with a packet for a UE.
+    Downlink,
+}
+
+impl Bench {
+    /// Whether packets come from gNBs.
+    pub fn is_uplink(self) -> bool {
+        matches!(self, Bench::NothingUp | Bench::BareUplink | Bench::Uplink)
+    }
+}
+
+/// Where measured packets come from and go to.
+#[derive(Debug, Clone, Copy)]
+pub struct BenchPath {
+    /// Our address on N3.
+    pub n3: Ipv4Addr,
+    /// The gNB's.
+    pub gnb: Ipv4Addr,
+    /// The host in the data network, and its port.
+    pub host: (Ipv4Addr, u16),
+    /// Octets of the UE's packet.
+    pub length: u32,
+    /// The interface that packets come from, and with bare programs leave by.
+    pub ifindex: u32,
+}
+
+/// The TEID of the n-th session of which packets are made.
+pub fn bench_teid(n: u32) -> u32 {
+    (n + 1).wrapping_mul(0x9e37_79b1)
+}
+
+/// The UE's address of the n-th session.
+pub fn bench_ue(n: u32) -> Ipv4Addr {
+    Ipv4Addr::from_bits(0x0a00_0002 + n)
+}
+
+impl Programs {
+    /// Fills the tables of the bare programs with so many sessions.
+    ///
+    /// # Errors
+    /// A table is full.
+    pub fn fill_bare(&self, sessions: u32, path: &BenchPath) -> Result<(), XdpError> {
+        for n in 0..sessions {
+            let teid = bench_teid(n).to_be_bytes();
+            let mut entry = [0; size_of::<types::bare>()];
+            entry[..4].copy_from_slice(&teid);
+            entry[4..8].copy_from_slice(&path.gnb.octets());
+            entry[8..12].copy_from_slice(&path.ifindex.to_ne_bytes());
+            self.set_bare(true, teid, &entry)?;
+            self.set_bare(false, bench_ue(n).octets(), &entry)?;
+        }
+        Ok(())
+    }
+
+    /// How long one run takes, over so many, on packets of so many sessions.
+    ///
+    /// # Errors
+    /// The kernel does not run it, or the program does not do with packets what it should.
+    pub fn measure(&self, bench: Bench, sessions: u32, path: &BenchPath, runs: u32) -> Result<Duration, XdpError> {
+        self.bench.write(
+            0,
+            types::bench {
+                sessions,
+                state: 0x1234_5679,
+                length: path.length,
+                n3: u32::from_ne_bytes(path.n3.octets()),
+                gnb: u32::from_ne_bytes(path.gnb.octets()),
+                host: u32::from_ne_bytes(path.host.0.octets()),
+                port: path.host.1,
+                unused: 0,
+                ifindex: path.ifindex,
+            },
+        );
+        let frame = vec![0; path.length as usize + if bench.is_uplink() { 58 } else { 14 }];
+        let mut out = vec![0; frame.len() + 256];
+        let (action, _, time) = self.test_run(Program::Bench(bench), path.ifindex, &frame, &mut out, runs)?;
+        let due = match bench {
+            Bench::NothingUp | Bench::NothingDown => libbpf_rs::libbpf_sys::XDP_DROP,
+            _ => libbpf_rs::libbpf_sys::XDP_REDIRECT,
+        };
+        if action != due {
+            let error = std::io::Error::other(format!("{bench:?} ended with {action} instead of {due}"));
+            return Err(XdpError::Table { table: "packets", error });
+        }
+        Ok(time)
+    }
+}

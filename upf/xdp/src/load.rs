@@ -1,0 +1,325 @@
+//! The programs, loaded.
+use crate::cells::Cells;
+use crate::skeleton::ProgramsSkelBuilder;
+use crate::table::Table;
+use crate::{XdpError, types};
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, RingBuffer, RingBufferBuilder};
+use std::io;
+use std::mem::{MaybeUninit, offset_of};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::Ordering;
+
+/// How large the tables are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sizes {
+    /// Sessions.
+    pub sessions: u32,
+    /// Rules of all sessions.
+    pub rules: u32,
+    /// Filters of all rules.
+    pub filters: u32,
+    /// Octets of the ring in which packets and events come to user space; a power of two, of at least 64 KiB.
+    pub ring: u32,
+    /// Sessions of which packets are made to measure; 0 for none, as ever but in the lab.
+    pub bench: u32,
+}
+
+/// One of the programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Program {
+    /// For interfaces towards gNBs and data networks.
+    Port,
+    /// For the programs' end of the link with the kernel.
+    Inner,
+    /// For the kernel's end.
+    Outer,
+    /// Run on packets that waited.
+    Release,
+    /// Run on packets that the kernel put together.
+    Socket,
+    /// Tells the programs' time.
+    Clock,
+    /// What is measured; see [`Bench`](crate::Bench).
+    Bench(crate::Bench),
+}
+
+impl Program {
+    fn place(self) -> usize {
+        match self {
+            Program::Port => 0,
+            Program::Inner => 1,
+            Program::Outer => 2,
+            Program::Release => 3,
+            Program::Socket => 4,
+            Program::Clock => 5,
+            Program::Bench(bench) => 6 + bench as usize,
+        }
+    }
+}
+
+/// The programs and their tables. They end with this, unless they are attached somewhere.
+pub struct Programs {
+    programs: Vec<OwnedFd>,
+    bare: [MapHandle; 2],
+    pub(crate) bench: Table<types::bench>,
+    by_teid: Cells,
+    by_ue4: Cells,
+    by_ue6: MapHandle,
+    ports: MapHandle,
+    stats: MapHandle,
+    events: MapHandle,
+    pub(crate) fence: MapHandle,
+    pub(crate) fence_slot: MapHandle,
+    globals: Table<types::globals>,
+    /// Rules. The first one is none.
+    pub rules: Table<types::rule>,
+    /// Filters of rules, in lists of groups.
+    pub groups: Table<types::group>,
+    /// What few filters ask for, by the place of their candidate.
+    pub filters: Table<types::filter>,
+    /// Sessions. The first one is none.
+    pub sessions: Table<types::session>,
+    /// Token buckets. The first one is for packets that only user space answers.
+    pub buckets: Table<types::bucket>,
+    /// What is left of volume limits.
+    pub limits: Table<i64>,
+}
+
+fn load_error(error: libbpf_rs::Error) -> XdpError {
+    XdpError::Load(format!("{error:#}"))
+}
+
+impl Programs {
+    /// Loads the programs.
+    ///
+    /// # Errors
+    /// The right to do so, the memory, or the kernel's consent is missing.
+    pub fn load(mut settings: types::settings, sizes: &Sizes) -> Result<Programs, XdpError> {
+        // On average two keys in the same cells.
+        let cells = (sizes.sessions / 2).max(16);
+        // A list fills its last group with nothing.
+        let groups = sizes.filters / 2 + 2;
+        (settings.teid_cells, settings.ue4_cells) = (cells, cells);
+        settings.tick = tick();
+        let mut place = MaybeUninit::uninit();
+        let mut open = ProgramsSkelBuilder::default().open(&mut place).map_err(load_error)?;
+        if let Some(data) = open.maps.rodata_data.as_mut() {
+            data.settings = settings;
+        }
+        let maps = &mut open.maps;
+        let entries = [
+            (&mut maps.by_teid, sizes.rules),
+            (&mut maps.by_ue4, sizes.sessions),
+            (&mut maps.by_ue6, sizes.sessions),
+            (&mut maps.rules, sizes.rules + 1),
+            (&mut maps.teid_cells, cells),
+            (&mut maps.ue4_cells, cells),
+            (&mut maps.groups, groups),
+            (&mut maps.filters, groups * GROUP),
+            (&mut maps.sessions, sizes.sessions + 1),
+            (&mut maps.buckets, sizes.rules + 1),
+            (&mut maps.limits, sizes.rules * 2 + 1),
+            (&mut maps.events, sizes.ring),
+            (&mut maps.bare_by_teid, sizes.bench.max(1)),
+            (&mut maps.bare_by_ue, sizes.bench.max(1)),
+        ];
+        for (map, entries) in entries {
+            map.set_max_entries(entries).map_err(load_error)?;
+        }
+        if sizes.bench == 0 {
+            let progs = &mut open.progs;
+            progs.bench_nothing_up.set_autoload(false);
+            progs.bench_nothing_down.set_autoload(false);
+            progs.bench_uplink.set_autoload(false);
+            progs.bench_downlink.set_autoload(false);
+            progs.bench_bare_uplink.set_autoload(false);
+            progs.bench_bare_downlink.set_autoload(false);
+        }
+        let loaded = open.load().map_err(load_error)?;
+        let (maps, progs) = (&loaded.maps, &loaded.progs);
+        let owned = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map_err(|error| XdpError::Load(error.to_string()));
+        let mut programs = vec![
+            owned(progs.martlet_port.as_fd())?,
+            owned(progs.martlet_inner.as_fd())?,
+            owned(progs.martlet_outer.as_fd())?,
+            owned(progs.martlet_release.as_fd())?,
+            owned(progs.martlet_socket.as_fd())?,
+            owned(progs.martlet_clock.as_fd())?,
+        ];
+        if sizes.bench > 0 {
+            programs.extend([
+                owned(progs.bench_nothing_up.as_fd())?,
+                owned(progs.bench_nothing_down.as_fd())?,
+                owned(progs.bench_bare_uplink.as_fd())?,
+                owned(progs.bench_bare_downlink.as_fd())?,
+                owned(progs.bench_uplink.as_fd())?,
+                owned(progs.bench_downlink.as_fd())?,
+            ]);
+        }
+        let handle = |map| MapHandle::try_from(map).map_err(load_error);
+        let entries = |map: &libbpf_rs::MapMut<'_>| map.max_entries() as usize;
+        let programs = Programs {
+            programs,
+            bare: [handle(&maps.bare_by_teid)?, handle(&maps.bare_by_ue)?],
+            bench: Table::map("bench", maps.data_bench.as_fd(), 1)?,
+            by_teid: Cells {
+                name: "by_teid",
+                cells: Table::map("teid_cells", maps.teid_cells.as_fd(), cells as usize)?,
+                more: handle(&maps.by_teid)?,
+            },
+            by_ue4: Cells {
+                name: "by_ue4",
+                cells: Table::map("ue4_cells", maps.ue4_cells.as_fd(), cells as usize)?,
+                more: handle(&maps.by_ue4)?,
+            },
+            by_ue6: handle(&maps.by_ue6)?,
+            ports: handle(&maps.ports)?,
+            stats: handle(&maps.stats)?,
+            events: handle(&maps.events)?,
+            fence: handle(&maps.fence)?,
+            fence_slot: handle(&maps.fence_slot)?,
+            globals: Table::map("data", maps.data.as_fd(), 1)?,
+            rules: Table::map("rules", maps.rules.as_fd(), entries(&maps.rules))?,
+            groups: Table::map("groups", maps.groups.as_fd(), entries(&maps.groups))?,
+            filters: Table::map("filters", maps.filters.as_fd(), entries(&maps.filters))?,
+            sessions: Table::map("sessions", maps.sessions.as_fd(), entries(&maps.sessions))?,
+            buckets: Table::map("buckets", maps.buckets.as_fd(), entries(&maps.buckets))?,
+            limits: Table::map("limits", maps.limits.as_fd(), entries(&maps.limits))?,
+        };
+        Ok(programs)
+    }
+
+    pub(crate) fn fd(&self, program: Program) -> BorrowedFd<'_> {
+        self.programs[program.place()].as_fd()
+    }
+
+    /// An entry for the bare programs: `key` is a TEID or an address, as it is in a packet.
+    pub(crate) fn set_bare(&self, uplink: bool, key: [u8; 4], entry: &[u8]) -> Result<(), XdpError> {
+        let map = &self.bare[usize::from(!uplink)];
+        map.update(&key, entry, MapFlags::ANY).map_err(|error| table_error("bare", error))
+    }
+
+    /// Has a tunnel lead to an entrance: see `bpf/structs.h`.
+    ///
+    /// # Errors
+    /// The table is full.
+    pub fn set_teid(&self, teid: u32, entrance: u32) -> Result<(), XdpError> {
+        self.by_teid.set(teid.to_be_bytes(), entrance)
+    }
+
+    /// Has a UE's IPv4 address lead to an entrance.
+    ///
+    /// # Errors
+    /// The table is full.
+    pub fn set_ue4(&self, address: [u8; 4], entrance: u32) -> Result<(), XdpError> {
+        // The span only grows: it spares look-ups, and decides nothing.
+        let value = u32::from_be_bytes(address);
+        self.globals.u32(0, offset_of!(types::globals, ue4_high)).fetch_max(value, Ordering::Relaxed);
+        self.low().fetch_min(value, Ordering::Relaxed);
+        self.by_ue4.set(address, entrance)
+    }
+
+    /// Has a UE's IPv6 prefix of 64 bits lead to an entrance.
+    ///
+    /// # Errors
+    /// The table is full.
+    pub fn set_ue6(&self, prefix: [u8; 8], entrance: u32) -> Result<(), XdpError> {
+        set("by_ue6", &self.by_ue6, &prefix, entrance)
+    }
+
+    /// A tunnel leads nowhere any more.
+    pub fn clear_teid(&self, teid: u32) {
+        self.by_teid.clear(teid.to_be_bytes());
+    }
+
+    /// An address leads nowhere any more.
+    pub fn clear_ue4(&self, address: [u8; 4]) {
+        self.by_ue4.clear(address);
+    }
+
+    /// A prefix leads nowhere any more.
+    pub fn clear_ue6(&self, prefix: [u8; 8]) {
+        let _ = self.by_ue6.delete(&prefix);
+    }
+
+    /// Lets packets be redirected to an interface.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub fn allow_port(&self, ifindex: u32) -> Result<(), XdpError> {
+        set("ports", &self.ports, &ifindex.to_ne_bytes(), 1)
+    }
+
+    /// Next hops may have changed: those that are kept are looked up again.
+    pub fn forget_hops(&self) {
+        self.generation().fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What all processors have counted.
+    ///
+    /// # Errors
+    /// The kernel does not tell.
+    pub fn stats(&self) -> Result<types::stats, XdpError> {
+        let each = self.stats.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY);
+        let each = each.map_err(|error| table_error("stats", error))?.unwrap_or_default();
+        let mut words = [0u64; size_of::<types::stats>() / 8];
+        for processor in each {
+            for (sum, word) in words.iter_mut().zip(processor.as_chunks::<8>().0) {
+                *sum += u64::from_ne_bytes(*word);
+            }
+        }
+        // SAFETY: the struct is nothing but 64-bit integers, as many as there are words.
+        Ok(unsafe { std::mem::transmute::<[u64; size_of::<types::stats>() / 8], types::stats>(words) })
+    }
+
+    /// A reader of the ring. `take` gets the octets of one event: a `struct event` and what follows it.
+    ///
+    /// # Errors
+    /// The kernel does not let it be read.
+    pub fn ring(&self, mut take: impl FnMut(&[u8]) + Send + 'static) -> Result<RingBuffer<'static>, XdpError> {
+        let mut builder = RingBufferBuilder::new();
+        let callback = move |octets: &[u8]| {
+            take(octets);
+            0
+        };
+        builder.add(&self.events, callback).map_err(|error| table_error("events", error))?;
+        builder.build().map_err(|error| table_error("events", error))
+    }
+
+    /// The programs' time, in ticks, and how long one of them is in nanoseconds.
+    ///
+    /// # Errors
+    /// The kernel does not tell.
+    pub fn clock(&self) -> Result<(u64, u32), XdpError> {
+        self.test_run(Program::Clock, 0, &[0; 14], &mut [0; 64], 1)?;
+        Ok((self.globals.u64(0, offset_of!(types::globals, ticks)).load(Ordering::Relaxed), tick()))
+    }
+
+    fn generation(&self) -> &std::sync::atomic::AtomicU32 {
+        self.globals.u32(0, offset_of!(types::globals, generation))
+    }
+
+    fn low(&self) -> &std::sync::atomic::AtomicU32 {
+        self.globals.u32(0, offset_of!(types::globals, ue4_low))
+    }
+}
+
+/// Candidates in a group; as `bpf/structs.h` has it.
+const GROUP: u32 = 4;
+
+/// Nanoseconds of the kernel's tick, with which its coarse clock goes.
+fn tick() -> u32 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a `timespec` that outlives the call.
+    let told = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &mut time) };
+    if told == 0 && time.tv_nsec > 0 { time.tv_nsec as u32 } else { 4_000_000 }
+}
+
+fn set(name: &'static str, map: &MapHandle, key: &[u8], value: u32) -> Result<(), XdpError> {
+    map.update(key, &value.to_ne_bytes(), MapFlags::ANY).map_err(|error| table_error(name, error))
+}
+
+pub(crate) fn table_error(table: &'static str, error: libbpf_rs::Error) -> XdpError {
+    XdpError::Table { table, error: io::Error::other(format!("{error:#}")) }
+}

@@ -1,0 +1,97 @@
+//! A table of the programs as memory of this process. Entries are read and written by programs at the same time: only
+//! through a copy of what nobody else changes, or atomically.
+use crate::XdpError;
+use std::io;
+use std::marker::PhantomData;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
+
+/// An array of the programs, mapped into memory.
+pub struct Table<T> {
+    start: NonNull<u8>,
+    octets: usize,
+    entries: usize,
+    /// Octets from one entry to the next.
+    stride: usize,
+    _of: PhantomData<T>,
+}
+
+// SAFETY: the memory belongs to this value until it is dropped; what is shared with others is used atomically alone.
+unsafe impl<T> Send for Table<T> {}
+// SAFETY: as above: a shared reference gives access to copies and atomics only.
+unsafe impl<T> Sync for Table<T> {}
+
+impl<T: Copy> Table<T> {
+    /// Maps a table. `T` is the type of its entries.
+    pub(crate) fn map(name: &'static str, fd: BorrowedFd<'_>, entries: usize) -> Result<Self, XdpError> {
+        let stride = size_of::<T>().next_multiple_of(8);
+        let octets = (stride * entries).next_multiple_of(4096);
+        // SAFETY: a new mapping is asked for, at no address of ours; the descriptor is open.
+        let start = unsafe {
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            libc::mmap(std::ptr::null_mut(), octets, access, libc::MAP_SHARED, fd.as_raw_fd(), 0)
+        };
+        let failed = || XdpError::Table { table: name, error: io::Error::last_os_error() };
+        if start == libc::MAP_FAILED {
+            return Err(failed());
+        }
+        let start = NonNull::new(start.cast()).ok_or_else(failed)?;
+        Ok(Table { start, octets, entries, stride, _of: PhantomData })
+    }
+
+    /// How many entries there are.
+    pub fn entries(&self) -> usize {
+        self.entries
+    }
+
+    fn at(&self, index: u32, offset: usize, size: usize) -> *mut u8 {
+        assert!((index as usize) < self.entries && offset + size <= self.stride, "within the table");
+        // SAFETY: the entry lies within the mapping, as was just checked.
+        unsafe { self.start.as_ptr().add(index as usize * self.stride + offset) }
+    }
+
+    /// Writes an entry that no program uses yet.
+    pub fn write(&self, index: u32, entry: T) {
+        let place = self.at(index, 0, size_of::<T>());
+        // SAFETY: the place is within the mapping, and as aligned as the kernel's own use of the type asks: entries begin
+        // at multiples of 8 octets of a page. That nobody else uses the entry is the caller's word; programs that read
+        // it all the same see octets of the one or the other, which are valid for them whatever they are.
+        unsafe { place.cast::<T>().write(entry) }
+    }
+
+    /// A copy of an entry, of which some octets may be newer than others.
+    pub fn read(&self, index: u32) -> T {
+        let place = self.at(index, 0, size_of::<T>());
+        // SAFETY: as for `write`; the types are integers and arrays of them, for which any octets are a value.
+        unsafe { place.cast::<T>().read_volatile() }
+    }
+
+    /// A field of 4 octets, `offset` into the entry.
+    pub fn u32(&self, index: u32, offset: usize) -> &AtomicU32 {
+        assert!(offset.is_multiple_of(4));
+        // SAFETY: it is within the mapping, aligned, and lives as long as `self`.
+        unsafe { AtomicU32::from_ptr(self.at(index, offset, 4).cast()) }
+    }
+
+    /// A field of 8 octets, `offset` into the entry.
+    pub fn u64(&self, index: u32, offset: usize) -> &AtomicU64 {
+        assert!(offset.is_multiple_of(8));
+        // SAFETY: as above.
+        unsafe { AtomicU64::from_ptr(self.at(index, offset, 8).cast()) }
+    }
+
+    /// The same, with a sign.
+    pub fn i64(&self, index: u32, offset: usize) -> &AtomicI64 {
+        assert!(offset.is_multiple_of(8));
+        // SAFETY: as above.
+        unsafe { AtomicI64::from_ptr(self.at(index, offset, 8).cast()) }
+    }
+}
+
+impl<T> Drop for Table<T> {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made by `map` with this length, and nothing borrows it any more.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.octets) };
+    }
+}

@@ -1,0 +1,29 @@
+//! The kernel's verifier takes every program.
+use martlet_upf_xdp::{Programs, Sizes, types};
+use std::time::Instant;
+
+#[test]
+fn the_kernel_takes_every_program() {
+    let sizes = Sizes { sessions: 16, rules: 64, filters: 64, ring: 1 << 16, bench: 1 };
+    // What is off the verifier does not look at.
+    let settings = types::settings {
+        n3_ip4: u32::from_ne_bytes([192, 168, 70, 1]),
+        has_n6: 1,
+        direct: 1,
+        outer_ifindex: 2,
+        inner_ifindex: 3,
+        local_switching: 1,
+        n6_mtu: 1400,
+        bounce: 1,
+        ..Default::default()
+    };
+    let start = Instant::now();
+    let programs = Programs::load(settings, &sizes).unwrap_or_else(|error| panic!("{error}"));
+    eprintln!("loaded in {:?}", start.elapsed());
+    let start = Instant::now();
+    programs.fence().expect("a fence");
+    eprintln!("a fence in {:?}", start.elapsed());
+    let start = Instant::now();
+    drop(programs);
+    eprintln!("unloaded in {:?}", start.elapsed());
+}
