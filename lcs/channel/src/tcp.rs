@@ -140,7 +140,7 @@ impl Channel for TlsChannel {
 }
 
 /// Makes the engine of an accepted connection.
-pub(crate) type Engines = Arc<dyn Fn() -> Result<Box<dyn Engine>, ChannelError> + Send + Sync>;
+pub type Engines = Arc<dyn Fn() -> Result<Box<dyn Engine>, ChannelError> + Send + Sync>;
 
 /// Waits for TLS over TCP.
 pub(crate) struct TlsListener {

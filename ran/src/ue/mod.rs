@@ -26,7 +26,7 @@ mod timers;
 mod usim;
 
 pub use action::{
-    Abort, Action, EstablishmentCause, Event, Initial, PduSession, RegistrationOutcome, SessionCause, mm_cause_name,
+    Abort, Action, EstablishmentCause, Event, Initial, PduSession, PositioningKind, RegistrationOutcome, SessionCause, mm_cause_name,
     sm_cause_name,
 };
 pub use config::{IdleBehaviour, NasTimers, OperatorKey, Slice, SuciScheme, UeConfig, UeConfigError};

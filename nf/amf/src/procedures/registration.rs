@@ -51,6 +51,9 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     if let Some(capability) = &request.ue_security_capability {
         ue.capability = Some(capability.clone());
     }
+    if let Some(capability) = &request.fgmm_capability {
+        (ue.positioning.lpp, ue.positioning.lcs_upp) = (capability.lpp(), capability.lcs_upp());
+    }
     let kind = request.fgs_registration_type.registration_type();
     let initial = !matches!(
         kind,
