@@ -26,8 +26,7 @@ impl AsyncChannel {
     /// The peer is not who it has to be, says what is no TLS, or says nothing.
     pub async fn handshake(stream: TcpStream, engine: Box<dyn Engine>, limit: Duration) -> Result<Self, ChannelError> {
         stream.set_nodelay(true)?;
-        let mut channel =
-            AsyncChannel { stream, engine, input: vec![0; 2048], output: Vec::new(), early: Vec::new() };
+        let mut channel = AsyncChannel { stream, engine, input: vec![0; 2048], output: Vec::new(), early: Vec::new() };
         let done = tokio::time::timeout(limit, async {
             channel.flush().await?;
             let mut early = Vec::new();

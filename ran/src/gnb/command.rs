@@ -1,6 +1,8 @@
 //! What is asked of a UE's task, and how it answers.
 use super::{Gnb, UeError, UeStatus};
-use crate::ue::{Event, PduSession, PduSessionRequest, PositioningKind, RegistrationOutcome, RegistrationType, ServicePurpose};
+use crate::ue::{
+    Event, PduSession, PduSessionRequest, PositioningKind, RegistrationOutcome, RegistrationType, ServicePurpose,
+};
 use bytes::Bytes;
 use martlet_nas::Nas5gsMessage;
 use tokio::sync::{broadcast, oneshot};

@@ -2,8 +2,9 @@
 use super::action::{Event, PositioningKind, SessionCause};
 use super::nas::{MmState, NasRefused, UeNas};
 use martlet_nas::{
-    Direction, GsmCause, Nas5gsMessage, Nas5gsmMessage, NasAdditionalInformation, NasDlNasTransport, NasFGsmCause, NasFGsmStatus,
-    NasPayloadContainer, NasPayloadContainerType, NasPduSessionIdentity2, NasUlNasTransport, PayloadContainerKind,
+    Direction, GsmCause, Nas5gsMessage, Nas5gsmMessage, NasAdditionalInformation, NasDlNasTransport, NasFGsmCause,
+    NasFGsmStatus, NasPayloadContainer, NasPayloadContainerType, NasPduSessionIdentity2, NasUlNasTransport,
+    PayloadContainerKind,
 };
 use std::time::Instant;
 
