@@ -15,13 +15,23 @@ pub enum Kind {
     RawUdp,
     /// TLS over TCP by rustls.
     Rustls,
+    /// TLS over TCP by OpenSSL.
+    #[cfg(feature = "openssl")]
+    OpenSsl,
     /// QUIC by quinn.
     Quinn,
 }
 
 impl Kind {
     /// Those that this build has.
-    pub const ALL: &[Kind] = &[Kind::RawTcp, Kind::RawUdp, Kind::Rustls, Kind::Quinn];
+    pub const ALL: &[Kind] = &[
+        Kind::RawTcp,
+        Kind::RawUdp,
+        Kind::Rustls,
+        #[cfg(feature = "openssl")]
+        Kind::OpenSsl,
+        Kind::Quinn,
+    ];
 
     /// As a person writes it.
     pub fn name(self) -> &'static str {
@@ -29,6 +39,8 @@ impl Kind {
             Kind::RawTcp => "raw_tcp",
             Kind::RawUdp => "raw_udp",
             Kind::Rustls => "rustls",
+            #[cfg(feature = "openssl")]
+            Kind::OpenSsl => "openssl",
             Kind::Quinn => "quinn",
         }
     }
@@ -56,6 +68,8 @@ impl Kind {
 pub fn server_engines(kind: Kind, identity: &Identity) -> Result<Option<Engines>, ChannelError> {
     match kind {
         Kind::Rustls => rustls::servers(identity).map(Some),
+        #[cfg(feature = "openssl")]
+        Kind::OpenSsl => crate::openssl::servers(identity).map(Some),
         Kind::RawTcp | Kind::RawUdp | Kind::Quinn => Ok(None),
     }
 }
@@ -67,6 +81,8 @@ pub fn server_engines(kind: Kind, identity: &Identity) -> Result<Option<Engines>
 pub fn client_engine(kind: Kind, trust: &Trust) -> Result<Option<Box<dyn Engine>>, ChannelError> {
     match kind {
         Kind::Rustls => rustls::client(trust).map(Some),
+        #[cfg(feature = "openssl")]
+        Kind::OpenSsl => crate::openssl::client(trust).map(Some),
         Kind::RawTcp | Kind::RawUdp | Kind::Quinn => Ok(None),
     }
 }

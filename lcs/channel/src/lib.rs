@@ -16,6 +16,8 @@ mod engine;
 mod error;
 mod identity;
 mod kind;
+#[cfg(feature = "openssl")]
+mod openssl;
 mod quic;
 mod raw;
 mod rustls;
