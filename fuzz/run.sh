@@ -39,6 +39,9 @@ seed nas_plain "$vectors"/nas/tests/vectors/{pycrate,ours}.tsv
 seed nas_secured "$vectors"/nas/tests/vectors/{pycrate,ours}.tsv
 seed ngap "$vectors"/ngap/tests/vectors/{pycrate,ours}.tsv
 seed ngap_transfer "$vectors"/ngap/tests/vectors/{pycrate,ours}.tsv
+seed lcsupp "$vectors"/lcsupp/tests/vectors/messages.tsv
+seed lpp "$vectors"/lpp/tests/vectors/{pycrate,known}.tsv
+seed nrppa "$vectors"/nrppa/tests/vectors/{pycrate,known}.tsv
 
 # Text: what a person or another network function would write.
 text() { # TARGET NAME

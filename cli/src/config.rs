@@ -41,6 +41,8 @@ pub struct Config {
     #[allow(missing_docs)]
     pub smf: martlet_smf::SmfConfig,
     #[allow(missing_docs)]
+    pub lmf: martlet_lmf::LmfConfig,
+    #[allow(missing_docs)]
     pub amf: martlet_amf::AmfConfig,
 }
 
@@ -70,6 +72,8 @@ pub struct SbiSection {
     pub smf: SocketAddr,
     #[allow(missing_docs)]
     pub amf: SocketAddr,
+    #[allow(missing_docs)]
+    pub lmf: SocketAddr,
 }
 
 impl Default for SbiSection {
@@ -87,6 +91,7 @@ impl Default for SbiSection {
             nssf: at(15),
             smf: at(16),
             amf: at(17),
+            lmf: at(18),
         }
     }
 }
@@ -102,6 +107,7 @@ impl SbiSection {
             "nssf" => self.nssf,
             "smf" => self.smf,
             "amf" => self.amf,
+            "lmf" => self.lmf,
             _ => self.nrf,
         };
         CommonConfig { timeout_ms: self.timeout_ms, heartbeat_s: self.heartbeat_s, ..CommonConfig::at(bind, self.nrf) }
@@ -118,6 +124,7 @@ impl SbiSection {
             ("nssf", self.nssf),
             ("smf", self.smf),
             ("amf", self.amf),
+            ("lmf", self.lmf),
         ];
         for (n, (name, address)) in all.iter().enumerate() {
             if let Some((other, _)) = all[..n].iter().find(|(_, taken)| taken == address) {
@@ -186,7 +193,7 @@ impl Config {
 
     /// What is wrong, section by section.
     pub fn check(&self) -> Vec<Finding> {
-        let sections: [(&str, Vec<Finding>); 12] = [
+        let sections: [(&str, Vec<Finding>); 13] = [
             ("network", self.network.check()),
             ("sbi", self.sbi.check()),
             ("fabric", self.fabric.check()),
@@ -198,6 +205,7 @@ impl Config {
             ("nssf", self.nssf.check()),
             ("upf", self.upf.check()),
             ("smf", self.smf.check()),
+            ("lmf", self.lmf.check()),
             ("amf", self.amf.check()),
         ];
         let within =

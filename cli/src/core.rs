@@ -2,7 +2,7 @@
 use crate::config::Config;
 use crate::functions::{NAMES, Running, start_named};
 use anyhow::{Context, Result};
-use martlet_nf::{Environment, Shutdown, ShutdownTrigger};
+use martlet_nf::{AskSource, Environment, Shutdown, ShutdownTrigger};
 use martlet_sbi::{Bindings, LocalBinding};
 use martlet_sbi_fabric::{Fabric, FabricBinding, Manager};
 use martlet_sbi_http::{ClientLimits, HttpBinding, OverFabric, ServerLimits, Tcp};
@@ -77,6 +77,7 @@ struct Listed {
 /// A core at work.
 pub struct Core {
     listed: Arc<Vec<Listed>>,
+    asked: Vec<AskSource>,
     trigger: ShutdownTrigger,
     work: JoinSet<Result<(), martlet_nf::StartError>>,
     _manager: Option<FabricManager>,
@@ -90,15 +91,16 @@ impl Core {
     /// A function does not start; the error says what to do.
     pub async fn start(config: &Config, sbi: Sbi, environment: &Environment, trigger: ShutdownTrigger) -> Result<Core> {
         let manager = (sbi == Sbi::Fabric).then(|| FabricManager::start(config)).transpose()?;
-        let mut listed = Vec::new();
+        let (mut listed, mut asked) = (Vec::new(), Vec::new());
         let mut work = JoinSet::new();
         for name in NAMES {
-            let Running { name, instance_id, authority, status, finished } =
+            let Running { name, instance_id, authority, status, ask, finished } =
                 start_named(name, config, environment).await?;
+            asked.extend(ask);
             listed.push(Listed { name, instance_id, authority, status });
             work.spawn(finished);
         }
-        Ok(Core { listed: Arc::new(listed), trigger, work, _manager: manager })
+        Ok(Core { listed: Arc::new(listed), asked, trigger, work, _manager: manager })
     }
 
     /// Gives what each function says of itself, whenever it is asked.
@@ -109,6 +111,11 @@ impl Core {
                 listed.iter().map(|nf| entry(nf.name, &nf.instance_id, &nf.authority, (nf.status)())).collect();
             json!({"mode": "one process", "pid": std::process::id(), "nfs": nfs})
         })
+    }
+
+    /// The means to ask functions something.
+    pub fn ask_sources(&self) -> Vec<AskSource> {
+        self.asked.clone()
     }
 
     /// Ends every function.

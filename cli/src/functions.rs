@@ -1,13 +1,13 @@
 //! The network functions that this program can start, by name.
 use crate::config::Config;
 use anyhow::{Result, bail};
-use martlet_nf::{Environment, NetworkFunction, RunningNf, StartError, start};
+use martlet_nf::{AskSource, Environment, NetworkFunction, RunningNf, StartError, start};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
 /// In the order in which they start: each finds those that it needs registered before it.
-pub const NAMES: [&str; 9] = ["nrf", "udr", "udm", "ausf", "pcf", "nssf", "upf", "smf", "amf"];
+pub const NAMES: [&str; 10] = ["nrf", "udr", "udm", "ausf", "pcf", "nssf", "upf", "smf", "lmf", "amf"];
 
 /// A function at work, whatever its kind.
 pub struct Running {
@@ -19,6 +19,8 @@ pub struct Running {
     pub authority: String,
     /// What it says of itself.
     pub status: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
+    /// Answers questions.
+    pub ask: Option<AskSource>,
     /// Ends with it.
     pub finished: Pin<Box<dyn Future<Output = Result<(), StartError>> + Send>>,
 }
@@ -26,8 +28,8 @@ pub struct Running {
 impl From<RunningNf> for Running {
     fn from(nf: RunningNf) -> Self {
         let (instance_id, authority) = (nf.instance_id.clone(), nf.authority.clone());
-        let (name, status) = (nf.name, nf.status_source());
-        Running { name, instance_id, authority, status, finished: Box::pin(nf.finished()) }
+        let (name, status, ask) = (nf.name, nf.status_source(), Some(nf.ask_source()));
+        Running { name, instance_id, authority, status, ask, finished: Box::pin(nf.finished()) }
     }
 }
 
@@ -50,6 +52,7 @@ pub async fn start_named(name: &str, config: &Config, environment: &Environment)
         "nssf" => one::<martlet_nssf::Nssf>(config.nssf.clone(), config, name, environment).await,
         "smf" => one::<martlet_smf::Smf>(config.smf.clone(), config, name, environment).await,
         "amf" => one::<martlet_amf::Amf>(config.amf.clone(), config, name, environment).await,
+        "lmf" => one::<martlet_lmf::Lmf>(config.lmf.clone(), config, name, environment).await,
         "upf" => upf(config, environment).await,
         _ => bail!("there is no network function {name:?}; there are {}", NAMES.join(", ")),
     }
@@ -60,5 +63,5 @@ async fn upf(config: &Config, environment: &Environment) -> Result<Running> {
     let handle = martlet_upf::start(config.upf.clone(), async move { shutdown.wait().await }).await?;
     let status = handle.status_source();
     let finished = Box::pin(async move { handle.finished().await.map_err(|e| StartError(format!("upf: {e}"))) });
-    Ok(Running { name: "upf", instance_id: String::new(), authority: String::new(), status, finished })
+    Ok(Running { name: "upf", instance_id: String::new(), authority: String::new(), status, ask: None, finished })
 }

@@ -4,6 +4,7 @@
 mod check;
 mod fabric_manager;
 mod lab;
+mod locate;
 mod log;
 mod nf;
 mod oam_client;
@@ -46,6 +47,8 @@ enum Command {
     Subscriber(subscriber::SubscriberCommand),
     /// Show network functions, gNBs, UEs and sessions of a running core
     Status(status::StatusArgs),
+    /// Find where a phone is
+    Locate(locate::LocateArgs),
     /// Check a configuration file and name the lines that are wrong
     Check(check::CheckArgs),
     /// Print the default configuration, with what each value means
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Command::Fabric(args) => fabric_manager::run(args),
         Command::Subscriber(command) => subscriber::run(command),
         Command::Status(args) => status::run(args),
+        Command::Locate(args) => locate::run(args),
         Command::Check(args) => check::run(args),
         Command::Defaults => {
             print!("{}", martlet::config::DEFAULTS);

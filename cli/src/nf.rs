@@ -42,7 +42,7 @@ pub fn run(args: NfArgs) -> Result<()> {
             let nfs = [entry(name, &id, &authority, source())];
             serde_json::json!({"mode": "alone", "pid": std::process::id(), "nfs": nfs})
         });
-        let oam = OamServer::bind(config.oam.of(&args.name), status).await?;
+        let oam = OamServer::bind(config.oam.of(&args.name), status).await?.asking(running.ask.into_iter().collect());
         tracing::info!(nf = name, oam = %oam.local_addr()?, "ready");
         let oam = tokio::spawn(oam.run());
         let outcome = running.finished.await;

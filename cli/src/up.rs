@@ -41,7 +41,7 @@ async fn one_process(config: Config, sbi: Sbi, started: Instant) -> Result<()> {
     runtime::on_signal(trigger.clone())?;
     let environment = environment(sbi, config.sbi.listen, shutdown);
     let core = Core::start(&config, sbi, &environment, trigger).await?;
-    let oam = OamServer::bind(config.oam.bind, core.status_source()).await?;
+    let oam = OamServer::bind(config.oam.bind, core.status_source()).await?.asking(core.ask_sources());
     tracing::info!(oam = %oam.local_addr()?, ms = started.elapsed().as_millis() as u64, sbi = ?sbi, "Martlet is ready");
     let oam = tokio::spawn(oam.run());
     let outcome = core.finished().await;

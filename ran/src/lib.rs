@@ -1,12 +1,14 @@
 #![doc = include_str!("../README.md")]
 pub mod cli;
 pub mod gnb;
+pub mod positioning;
 pub mod sample;
 pub mod scenario;
 pub mod ue;
 pub mod user_plane;
 
 pub use gnb::{Gnb, GnbConfig, GnbError, Ue, UeError, UeEvent, UeStatus};
+pub use positioning::{Positioning, PositioningConfig, Surroundings};
 pub use sample::{Procedure, Sample, Samples};
 pub use ue::{
     IdleBehaviour, NasTimers, OperatorKey, PduSession, PduSessionRequest, RegistrationOutcome, RegistrationType,

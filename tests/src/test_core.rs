@@ -197,6 +197,21 @@ impl TestCore {
         self.use_session_and_leave(&phone).await
     }
 
+    /// What a function answers to a question, as `martlet` commands ask it.
+    ///
+    /// # Errors
+    /// No function has an answer, or it is a refusal.
+    pub async fn ask(&self, question: &str) -> Result<serde_json::Value> {
+        let sources = self.core.ask_sources();
+        let answer = sources.iter().find_map(|ask| ask(question)).context("nobody answers such questions")?;
+        answer.await.map_err(|problem| anyhow::anyhow!("{problem}"))
+    }
+
+    /// The folder of its files.
+    pub fn folder(&self) -> &std::path::Path {
+        &self.folder
+    }
+
     /// What each function says of itself, by its name.
     pub fn status(&self, name: &str) -> serde_json::Value {
         let status = (self.core.status_source())();

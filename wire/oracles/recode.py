@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Have pycrate decode messages and encode them again: one line `kind<TAB>octets` a message on standard input, one line
-with the octets, or with what is wrong, on standard output. Kinds: nas, ngap, or the name of an NGAP transfer.
+with the octets, or with what is wrong, on standard output. Kinds: nas, ngap, lpp, nrppa, or the name of an NGAP transfer.
 
 Exit code 77: pycrate is not installed.
 """
@@ -52,11 +52,28 @@ def asn1(obj, octets: bytes) -> bytes:
     return obj.to_aper()
 
 
+def lpp(octets: bytes) -> bytes:
+    from pycrate_asn1dir import LPP
+
+    LPP.LPP_PDU_Definitions.LPP_Message.from_uper(octets)
+    return LPP.LPP_PDU_Definitions.LPP_Message.to_uper()
+
+
+def nrppa(octets: bytes) -> bytes:
+    from pycrate_asn1dir import NRPPa
+
+    return asn1(NRPPa.NRPPA_PDU_Descriptions.NRPPA_PDU, octets)
+
+
 def recode(kind: str, octets: bytes) -> str:
     COMPLAINTS.heard.clear()
     try:
         if kind == "nas":
             again = nas(octets)
+        elif kind == "lpp":
+            again = lpp(octets)
+        elif kind == "nrppa":
+            again = nrppa(octets)
         elif kind == "ngap":
             again = asn1(NGAP.NGAP_PDU_Descriptions.NGAP_PDU, octets)
         else:

@@ -4,6 +4,7 @@ use martlet_nf::Criteria;
 use martlet_sbi::{Peer, Problem};
 use martlet_sbi_api::common::{Dnn, Snssai};
 use martlet_sbi_api::nausf_ueauthentication::AusfUeAuthenticationClient;
+use martlet_sbi_api::nlmf_location::LmfLocationClient;
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nnssf_ns_selection::NssfNsSelectionClient;
 use martlet_sbi_api::npcf_am_policy_control::PcfAmPolicyControlClient;
@@ -38,6 +39,11 @@ impl Amf {
     /// The NSSF.
     pub(crate) async fn nssf(&self, ue: &str) -> Result<NssfNsSelectionClient, Problem> {
         self.producer(NfType::Nssf, "nnssf-nsselection", ue).await.map(NssfNsSelectionClient::new)
+    }
+
+    /// An LMF.
+    pub(crate) async fn lmf(&self, ue: &str) -> Result<LmfLocationClient, Problem> {
+        self.producer(NfType::Lmf, "nlmf-loc", ue).await.map(LmfLocationClient::new)
     }
 
     /// An SMF for a slice and a data network (TS 23.501, 6.3.2).

@@ -30,6 +30,7 @@ use martlet_sbi::Route;
 use martlet_sbi_api::common::NfInstanceId;
 use martlet_sbi_api::namf_callback::NAMF_CALLBACK;
 use martlet_sbi_api::namf_communication::NAMF_COMM;
+use martlet_sbi_api::namf_location::NAMF_LOC;
 use martlet_sbi_api::nnrf_nfmanagement::{AmfInfo, N2InterfaceAmfInfo, NfProfile, NfType};
 use martlet_sctp::Listener;
 use n2::Gnbs;
@@ -104,6 +105,7 @@ impl NetworkFunction for Amf {
     fn routes(self: &Arc<Self>) -> Vec<Route> {
         let mut routes = NAMF_COMM.routes(self.clone());
         routes.extend(NAMF_CALLBACK.routes(self.clone()));
+        routes.extend(NAMF_LOC.routes(self.clone()));
         routes
     }
 

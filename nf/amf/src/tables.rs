@@ -2,7 +2,7 @@
 //!
 //! The tables hold handles alone; a UE's context belongs to its task. No lock is held while anything is awaited.
 use crate::ue::{Event, UeHandle};
-use martlet_sbi_api::common::Supi;
+use martlet_sbi_api::common::{Ncgi, Supi};
 use rand::Rng;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -21,6 +21,12 @@ pub(crate) struct Summary {
     pub reachable: bool,
     pub gnb: Option<String>,
     pub sessions: Vec<u8>,
+    /// LPP in NAS.
+    pub lpp: bool,
+    /// Positioning over the user plane.
+    pub lcs_upp: bool,
+    /// Where it is connected.
+    pub cell: Option<Ncgi>,
     /// Since when it is deregistered.
     pub deregistered_since: Option<Instant>,
 }

@@ -1,6 +1,6 @@
 //! What a network function is to the program that runs it.
 use crate::{NfContext, Shutdown, StartError};
-use martlet_sbi::Route;
+use martlet_sbi::{BoxFuture, Problem, Route};
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType};
 
 use std::future::Future;
@@ -31,6 +31,12 @@ pub trait NetworkFunction: Send + Sync + Sized + 'static {
             shutdown.wait().await;
             Ok(())
         }
+    }
+
+    /// Answers a question that a person asks the running function, such as `martlet locate`; none where it has no answer
+    /// to such questions.
+    fn ask(self: &Arc<Self>, _question: &str) -> Option<BoxFuture<'static, Result<serde_json::Value, Problem>>> {
+        None
     }
 
     /// What `martlet status` shows of it.

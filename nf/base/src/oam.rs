@@ -1,8 +1,10 @@
 //! The process's own endpoint for people and their tools: metrics, status, health. It carries no 3GPP service.
+use crate::AskSource;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use martlet_sbi::{BoxFuture, Problem};
 use prometheus::{Encoder, TextEncoder};
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -20,6 +22,7 @@ const MOST_CONNECTIONS: usize = 32;
 pub struct OamServer {
     listener: TcpListener,
     status: StatusSource,
+    ask: Vec<AskSource>,
 }
 
 impl OamServer {
@@ -29,7 +32,13 @@ impl OamServer {
             let text = format!("cannot listen on {address} for metrics and status: {e}; change `oam.bind`");
             std::io::Error::new(e.kind(), text)
         })?;
-        Ok(OamServer { listener, status })
+        Ok(OamServer { listener, status, ask: Vec::new() })
+    }
+
+    /// Also answers questions to these functions, at `/ask/…`.
+    pub fn asking(mut self, functions: Vec<AskSource>) -> Self {
+        self.ask = functions;
+        self
     }
 
     /// The address bound.
@@ -52,11 +61,17 @@ impl OamServer {
             if connections.len() >= MOST_CONNECTIONS {
                 continue;
             }
-            let status = self.status.clone();
+            let (status, ask) = (self.status.clone(), self.ask.clone());
             connections.spawn(async move {
                 let service = service_fn(|request| {
+                    let question = question(&request, &ask);
                     let answer = answer(&request, &status);
-                    async move { Ok::<_, Infallible>(answer) }
+                    async move {
+                        Ok::<_, Infallible>(match question {
+                            Some(question) => asked(question.await),
+                            None => answer,
+                        })
+                    }
                 });
                 let mut builder = hyper::server::conn::http1::Builder::new();
                 builder.timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(5));
@@ -66,6 +81,27 @@ impl OamServer {
             });
         }
     }
+}
+
+/// The answer to come of the first function that has one.
+fn question(
+    request: &hyper::Request<Incoming>,
+    functions: &[AskSource],
+) -> Option<BoxFuture<'static, Result<serde_json::Value, Problem>>> {
+    let question = request.uri().path().strip_prefix("/ask/")?;
+    functions.iter().find_map(|ask| ask(question))
+}
+
+fn asked(answer: Result<serde_json::Value, Problem>) -> hyper::Response<Full<Bytes>> {
+    let (code, body) = match answer {
+        Ok(body) => (200, body),
+        Err(problem) => {
+            (problem.status(), serde_json::json!({"cause": problem.cause(), "detail": problem.to_string()}))
+        }
+    };
+    let mut response = hyper::Response::new(Full::new(Bytes::from(body.to_string())));
+    *response.status_mut() = hyper::StatusCode::from_u16(code).unwrap_or_default();
+    response
 }
 
 fn answer(request: &hyper::Request<Incoming>, status: &StatusSource) -> hyper::Response<Full<Bytes>> {

@@ -1,7 +1,7 @@
 //! Starts network functions, alone in a process or beside others.
 use crate::metrics::SbiMetrics;
 use crate::{CommonConfig, NetworkFunction, NfContext, Shutdown, StartError, registration};
-use martlet_sbi::{Bindings, OperationInfo, Router, Tap};
+use martlet_sbi::{Bindings, BoxFuture, OperationInfo, Problem, Router, Tap};
 use martlet_sbi_fabric::{Fabric, FabricServer};
 use martlet_sbi_http::{HttpServer, ServerLimits};
 use std::net::SocketAddr;
@@ -27,6 +27,9 @@ pub struct Environment {
     pub shutdown: Shutdown,
 }
 
+/// Asks a running function something; none where it has no answer to such questions.
+pub type AskSource = Arc<dyn Fn(&str) -> Option<BoxFuture<'static, Result<serde_json::Value, Problem>>> + Send + Sync>;
+
 /// A function at work.
 pub struct RunningNf {
     /// Lower-case NF type, such as `amf`.
@@ -36,6 +39,7 @@ pub struct RunningNf {
     /// Authority of its API root.
     pub authority: String,
     status: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
+    ask: AskSource,
     work: JoinHandle<Result<(), StartError>>,
     beside: Vec<JoinHandle<()>>,
 }
@@ -49,6 +53,11 @@ impl RunningNf {
     /// The means to ask for the status later, from elsewhere.
     pub fn status_source(&self) -> Arc<dyn Fn() -> serde_json::Value + Send + Sync> {
         self.status.clone()
+    }
+
+    /// The means to ask the function something later, from elsewhere.
+    pub fn ask_source(&self) -> AskSource {
+        self.ask.clone()
     }
 
     /// Waits until the function has ended, by the shutdown or by an error.
@@ -122,7 +131,9 @@ pub async fn start<F: NetworkFunction>(
         .instrument(span),
     );
     let instance_id = context.instance_id().to_string();
-    Ok(RunningNf { name, instance_id, authority, status: Arc::new(move || function.status()), work, beside })
+    let asked = function.clone();
+    let ask: AskSource = Arc::new(move |question: &str| asked.ask(question));
+    Ok(RunningNf { name, instance_id, authority, status: Arc::new(move || function.status()), ask, work, beside })
 }
 
 /// Serves HTTP over the fabric's sockets: to others of this machine, in whatever language they are written.

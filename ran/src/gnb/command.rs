@@ -1,6 +1,8 @@
 //! What is asked of a UE's task, and how it answers.
 use super::{Gnb, UeError, UeStatus};
-use crate::ue::{Event, PduSession, PduSessionRequest, RegistrationOutcome, RegistrationType, ServicePurpose};
+use crate::ue::{
+    Event, PduSession, PduSessionRequest, PositioningKind, RegistrationOutcome, RegistrationType, ServicePurpose,
+};
 use bytes::Bytes;
 use martlet_nas::Nas5gsMessage;
 use tokio::sync::{broadcast, oneshot};
@@ -69,6 +71,7 @@ pub(crate) enum Command {
     ReleaseToIdle { reply: Reply<()> },
     WaitIdle { reply: Reply<()> },
     WaitPaging { reply: Reply<()> },
+    Positioning { kind: PositioningKind, message: Vec<u8>, routing: Option<Vec<u8>>, reply: Reply<()> },
     SendIp { psi: u8, packet: Bytes, reply: Reply<()> },
     SendRawNas { nas: Vec<u8>, reply: Reply<()> },
     Replay { reply: Reply<()> },

@@ -28,6 +28,7 @@ mod ue_events;
 mod ue_task;
 
 pub use command::UeEvent;
+pub(crate) use command::{Command, Reply};
 pub use config::GnbConfig;
 pub use error::{GnbError, UeError};
 pub use link::{LinkError, N2Link, N2Message, N2Peer};

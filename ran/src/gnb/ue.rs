@@ -42,6 +42,11 @@ impl Ue {
         &self.supi
     }
 
+    /// Leads to the UE's task without keeping it alive.
+    pub(crate) fn weak(&self) -> mpsc::WeakSender<Command> {
+        self.commands.downgrade()
+    }
+
     async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, UeError> {
         self.ask_within(self.timeout, command).await
     }

@@ -111,6 +111,11 @@ impl UeTask {
                 true => reply.done(Ok(())),
                 false => self.waiters.paging.add(reply),
             },
+            Command::Positioning { kind, message, routing, reply } => {
+                let sent = self.nas.send_positioning(kind, &message, routing.as_deref());
+                self.flush().await;
+                reply.done(sent.map_err(Into::into));
+            }
             Command::SendIp { psi, packet, reply } => reply.done(self.send_ip(psi, packet)),
             Command::SendRawNas { nas, reply } => {
                 let outcome = self.send_raw_nas(nas).await;

@@ -75,7 +75,13 @@ impl UeTask {
             Event::AuthenticationFailureSent { cause } => {
                 tracing::debug!(supi = %self.supi, gnb = self.gnb.name(), cause, "authentication failure");
             }
-            Event::SessionModified { .. } | Event::ConfigurationUpdated { .. } | Event::Status { .. } => {}
+            Event::PositioningReturned { kind, cause } => {
+                tracing::debug!(supi = %self.supi, gnb = self.gnb.name(), ?kind, cause, "no LMF wants a positioning message");
+            }
+            Event::SessionModified { .. }
+            | Event::ConfigurationUpdated { .. }
+            | Event::Status { .. }
+            | Event::Positioning { .. } => {}
         }
     }
 

@@ -171,6 +171,17 @@ impl std::fmt::Display for Abort {
     }
 }
 
+/// Positioning messages in NAS (TS 24.501, 9.11.3.40).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PositioningKind {
+    /// LPP (TS 37.355).
+    Lpp,
+    /// Location services messages (TS 24.571).
+    Lcs,
+    /// Negotiation of a user plane connection (TS 24.572).
+    UppCmi,
+}
+
 /// What happened to the UE.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
@@ -255,6 +266,22 @@ pub enum Event {
         /// PDU session identity of a 5GSM STATUS.
         psi: Option<u8>,
         /// Cause.
+        cause: u8,
+    },
+    /// A positioning message for the UE (TS 24.501, 5.4.5.3.2).
+    Positioning {
+        /// What it is.
+        kind: PositioningKind,
+        /// The message.
+        message: Vec<u8>,
+        /// Additional information, which goes back with what answers it.
+        routing: Option<Vec<u8>>,
+    },
+    /// A positioning message of the UE came back: no LMF wants it.
+    PositioningReturned {
+        /// What it is.
+        kind: PositioningKind,
+        /// 5GMM cause.
         cause: u8,
     },
     /// A downlink message was not processed.

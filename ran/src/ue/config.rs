@@ -142,6 +142,10 @@ pub struct UeConfig {
     pub timers: NasTimers,
     /// What the UE does by itself while idle.
     pub idle: IdleBehaviour,
+    /// Whether it has LPP in NAS (5GMM capability, octet 3).
+    pub lpp: bool,
+    /// Whether it has positioning over the user plane (5GMM capability, octet 10).
+    pub lcs_upp: bool,
 }
 
 /// A value of [`UeConfig`] that is not one.
@@ -186,6 +190,8 @@ impl UeConfig {
             requested_nssai: Vec::new(),
             timers: NasTimers::default(),
             idle: IdleBehaviour::Automatic,
+            lpp: false,
+            lcs_upp: false,
         })
     }
 

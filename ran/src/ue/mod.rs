@@ -26,8 +26,8 @@ mod timers;
 mod usim;
 
 pub use action::{
-    Abort, Action, EstablishmentCause, Event, Initial, PduSession, RegistrationOutcome, SessionCause, mm_cause_name,
-    sm_cause_name,
+    Abort, Action, EstablishmentCause, Event, Initial, PduSession, PositioningKind, RegistrationOutcome, SessionCause,
+    mm_cause_name, sm_cause_name,
 };
 pub use config::{IdleBehaviour, NasTimers, OperatorKey, Slice, SuciScheme, UeConfig, UeConfigError};
 pub use nas::{MmState, NasRefused, UeNas, serving_network_name};

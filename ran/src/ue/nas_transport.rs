@@ -1,9 +1,10 @@
 //! NAS transport of 5GSM messages (TS 24.501, 5.4.5).
-use super::action::{Event, SessionCause};
-use super::nas::UeNas;
+use super::action::{Event, PositioningKind, SessionCause};
+use super::nas::{MmState, NasRefused, UeNas};
 use martlet_nas::{
-    Direction, GsmCause, Nas5gsMessage, Nas5gsmMessage, NasDlNasTransport, NasFGsmCause, NasFGsmStatus,
-    NasPayloadContainer, NasPayloadContainerType, NasPduSessionIdentity2, NasUlNasTransport, PayloadContainerKind,
+    Direction, GsmCause, Nas5gsMessage, Nas5gsmMessage, NasAdditionalInformation, NasDlNasTransport, NasFGsmCause,
+    NasFGsmStatus, NasPayloadContainer, NasPayloadContainerType, NasPduSessionIdentity2, NasUlNasTransport,
+    PayloadContainerKind,
 };
 use std::time::Instant;
 
@@ -16,7 +17,46 @@ pub(super) fn ul_nas_transport(message: &Nas5gsMessage, psi: u8) -> Result<NasUl
     .with_pdu_session_id(NasPduSessionIdentity2::from_pdu_session_id(psi)))
 }
 
+fn positioning_kind(kind: PayloadContainerKind) -> Option<PositioningKind> {
+    match kind {
+        PayloadContainerKind::LtePp => Some(PositioningKind::Lpp),
+        PayloadContainerKind::LocationServices => Some(PositioningKind::Lcs),
+        PayloadContainerKind::UppCmiContainer => Some(PositioningKind::UppCmi),
+        _ => None,
+    }
+}
+
 impl UeNas {
+    /// Send a positioning message.
+    ///
+    /// # Errors
+    /// The UE has no connection, or is not registered.
+    pub fn send_positioning(
+        &mut self,
+        kind: PositioningKind,
+        message: &[u8],
+        routing: Option<&[u8]>,
+    ) -> Result<(), NasRefused> {
+        if self.state() != MmState::Registered {
+            return Err(NasRefused::NotRegistered);
+        }
+        if !self.is_connected() {
+            return Err(NasRefused::Message("the UE is idle: it has to ask for service first".into()));
+        }
+        let kind = match kind {
+            PositioningKind::Lpp => PayloadContainerKind::LtePp,
+            PositioningKind::Lcs => PayloadContainerKind::LocationServices,
+            PositioningKind::UppCmi => PayloadContainerKind::UppCmiContainer,
+        };
+        let kind = NasPayloadContainerType::from_kind(kind);
+        let mut transport = NasUlNasTransport::new(kind, NasPayloadContainer::new(message.to_vec()));
+        if let Some(routing) = routing {
+            transport.set_additional_information(NasAdditionalInformation::new(routing.to_vec()));
+        }
+        self.send(&Nas5gsMessage::new_5gmm(transport));
+        Ok(())
+    }
+
     /// Send a 5GSM message that needs nothing beside its PDU session identity.
     pub(super) fn send_sm(&mut self, message: &Nas5gsMessage, psi: u8) {
         match ul_nas_transport(message, psi) {
@@ -26,6 +66,14 @@ impl UeNas {
     }
 
     pub(super) fn dl_nas_transport(&mut self, transport: &NasDlNasTransport, now: Instant) {
+        if let Some(kind) = transport.payload_container_type.kind().and_then(positioning_kind) {
+            if let Some(cause) = &transport.fgmm_cause {
+                return self.event(Event::PositioningReturned { kind, cause: cause.cause_raw() });
+            }
+            let message = transport.payload_container.value.to_vec();
+            let routing = transport.additional_information.as_ref().map(|it| it.value.to_vec());
+            return self.event(Event::Positioning { kind, message, routing });
+        }
         if !transport.payload_container_type.is_n1_sm() {
             return self.discard(format!("DL NAS TRANSPORT of type {}", transport.payload_container_type.value));
         }

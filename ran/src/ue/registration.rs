@@ -62,6 +62,14 @@ impl UeNas {
         Ok(())
     }
 
+    fn capability(&self) -> NasFGmmCapability {
+        let config = self.config();
+        match config.lcs_upp {
+            true => NasFGmmCapability::new(vec![0; 8]).with_lpp(config.lpp).with_lcs_upp(true),
+            false => NasFGmmCapability::new(vec![0]).with_lpp(config.lpp),
+        }
+    }
+
     /// The cleartext IEs: registration type, ngKSI, identity and UE security capability (TS 24.501, 4.4.6).
     fn cleartext_request(&mut self, kind: RegistrationType) -> Result<NasRegistrationRequest, NasRefused> {
         let ngksi = match self.security.ngksi() {
@@ -81,7 +89,7 @@ impl UeNas {
     }
 
     fn registration_request(&mut self, kind: RegistrationType) -> Result<Nas5gsMessage, NasRefused> {
-        let mut request = self.cleartext_request(kind)?.with_fgmm_capability(NasFGmmCapability::new(vec![0]));
+        let mut request = self.cleartext_request(kind)?.with_fgmm_capability(self.capability());
         if !self.config.requested_nssai.is_empty() {
             let slices: Vec<_> =
                 self.config.requested_nssai.iter().map(|s| NasSNssai::from_sst_sd(s.sst, s.sd)).collect();

@@ -16,7 +16,10 @@ mod query;
 pub use query::{Json, TextList};
 pub mod namf_callback;
 pub mod namf_communication;
+pub mod namf_location;
 pub mod nausf_ueauthentication;
+pub mod nlmf_callback;
+pub mod nlmf_location;
 pub mod nnrf_nfdiscovery;
 pub mod nnrf_nfmanagement;
 pub mod nnrf_nfstatus_callback;
@@ -51,6 +54,9 @@ pub fn operations() -> impl Iterator<Item = &'static martlet_sbi::OperationInfo>
         nsmf_callback::NSMF_CALLBACK::OPERATIONS,
         namf_communication::NAMF_COMM::OPERATIONS,
         namf_callback::NAMF_CALLBACK::OPERATIONS,
+        namf_location::NAMF_LOC::OPERATIONS,
+        nlmf_location::NLMF_LOC::OPERATIONS,
+        nlmf_callback::NLMF_CALLBACK::OPERATIONS,
     ];
     services.into_iter().flatten().copied()
 }

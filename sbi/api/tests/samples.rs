@@ -101,6 +101,34 @@ fn namf_comm_bodies() {
 }
 
 #[test]
+fn namf_loc_bodies() {
+    let mut samples = Samples::read("namf-loc");
+    use namf_location::*;
+    samples.check::<RequestPosInfo>(NAMF_LOC::provide_positioning_info(), "request");
+    samples.check::<ProvidePosInfo>(NAMF_LOC::provide_positioning_info(), "response");
+    samples.finish();
+}
+
+#[test]
+fn nlmf_loc_bodies() {
+    let mut samples = Samples::read("nlmf-loc");
+    use nlmf_location::*;
+    samples.check::<InputData>(NLMF_LOC::determine_location(), "request");
+    samples.check::<LocationData>(NLMF_LOC::determine_location(), "response");
+    samples.check::<UpConfig>(NLMF_LOC::up_config(), "request");
+    samples.finish();
+}
+
+#[test]
+fn nlmf_callback_bodies() {
+    let mut samples = Samples::read("nlmf-callback");
+    use nlmf_callback::*;
+    samples.check::<namf_communication::N1MessageNotification>(NLMF_CALLBACK::n1_message_notify(), "request");
+    samples.check::<namf_communication::N2InformationNotification>(NLMF_CALLBACK::n2_info_notify(), "request");
+    samples.finish();
+}
+
+#[test]
 fn nausf_auth_bodies() {
     let mut samples = Samples::read("nausf-auth");
     use nausf_ueauthentication::*;

@@ -7,6 +7,7 @@ mod bad_input;
 mod captures;
 mod gnbs;
 mod idle_and_paging;
+mod positioning;
 mod refusals;
 mod registration;
 mod security_mode;

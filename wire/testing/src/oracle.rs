@@ -55,7 +55,7 @@ pub fn run(script: &str, input: &str) -> Option<String> {
 }
 
 /// Have pycrate decode and encode messages again, each given as its kind, a name for the report, and its octets: `nas`,
-/// `ngap`, or the name of a transfer. The names of those that do not come back as they were, and what pycrate says.
+/// `ngap`, `lpp`, `nrppa`, or the name of a transfer. The names of those that do not come back as they were, and what pycrate says.
 /// None where pycrate is not installed.
 ///
 /// # Panics

@@ -21,9 +21,13 @@ pub(crate) struct Location {
 impl Location {
     /// For the SBI.
     pub fn to_sbi(self) -> UserLocation {
+        UserLocation { nr_location: Some(NrLocation::new(self.tai.to_sbi(), self.ncgi())), ..Default::default() }
+    }
+
+    /// The cell, for the SBI.
+    pub fn ncgi(self) -> Ncgi {
         let cell = NrCellId::from_u64(self.cell);
-        let ncgi = Ncgi { plmn_id: plmn_to_sbi(self.cell_plmn), nr_cell_id: cell, nid: None };
-        UserLocation { nr_location: Some(NrLocation::new(self.tai.to_sbi(), ncgi)), ..Default::default() }
+        Ncgi { plmn_id: plmn_to_sbi(self.cell_plmn), nr_cell_id: cell, nid: None }
     }
 }
 

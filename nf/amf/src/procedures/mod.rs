@@ -20,6 +20,7 @@ pub(crate) mod pdu_session_resource_notify;
 pub(crate) mod pdu_session_resource_release;
 pub(crate) mod pdu_session_resource_setup;
 pub(crate) mod pdu_session_update;
+pub(crate) mod positioning_transport;
 pub(crate) mod ran_configuration_update;
 pub(crate) mod registration;
 pub(crate) mod registration_accept;

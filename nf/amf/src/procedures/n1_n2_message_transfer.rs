@@ -2,6 +2,7 @@
 //! SMF has a message for the UE, or N2 information for its gNB.
 use super::{
     nas_transport, paging, pdu_session_resource_modify, pdu_session_resource_release, pdu_session_resource_setup,
+    positioning_transport,
 };
 use crate::n2::downlink::SessionToSetUp;
 use crate::tables::Summary;
@@ -131,7 +132,18 @@ fn check(ue: &Ue, transfer: &Transfer) -> Result<(), Problem> {
         return Err(Problem::new(404, "CONTEXT_NOT_FOUND").detail("the UE is not registered"));
     }
     let request = &transfer.request;
-    let sm_n1 = request.n1_message_container.as_ref().is_none_or(|n1| n1.n1_message_class == N1MessageClass::Sm);
+    let class = request.n1_message_container.as_ref().map(|n1| &n1.n1_message_class);
+    if let Some(class) = class.filter(|class| positioning_transport::is_positioning(class)) {
+        return match (&transfer.n1, &request.n2_info_container) {
+            (Some(_), None) if *class != N1MessageClass::UppCmi || ue.positioning.lcs_upp => Ok(()),
+            (Some(_), None) => {
+                Err(Problem::new(403, "UNSPECIFIED").detail("the UE has no positioning over the user plane"))
+            }
+            (None, _) => Err(Problem::invalid_message("a binary part that the request names is missing")),
+            (_, Some(_)) => Err(Problem::new(403, "UNSPECIFIED").detail("a positioning message goes alone")),
+        };
+    }
+    let sm_n1 = class.is_none_or(|class| *class == N1MessageClass::Sm);
     let sm_n2 = request.n2_info_container.as_ref().is_none_or(|n2| n2.n2_information_class == N2InformationClass::Sm);
     if !sm_n1 || !sm_n2 {
         return Err(Problem::new(403, "UNSPECIFIED").detail("the AMF forwards messages of sessions only"));
@@ -162,6 +174,12 @@ pub(super) fn session_setup(transfer: &Transfer) -> Option<(u8, Bytes)> {
 
 /// Brings a transfer to the UE and its gNB.
 pub(crate) async fn deliver(ue: &mut Ue, transfer: Transfer) -> Result<(), Stop> {
+    let class = transfer.request.n1_message_container.as_ref().map(|n1| &n1.n1_message_class);
+    if let (Some(class), Some(n1)) = (class.filter(|class| positioning_transport::is_positioning(class)), &transfer.n1)
+    {
+        let correlation = transfer.request.lcs_correlation_id.as_deref();
+        return positioning_transport::downlink(ue, class, correlation, n1).await;
+    }
     let of_n2 = n2(&transfer).map(|(psi, kind)| (psi, kind.clone()));
     let psi = transfer.request.pdu_session_id.or(of_n2.as_ref().map(|(psi, _)| *psi)).unwrap_or(0);
     let (Some((session, kind)), Some(info)) = (of_n2, transfer.n2.clone()) else {

@@ -1,5 +1,5 @@
 //! NAS transport (TS 24.501, 5.4.5): 5GSM messages between the UE and its SMFs.
-use super::{pdu_session_establishment, pdu_session_update};
+use super::{pdu_session_establishment, pdu_session_update, positioning_transport};
 use crate::metrics;
 use crate::ue::{Protection, Stop, Ue};
 use bytes::Bytes;
@@ -14,20 +14,26 @@ pub(crate) async fn uplink(ue: &mut Ue, inbound: Inbound) {
     let Nas5gsMessage::Gmm(_, Nas5gmmMessage::UlNasTransport(transport)) = inbound.message else { return };
     let outcome = match transport.payload_container_type.kind() {
         Some(PayloadContainerKind::N1SmInformation) => session(ue, *transport).await,
-        kind => {
-            // No SMS, LPP, … yet: the UE gets its message back (5.4.5.2.5).
-            metrics::nas_error("payload_container");
-            tracing::info!(supi = ue.label(), gnb = ue.gnb(), ?kind, "a payload that the AMF does not forward");
-            let container = Bytes::copy_from_slice(&transport.payload_container.value);
-            let psi = transport.pdu_session_id.map(|id| id.pdu_session_id());
-            let cause = GmmCause::PayloadWasNotForwarded;
-            give_back(ue, transport.payload_container_type, psi, &container, Refusal::from(cause)).await
-        }
+        kind => match kind.and_then(positioning_transport::class_of) {
+            Some(class) => positioning_transport::uplink(ue, class, *transport).await,
+            None => not_forwarded(ue, *transport).await,
+        },
     };
     if let Err(stop) = outcome {
         tracing::info!(supi = ue.label(), gnb = ue.gnb(), why = stop.label(), "NAS transport has ended early");
         ue.conclude(stop).await;
     }
+}
+
+/// No SMS, … yet: the UE gets its message back (5.4.5.2.5).
+async fn not_forwarded(ue: &mut Ue, transport: NasUlNasTransport) -> Result<(), Stop> {
+    metrics::nas_error("payload_container");
+    let kind = transport.payload_container_type.kind();
+    tracing::info!(supi = ue.label(), gnb = ue.gnb(), ?kind, "a payload that the AMF does not forward");
+    let container = Bytes::copy_from_slice(&transport.payload_container.value);
+    let psi = transport.pdu_session_id.map(|id| id.pdu_session_id());
+    let cause = GmmCause::PayloadWasNotForwarded;
+    give_back(ue, transport.payload_container_type, psi, &container, Refusal::from(cause)).await
 }
 
 /// Why a 5GSM message is given back.
@@ -76,7 +82,7 @@ pub(super) async fn return_to_ue(
     give_back(ue, kind, Some(psi), message, refusal.into()).await
 }
 
-async fn give_back(
+pub(super) async fn give_back(
     ue: &mut Ue,
     kind: NasPayloadContainerType,
     psi: Option<u8>,

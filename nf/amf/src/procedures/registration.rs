@@ -73,6 +73,10 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
         inherited = take_over(ue).await;
     }
     let access = access.ok_or(Stop::Abandoned("no_security"))?;
+    // Only the whole request has it, which the UE sends once it is ciphered (TS 24.501, 4.4.6).
+    if let Some(capability) = &request.fgmm_capability {
+        (ue.positioning.lpp, ue.positioning.lcs_upp) = (capability.lpp(), capability.lcs_upp());
+    }
 
     // An initial registration starts without sessions; another one goes on with those that there are.
     if initial {

@@ -114,8 +114,12 @@ fn message(
     if !slices.configured.is_empty() {
         accept.set_configured_nssai(identifiers::nssai(&slices.configured)?);
     }
-    // Neither IMS voice nor emergency services.
-    accept.set_fgs_network_feature_support(NasFGsNetworkFeatureSupport::new(vec![0, 0]));
+    // Neither IMS voice nor emergency services; positioning over the user plane where the UE has it too.
+    let features = match ue.positioning.lcs_upp {
+        true => NasFGsNetworkFeatureSupport::new(vec![0; 4]).with_lcs_upp(true),
+        false => NasFGsNetworkFeatureSupport::new(vec![0, 0]),
+    };
+    accept.set_fgs_network_feature_support(features);
     if request.pdu_session_status.is_some() {
         let sessions: Vec<u8> = ue.sessions.keys().copied().collect();
         accept.set_pdu_session_status(NasPduSessionStatus::from_sessions(&sessions)?);

@@ -74,15 +74,22 @@ impl AmfCommunication for Amf {
     async fn n1_n2_message_subscribe(
         &self,
         ue_context_id: &str,
-        _: UeN1N2InfoSubscriptionCreateData,
+        body: UeN1N2InfoSubscriptionCreateData,
     ) -> Result<Created<UeN1N2InfoSubscriptionCreatedData>, Problem> {
-        self.find(ue_context_id)?;
-        Err(unsupported("subscriptions to N1 and N2 messages"))
+        let ue = self.find(ue_context_id)?;
+        let (answer, answered) = oneshot::channel();
+        self.tell(&ue, Event::Subscribe(body.into(), answer))?;
+        let created = answered.await.unwrap_or_else(|_| Err(unknown(ue_context_id)))?;
+        let (root, id) = (self.context.api_root(), &created.n1n2_notify_subscription_id);
+        let location = format!("{root}/namf-comm/v1/ue-contexts/{ue_context_id}/n1-n2-messages/subscriptions/{id}");
+        Ok(Created { location, body: created })
     }
 
-    async fn n1_n2_message_unsubscribe(&self, ue_context_id: &str, _: &str) -> Result<(), Problem> {
-        self.find(ue_context_id)?;
-        Err(Problem::new(404, "SUBSCRIPTION_NOT_FOUND"))
+    async fn n1_n2_message_unsubscribe(&self, ue_context_id: &str, id: &str) -> Result<(), Problem> {
+        let ue = self.find(ue_context_id)?;
+        let (answer, answered) = oneshot::channel();
+        self.tell(&ue, Event::Unsubscribe(id.into(), answer))?;
+        answered.await.unwrap_or_else(|_| Err(unknown(ue_context_id)))
     }
 
     async fn ebi_assignment(&self, ue_context_id: &str, _: AssignEbiData) -> Result<AssignedEbiData, Problem> {

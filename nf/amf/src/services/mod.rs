@@ -1,3 +1,4 @@
 //! The services that the AMF produces, and what other NFs call back.
 mod callback;
 mod communication;
+mod location;

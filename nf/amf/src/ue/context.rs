@@ -4,6 +4,7 @@ use crate::Amf;
 use crate::concurrency::Slot;
 use crate::n2::Connection;
 use crate::procedures::paging;
+use crate::procedures::positioning_transport::Positioning;
 use crate::served::{ServedGuami, Tai};
 use crate::tables::Summary;
 use bytes::Bytes;
@@ -87,6 +88,8 @@ pub(crate) struct Ue {
     /// T3512, seconds.
     pub t3512: u32,
     pub sessions: BTreeMap<u8, Session>,
+    /// What it has for positioning.
+    pub positioning: Positioning,
     /// What is brought to the UE once it has answered to paging.
     pub pending: Vec<Transfer>,
     /// Whether the UE is being paged.
@@ -126,6 +129,7 @@ impl Ue {
             allowed: Vec::new(),
             area: Vec::new(),
             sessions: BTreeMap::new(),
+            positioning: Positioning::default(),
             pending: Vec::new(),
             paging: false,
             idle: None,
@@ -189,6 +193,9 @@ impl Ue {
             reachable: paging::is_possible(self),
             gnb: self.connection.as_ref().map(|connection| connection.gnb.label()),
             sessions: self.sessions.keys().copied().collect(),
+            lpp: self.positioning.lpp,
+            lcs_upp: self.positioning.lcs_upp,
+            cell: self.connection.as_ref().map(|connection| connection.location.ncgi()),
             deregistered_since: deregistered.then(Instant::now),
         };
         self.amf.tables.describe(self.handle.number, summary);

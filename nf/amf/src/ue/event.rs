@@ -4,7 +4,10 @@ use crate::n2::{Connection, uplink::Uplink};
 use bytes::Bytes;
 use martlet_nas::inbound::Inbound;
 use martlet_sbi::{Problem, StatusReply};
-use martlet_sbi_api::namf_communication::{N1N2MessageTransferReqData, N1N2MessageTransferRspData};
+use martlet_sbi_api::namf_communication::{
+    N1N2MessageTransferReqData, N1N2MessageTransferRspData, UeN1N2InfoSubscriptionCreateData,
+    UeN1N2InfoSubscriptionCreatedData,
+};
 use martlet_sbi_api::npcf_am_policy_control::PolicyUpdate;
 use martlet_sbi_api::nsmf_pdusession::SmContextStatusNotification;
 use martlet_sbi_api::nudm_uecm::DeregistrationReason;
@@ -54,6 +57,13 @@ pub(crate) enum Event {
     Uplink { amf_id: u64, message: Uplink },
     /// Another NF has something for the UE or its gNB.
     Transfer(Box<Transfer>),
+    /// An LMF wants the UE's positioning messages.
+    Subscribe(
+        Box<UeN1N2InfoSubscriptionCreateData>,
+        oneshot::Sender<Result<UeN1N2InfoSubscriptionCreatedData, Problem>>,
+    ),
+    /// It wants them no more.
+    Unsubscribe(String, oneshot::Sender<Result<(), Problem>>),
     /// An SMF tells what became of a session context.
     SessionStatus { psi: u8, number: u64, notification: Box<SmContextStatusNotification> },
     /// The PCF changes the policy.

@@ -5,8 +5,8 @@ use crate::metrics;
 use crate::n2::uplink::Uplink;
 use crate::procedures::{
     an_release, deregistration, implicit_deregistration, n1_n2_message_transfer, nas_transport,
-    pdu_session_resource_modify_indication, pdu_session_resource_notify, registration, service_request, session_status,
-    ue_context_release,
+    pdu_session_resource_modify_indication, pdu_session_resource_notify, positioning_transport, registration,
+    service_request, session_status, ue_context_release,
 };
 use martlet_nas::inbound::{self, Assurance, Inbound};
 use martlet_nas::{Nas5gmmMessage, Nas5gsMessage};
@@ -57,6 +57,13 @@ impl Ue {
             Work::Event(Event::Uplink { amf_id, message }) if self.is_current(amf_id) => self.uplink(message).await,
             Work::Event(Event::Uplink { .. }) => {}
             Work::Event(Event::Transfer(transfer)) => n1_n2_message_transfer::run(self, *transfer).await,
+            Work::Event(Event::Subscribe(data, answer)) => {
+                // A subscriber that has given up is no matter.
+                let _ = answer.send(positioning_transport::subscribe(self, *data));
+            }
+            Work::Event(Event::Unsubscribe(id, answer)) => {
+                let _ = answer.send(positioning_transport::unsubscribe(self, &id));
+            }
             Work::Event(Event::SessionStatus { psi, number, notification }) => {
                 if let Err(stop) = session_status::run(self, psi, number, &notification).await {
                     self.conclude(stop).await;

@@ -35,6 +35,7 @@ open_enum! {
         Sms = "SMS",
         Updp = "UPDP",
         Lcs = "LCS",
+        UppCmi = "UPP-CMI",
     }
 }
 

@@ -1,0 +1,71 @@
+//! One end of a connection, and what waits for connections.
+
+use crate::ChannelError;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// How a channel behaves.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How long to wait for the peer, at the handshake and for octets.
+    pub timeout: Duration,
+    /// How long to look for octets again and again before waiting for them: a processor for a shorter wake-up.
+    pub spin: Duration,
+    /// Send at once what there is to send (TCP_NODELAY).
+    pub no_delay: bool,
+    /// Octets of an IP packet of the path, for QUIC.
+    pub mtu: u16,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { timeout: Duration::from_secs(10), spin: Duration::ZERO, no_delay: true, mtu: 1400 }
+    }
+}
+
+/// What protects a channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Description {
+    /// Protocol version, such as `TLSv1.3`.
+    pub protocol: String,
+    /// Cipher suite, such as `TLS_AES_128_GCM_SHA256`.
+    pub cipher_suite: String,
+    /// The library and its version.
+    pub library: String,
+}
+
+/// One end of a connection. Octets arrive in order and whole, in pieces of any size.
+pub trait Channel: Send {
+    /// Send octets.
+    ///
+    /// # Errors
+    /// The connection broke.
+    fn send(&mut self, octets: &[u8]) -> Result<(), ChannelError>;
+
+    /// Wait for octets, and add them to `out`; false where the peer closed the connection.
+    ///
+    /// # Errors
+    /// The connection broke, or nothing came within [`Options::timeout`].
+    fn receive(&mut self, out: &mut Vec<u8>) -> Result<bool, ChannelError>;
+
+    /// Close the connection, so that the peer sees that nothing is missing.
+    ///
+    /// # Errors
+    /// The connection broke before.
+    fn close(&mut self) -> Result<(), ChannelError>;
+
+    /// What protects it.
+    fn describe(&self) -> Description;
+}
+
+/// Waits for connections.
+pub trait Listener: Send {
+    /// Where.
+    fn local_addr(&self) -> SocketAddr;
+
+    /// Wait for a connection, and bring it up.
+    ///
+    /// # Errors
+    /// It could not be brought up; others may come.
+    fn accept(&mut self) -> Result<Box<dyn Channel>, ChannelError>;
+}

@@ -1,0 +1,72 @@
+//! What the LMF shows, and what a UE accepts.
+
+use crate::ChannelError;
+use rustls_pki_types as pki;
+
+/// A certificate chain and its key, in PEM.
+#[derive(Clone)]
+pub struct Identity {
+    /// The certificate, then those that vouch for it.
+    pub certificates: String,
+    /// The private key, PKCS #8.
+    pub key: String,
+}
+
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Identity { .. }")
+    }
+}
+
+impl Identity {
+    /// A certificate that vouches for itself, ECDSA with P-256, for these names and addresses.
+    ///
+    /// # Errors
+    /// A name that a certificate cannot have.
+    pub fn self_signed(names: &[&str]) -> Result<Self, ChannelError> {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_string()).collect();
+        let wrong = |error: rcgen::Error| ChannelError::Identity(format!("no certificate for {names:?}: {error}"));
+        let made = rcgen::generate_simple_self_signed(names.clone()).map_err(wrong)?;
+        Ok(Identity { certificates: made.cert.pem(), key: made.signing_key.serialize_pem() })
+    }
+
+    /// What a UE accepts that knows the first certificate of this identity, under a name or an address of it.
+    pub fn trust(&self, name: &str) -> Trust {
+        Trust { roots: self.certificates.clone(), name: name.to_string() }
+    }
+
+    pub(crate) fn chain(&self) -> Result<Vec<pki::CertificateDer<'static>>, ChannelError> {
+        certificates(&self.certificates)
+    }
+
+    pub(crate) fn private_key(&self) -> Result<pki::PrivateKeyDer<'static>, ChannelError> {
+        use pki::pem::PemObject;
+        pki::PrivateKeyDer::from_pem_slice(self.key.as_bytes())
+            .map_err(|error| ChannelError::Identity(format!("the private key is no PEM of a key: {error}")))
+    }
+}
+
+/// What a UE accepts.
+#[derive(Debug, Clone)]
+pub struct Trust {
+    /// Certificates, in PEM, of which one has to vouch for the LMF's.
+    pub roots: String,
+    /// The name or the address that the LMF's certificate has to be for.
+    pub name: String,
+}
+
+impl Trust {
+    pub(crate) fn certificates(&self) -> Result<Vec<pki::CertificateDer<'static>>, ChannelError> {
+        certificates(&self.roots)
+    }
+}
+
+fn certificates(pem: &str) -> Result<Vec<pki::CertificateDer<'static>>, ChannelError> {
+    use pki::pem::PemObject;
+    let found: Result<Vec<_>, _> = pki::CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
+    match found {
+        Ok(found) if !found.is_empty() => Ok(found),
+        Ok(_) => Err(ChannelError::Identity("there is no certificate in the PEM".into())),
+        Err(error) => Err(ChannelError::Identity(format!("the certificates are no PEM: {error}"))),
+    }
+}

@@ -1,0 +1,33 @@
+//! Secure channels for LCS-UP connections: TLS 1.3 with `TLS_AES_128_GCM_SHA256` (TS 33.501, Q.2: "a TLS based
+//! mechanism"), made by different libraries behind one trait.
+//!
+//! - [`Channel`] is one end of a connection, blocking; [`connect`] and [`Listener::accept`] make one of a [`Kind`].
+//! - [`Engine`] is a TLS session without I/O: octets of the wire in, octets of the application out. What runs many
+//!   connections on one thread takes this, and does its own I/O.
+//! - [`AsyncChannel`] is that I/O on tokio.
+//! - [`Identity`] is what the LMF shows; [`Trust`] is what the UE accepts.
+//!
+//! Kinds that this build has are in [`Kind::ALL`]; every one of them passes `tests/conformance.rs`. The plain kinds,
+//! [`Kind::RawTcp`] and [`Kind::RawUdp`], protect nothing: they are there to compare with.
+
+mod asynchronous;
+mod channel;
+mod engine;
+mod error;
+mod identity;
+mod kind;
+#[cfg(feature = "openssl")]
+mod openssl;
+mod quic;
+mod raw;
+mod rustls;
+mod tcp;
+mod wait;
+
+pub use asynchronous::AsyncChannel;
+pub use channel::{Channel, Description, Listener, Options};
+pub use engine::Engine;
+pub use error::ChannelError;
+pub use identity::{Identity, Trust};
+pub use kind::{Kind, client_engine, connect, listen, server_engines};
+pub use tcp::Engines;

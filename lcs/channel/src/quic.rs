@@ -1,0 +1,359 @@
+//! QUIC by quinn-proto: one connection with one stream for both directions.
+
+use crate::raw::shared_udp;
+use crate::wait::{sleep, until_done};
+use crate::{Channel, ChannelError, Description, Identity, Listener, Options, Trust, rustls as tls};
+use bytes::BytesMut;
+use nix::poll::PollFlags;
+use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quinn_proto::{
+    ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event,
+    MtuDiscoveryConfig, ReadError, ReadableError, ServerConfig, StreamEvent, StreamId, TransportConfig, VarInt,
+    WriteError,
+};
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The application protocol: QUIC has to have one (RFC 9001, 8.1).
+const ALPN: &[u8] = b"lcs-upp";
+/// A server may not answer more than three times what an unknown client sent, 1,200 octets at first (RFC 9000, 8.1): its
+/// first packet has to fit that.
+const FIRST: u16 = 3500;
+/// The code of a close without an error.
+const DONE: VarInt = VarInt::from_u32(0);
+
+fn transport(options: &Options) -> Arc<TransportConfig> {
+    let mut transport = TransportConfig::default();
+    // One stream, which the UE opens.
+    transport.max_concurrent_bidi_streams(1u8.into()).max_concurrent_uni_streams(0u8.into());
+    transport.datagram_receive_buffer_size(None);
+    // The path is known: its packets are as large as it says from the first on, or soon after.
+    let payload = options.mtu.saturating_sub(28).max(1200);
+    transport.initial_mtu(payload.min(FIRST));
+    let mut discovery = MtuDiscoveryConfig::default();
+    discovery.upper_bound(payload);
+    transport.mtu_discovery_config((payload > FIRST).then_some(discovery));
+    transport.initial_rtt(Duration::from_millis(50));
+    transport.enable_segmentation_offload(false);
+    Arc::new(transport)
+}
+
+fn endpoint_config(options: &Options) -> Result<Arc<EndpointConfig>, ChannelError> {
+    let mut config = EndpointConfig::default();
+    config.max_udp_payload_size(options.mtu.saturating_sub(28).max(1452)).map_err(ChannelError::tls)?;
+    Ok(Arc::new(config))
+}
+
+/// One end of a QUIC connection.
+pub(crate) struct Quic {
+    socket: UdpSocket,
+    peer: SocketAddr,
+    options: Options,
+    endpoint: Endpoint,
+    handle: ConnectionHandle,
+    connection: Connection,
+    stream: Option<StreamId>,
+    input: Vec<u8>,
+    output: Vec<u8>,
+    connected: bool,
+    lost: Option<ConnectionError>,
+    /// The peer finished its side of the stream.
+    finished: bool,
+}
+
+impl Quic {
+    pub(crate) fn connect(to: SocketAddr, trust: &Trust, options: &Options) -> Result<Self, ChannelError> {
+        let local: SocketAddr = if to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0u16; 8], 0).into() };
+        let socket = shared_udp(local)?;
+        socket.connect(to)?;
+        let mut crypto = tls::client_config(trust)?;
+        crypto.alpn_protocols = vec![ALPN.to_vec()];
+        let crypto = QuicClientConfig::try_from(crypto).map_err(ChannelError::tls)?;
+        let mut config = ClientConfig::new(Arc::new(crypto));
+        config.transport_config(transport(options));
+        let mut endpoint = Endpoint::new(endpoint_config(options)?, None, false, None);
+        let (handle, connection) =
+            endpoint.connect(Instant::now(), config, to, &trust.name).map_err(ChannelError::tls)?;
+        let mut quic = Self::new(socket, to, options, endpoint, handle, connection)?;
+        quic.bring_up()?;
+        Ok(quic)
+    }
+
+    fn new(
+        socket: UdpSocket,
+        peer: SocketAddr,
+        options: &Options,
+        endpoint: Endpoint,
+        handle: ConnectionHandle,
+        connection: Connection,
+    ) -> Result<Self, ChannelError> {
+        socket.set_nonblocking(true)?;
+        Ok(Quic {
+            socket,
+            peer,
+            options: options.clone(),
+            endpoint,
+            handle,
+            connection,
+            stream: None,
+            input: vec![0; 65_536],
+            output: Vec::with_capacity(65_536),
+            connected: false,
+            lost: None,
+            finished: false,
+        })
+    }
+
+    fn bring_up(&mut self) -> Result<(), ChannelError> {
+        let until = Instant::now() + self.options.timeout;
+        self.turn()?;
+        while !self.connected {
+            self.wait(until)?;
+        }
+        if self.connection.side().is_client() {
+            self.stream = self.connection.streams().open(Dir::Bi);
+        }
+        Ok(())
+    }
+
+    /// Send what there is to send, and see what happened.
+    fn turn(&mut self) -> Result<(), ChannelError> {
+        loop {
+            let now = Instant::now();
+            while let Some(event) = self.connection.poll_endpoint_events() {
+                if let Some(event) = self.endpoint.handle_event(self.handle, event) {
+                    self.connection.handle_event(event);
+                }
+            }
+            let mut idle = true;
+            while let Some(event) = self.connection.poll() {
+                idle = false;
+                match event {
+                    Event::Connected => self.connected = true,
+                    Event::ConnectionLost { reason } => self.lost = Some(reason),
+                    Event::Stream(StreamEvent::Opened { dir }) => self.stream = self.connection.streams().accept(dir),
+                    _ => {}
+                }
+            }
+            self.output.clear();
+            while let Some(transmit) = self.connection.poll_transmit(now, 1, &mut self.output) {
+                idle = false;
+                self.datagram(transmit.size)?;
+                self.output.clear();
+            }
+            if idle {
+                return match &self.lost {
+                    Some(ConnectionError::ApplicationClosed(close)) if close.error_code == DONE => Ok(()),
+                    Some(ConnectionError::LocallyClosed) | None => Ok(()),
+                    Some(ConnectionError::TimedOut) => Err(ChannelError::Timeout),
+                    Some(reason) => Err(ChannelError::tls(reason)),
+                };
+            }
+        }
+    }
+
+    fn datagram(&self, size: usize) -> Result<(), ChannelError> {
+        let Options { spin, timeout, .. } = self.options;
+        let sent =
+            until_done(&self.socket, PollFlags::POLLOUT, spin, timeout, || self.socket.send(&self.output[..size]));
+        match sent {
+            // The peer is not there yet, or no more: QUIC repeats, and gives up by itself.
+            Err(ChannelError::Io(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => Ok(()),
+            sent => sent.map(|_| ()),
+        }
+    }
+
+    /// A datagram, or a timer of the connection: whichever comes first.
+    fn wait(&mut self, until: Instant) -> Result<(), ChannelError> {
+        let mut now = Instant::now();
+        let spinning = now + self.options.spin;
+        loop {
+            match self.socket.recv(&mut self.input) {
+                Ok(count) => {
+                    let data = BytesMut::from(&self.input[..count]);
+                    self.output.clear();
+                    let event = self.endpoint.handle(now, self.peer, None, None, data, &mut self.output);
+                    match event {
+                        Some(DatagramEvent::ConnectionEvent(_, event)) => self.connection.handle_event(event),
+                        Some(DatagramEvent::Response(transmit)) => self.datagram(transmit.size)?,
+                        Some(DatagramEvent::NewConnection(incoming)) => self.endpoint.ignore(incoming),
+                        None => {}
+                    }
+                    return self.turn();
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {}
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error.into()),
+            }
+            now = Instant::now();
+            if self.connection.poll_timeout().is_some_and(|timer| timer <= now) {
+                self.connection.handle_timeout(now);
+                return self.turn();
+            }
+            if now >= until {
+                return Err(ChannelError::Timeout);
+            }
+            if now < spinning {
+                std::hint::spin_loop();
+                continue;
+            }
+            let next = self.connection.poll_timeout().map_or(until, |timer| timer.min(until));
+            sleep(&self.socket, PollFlags::POLLIN, next.saturating_duration_since(now))?;
+            now = Instant::now();
+        }
+    }
+
+    /// What the stream has, added to `out`.
+    fn read(&mut self, out: &mut Vec<u8>) -> Result<(), ChannelError> {
+        let Some(stream) = self.stream else { return Ok(()) };
+        let mut receive = self.connection.recv_stream(stream);
+        let mut chunks = match receive.read(true) {
+            Ok(chunks) => chunks,
+            Err(ReadableError::ClosedStream) => {
+                self.finished = true;
+                return Ok(());
+            }
+            Err(error) => return Err(ChannelError::tls(error)),
+        };
+        let outcome = loop {
+            match chunks.next(usize::MAX) {
+                Ok(Some(chunk)) => out.extend_from_slice(&chunk.bytes),
+                Ok(None) => {
+                    self.finished = true;
+                    break Ok(());
+                }
+                Err(ReadError::Blocked) => break Ok(()),
+                Err(error) => break Err(ChannelError::tls(error)),
+            }
+        };
+        // The peer learns of the room that is there again.
+        if chunks.finalize().should_transmit() {
+            self.turn()?;
+        }
+        outcome
+    }
+
+    fn is_over(&self) -> bool {
+        self.finished || self.lost.is_some()
+    }
+}
+
+impl Channel for Quic {
+    fn send(&mut self, mut octets: &[u8]) -> Result<(), ChannelError> {
+        let until = Instant::now() + self.options.timeout;
+        // The LMF's side has its stream from the first octets of the UE on.
+        while self.stream.is_none() {
+            self.wait(until)?;
+        }
+        while let Some(stream) = self.stream.filter(|_| !octets.is_empty()) {
+            if self.lost.is_some() {
+                return Err(ChannelError::Cut);
+            }
+            match self.connection.send_stream(stream).write(octets) {
+                Ok(wrote) => {
+                    octets = &octets[wrote..];
+                    self.turn()?;
+                }
+                Err(WriteError::Blocked) => self.wait(until)?,
+                Err(error) => return Err(ChannelError::tls(error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, out: &mut Vec<u8>) -> Result<bool, ChannelError> {
+        let (before, until) = (out.len(), Instant::now() + self.options.timeout);
+        loop {
+            self.read(out)?;
+            if out.len() > before {
+                return Ok(true);
+            }
+            if self.is_over() {
+                return Ok(false);
+            }
+            self.wait(until)?;
+        }
+    }
+
+    fn close(&mut self) -> Result<(), ChannelError> {
+        let until = Instant::now() + self.options.timeout;
+        if let Some(stream) = self.stream.filter(|_| self.lost.is_none()) {
+            // What was sent has to arrive before the connection goes.
+            if self.connection.send_stream(stream).finish().is_ok() {
+                self.turn()?;
+            }
+            while self.lost.is_none() && self.connection.streams().send_streams() > 0 {
+                let mut rest = Vec::new();
+                self.read(&mut rest)?;
+                if self.finished && self.connection.side().is_server() {
+                    break;
+                }
+                self.wait(until)?;
+            }
+        }
+        self.connection.close(Instant::now(), DONE, bytes::Bytes::new());
+        self.turn()
+    }
+
+    fn describe(&self) -> Description {
+        Description {
+            protocol: "QUIC v1, TLSv1.3".into(),
+            cipher_suite: "TLS_AES_128_GCM_SHA256".into(),
+            library: "quinn-proto 0.11, rustls 0.23, AWS-LC".into(),
+        }
+    }
+}
+
+/// Waits for QUIC: each peer gets a socket of its own, connected to it, on the same port.
+pub(crate) struct QuicListener {
+    socket: UdpSocket,
+    config: Arc<ServerConfig>,
+    options: Options,
+}
+
+impl QuicListener {
+    pub(crate) fn new(at: SocketAddr, identity: &Identity, options: &Options) -> Result<Self, ChannelError> {
+        let mut crypto = tls::server_config(identity)?;
+        crypto.alpn_protocols = vec![ALPN.to_vec()];
+        let crypto = QuicServerConfig::try_from(crypto).map_err(ChannelError::tls)?;
+        let mut config = ServerConfig::with_crypto(Arc::new(crypto));
+        config.transport_config(transport(options)).migration(false);
+        Ok(QuicListener { socket: shared_udp(at)?, config: Arc::new(config), options: options.clone() })
+    }
+}
+
+impl Listener for QuicListener {
+    fn local_addr(&self) -> SocketAddr {
+        self.socket.local_addr().unwrap_or_else(|_| SocketAddr::from(([0, 0, 0, 0], 0)))
+    }
+
+    fn accept(&mut self) -> Result<Box<dyn Channel>, ChannelError> {
+        let mut octets = vec![0; 65_536];
+        loop {
+            let (count, peer) = self.socket.recv_from(&mut octets)?;
+            // Before anything is answered, so that all that follows comes to it.
+            let socket = shared_udp(self.local_addr())?;
+            socket.connect(peer)?;
+            let config = endpoint_config(&self.options)?;
+            let mut endpoint = Endpoint::new(config, Some(self.config.clone()), false, None);
+            let mut output = Vec::new();
+            let now = Instant::now();
+            match endpoint.handle(now, peer, None, None, BytesMut::from(&octets[..count]), &mut output) {
+                Some(DatagramEvent::NewConnection(incoming)) => {
+                    let accepted = endpoint.accept(incoming, now, &mut output, None);
+                    let (handle, connection) = accepted.map_err(|error| ChannelError::tls(error.cause))?;
+                    let mut quic = Quic::new(socket, peer, &self.options, endpoint, handle, connection)?;
+                    quic.bring_up()?;
+                    return Ok(Box::new(quic));
+                }
+                Some(DatagramEvent::Response(transmit)) => {
+                    socket.send(&output[..transmit.size])?;
+                }
+                // Late datagrams of a connection that is over.
+                _ => {}
+            }
+        }
+    }
+}

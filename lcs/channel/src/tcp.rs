@@ -1,0 +1,168 @@
+//! TLS over TCP: the I/O around an [`Engine`].
+
+use crate::wait::until_done;
+use crate::{Channel, ChannelError, Description, Engine, Listener, Options};
+use nix::poll::PollFlags;
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+
+/// Octets read at once: a few of the largest records.
+const READ: usize = 65_536;
+/// Plain octets of the largest record (RFC 8446, 5.1): what is longer goes record by record, so that the peer reads the
+/// first ones while the others are made.
+const RECORD: usize = 16_384;
+
+/// A TCP connection that does not block by itself.
+pub(crate) struct Wire {
+    stream: TcpStream,
+    options: Options,
+}
+
+impl Wire {
+    pub(crate) fn new(stream: TcpStream, options: &Options) -> Result<Self, ChannelError> {
+        stream.set_nodelay(options.no_delay)?;
+        stream.set_nonblocking(true)?;
+        Ok(Wire { stream, options: options.clone() })
+    }
+
+    pub(crate) fn connect(to: SocketAddr, options: &Options) -> Result<Self, ChannelError> {
+        Self::new(TcpStream::connect_timeout(&to, options.timeout)?, options)
+    }
+
+    pub(crate) fn write(&self, mut octets: &[u8]) -> Result<(), ChannelError> {
+        while !octets.is_empty() {
+            let wrote = until_done(&self.stream, PollFlags::POLLOUT, self.options.spin, self.options.timeout, || {
+                (&self.stream).write(octets)
+            })?;
+            octets = &octets[wrote..];
+        }
+        Ok(())
+    }
+
+    /// 0: the peer sends no more.
+    pub(crate) fn read(&self, into: &mut [u8]) -> Result<usize, ChannelError> {
+        until_done(&self.stream, PollFlags::POLLIN, self.options.spin, self.options.timeout, || {
+            (&self.stream).read(into)
+        })
+    }
+
+    pub(crate) fn end(&self) {
+        // The peer may have gone already.
+        let _ = self.stream.shutdown(Shutdown::Write);
+    }
+}
+
+/// TLS over TCP.
+pub(crate) struct TlsChannel {
+    wire: Wire,
+    engine: Box<dyn Engine>,
+    input: Vec<u8>,
+    output: Vec<u8>,
+    /// What came with the end of the handshake.
+    early: Vec<u8>,
+}
+
+impl TlsChannel {
+    /// Bring it up: both sides say what their handshake has to say until it is done.
+    pub(crate) fn handshake(wire: Wire, engine: Box<dyn Engine>) -> Result<Self, ChannelError> {
+        let mut channel = TlsChannel { wire, engine, input: vec![0; READ], output: Vec::new(), early: Vec::new() };
+        let mut early = Vec::new();
+        channel.flush()?;
+        while !channel.engine.is_ready() {
+            if !channel.read(&mut early)? {
+                return Err(ChannelError::Cut);
+            }
+        }
+        channel.early = early;
+        Ok(channel)
+    }
+
+    fn flush(&mut self) -> Result<(), ChannelError> {
+        self.engine.pending(&mut self.output)?;
+        if !self.output.is_empty() {
+            self.wire.write(&self.output)?;
+            self.output.clear();
+        }
+        Ok(())
+    }
+
+    /// Read once; false at the end of the wire.
+    fn read(&mut self, out: &mut Vec<u8>) -> Result<bool, ChannelError> {
+        let count = self.wire.read(&mut self.input)?;
+        if count == 0 {
+            return Ok(false);
+        }
+        let opened = self.engine.open(&self.input[..count], out);
+        // Also an alert that says what was wrong.
+        let flushed = self.flush();
+        opened.and(flushed).map(|()| true)
+    }
+}
+
+impl Channel for TlsChannel {
+    fn send(&mut self, octets: &[u8]) -> Result<(), ChannelError> {
+        for piece in octets.chunks(RECORD) {
+            self.engine.seal(piece, &mut self.output)?;
+            self.wire.write(&self.output)?;
+            self.output.clear();
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, out: &mut Vec<u8>) -> Result<bool, ChannelError> {
+        let before = out.len();
+        out.append(&mut self.early);
+        loop {
+            if out.len() > before {
+                return Ok(true);
+            }
+            if self.engine.is_closed() {
+                return Ok(false);
+            }
+            if !self.read(out)? {
+                return if self.engine.is_closed() { Ok(false) } else { Err(ChannelError::Cut) };
+            }
+        }
+    }
+
+    fn close(&mut self) -> Result<(), ChannelError> {
+        self.engine.close(&mut self.output);
+        let wrote = self.wire.write(&self.output);
+        self.output.clear();
+        self.wire.end();
+        wrote
+    }
+
+    fn describe(&self) -> Description {
+        self.engine.describe()
+    }
+}
+
+/// Makes the engine of an accepted connection.
+pub type Engines = Arc<dyn Fn() -> Result<Box<dyn Engine>, ChannelError> + Send + Sync>;
+
+/// Waits for TLS over TCP.
+pub(crate) struct TlsListener {
+    listener: TcpListener,
+    engines: Engines,
+    options: Options,
+}
+
+impl TlsListener {
+    pub(crate) fn new(listener: TcpListener, engines: Engines, options: &Options) -> Self {
+        TlsListener { listener, engines, options: options.clone() }
+    }
+}
+
+impl Listener for TlsListener {
+    fn local_addr(&self) -> SocketAddr {
+        self.listener.local_addr().unwrap_or_else(|_| SocketAddr::from(([0, 0, 0, 0], 0)))
+    }
+
+    fn accept(&mut self) -> Result<Box<dyn Channel>, ChannelError> {
+        let (stream, _) = self.listener.accept()?;
+        let wire = Wire::new(stream, &self.options)?;
+        Ok(Box::new(TlsChannel::handshake(wire, (self.engines)()?)?))
+    }
+}

@@ -1,0 +1,16 @@
+//! Geometry and radio of positioning: where things are, what a UE measures of a cell there, and where a UE is that
+//! measures this.
+//!
+//! The LMF solves with it; the simulated UE measures with it. Both have their own configuration of it, as an LMF and the
+//! world have.
+#![forbid(unsafe_code)]
+
+mod path_loss;
+mod place;
+mod rsrp;
+mod solve;
+
+pub use path_loss::PathLoss;
+pub use place::{Offset, Place, Plane};
+pub use rsrp::{dbm_of_rsrp, rsrp_of_dbm};
+pub use solve::{Ellipse, Estimate, Heard, NotSolved, solve};

@@ -1,0 +1,160 @@
+//! The LMF's section of the configuration.
+use martlet_config::Finding;
+use martlet_lcs_channel::Kind;
+use martlet_lcs_position::{PathLoss, Place};
+use serde::{Deserialize, Serialize};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+/// What the LMF takes on, where UEs reach it, and what it knows of the radio network.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LmfConfig {
+    /// Positioning over the user plane.
+    pub user_plane: UserPlaneConfig,
+    /// Milliseconds that a UE may take to answer an LPP message.
+    pub lpp_ms: u32,
+    /// Milliseconds that a UE may take to bring up its user plane connection, before it is asked over NAS.
+    pub connect_ms: u32,
+    /// Requests under way at a time; more are refused until some end.
+    pub max_requests: usize,
+    /// Cells whose places are known.
+    pub cells: Vec<CellConfig>,
+    /// How their signals fade.
+    pub path_loss: PathLoss,
+}
+
+/// Positioning over the user plane (TS 24.572).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct UserPlaneConfig {
+    /// Whether there is any.
+    pub enabled: bool,
+    /// Where UEs' connections are taken.
+    pub bind: SocketAddr,
+    /// The address that UEs are told; it has to be one that they reach through N6.
+    pub address: IpAddr,
+    /// Which library makes TLS: `auto` is the fastest that this build has.
+    pub channel: String,
+    /// The certificate chain of the LMF, PEM, with its key; left out, one is made at every start.
+    pub certificate: Option<PathBuf>,
+    /// The key, PEM.
+    pub key: Option<PathBuf>,
+    /// Where the certificate that was made at the start is written, for UEs to know the LMF by.
+    pub write_certificate: Option<PathBuf>,
+    /// Connections at a time, with those that have not said yet whose they are.
+    pub max_connections: usize,
+    /// Octets of a UE's messages that are kept while its connection is not complete.
+    pub early_octets: usize,
+}
+
+/// A cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CellConfig {
+    /// NR cell identity, nine hexadecimal digits.
+    pub nr_cell_id: String,
+    /// Physical cell identity, 0 to 1007.
+    pub pci: u16,
+    /// Where its antenna is.
+    #[serde(flatten)]
+    pub place: Place,
+    /// Metres within which its UEs are.
+    #[serde(default = "default_radius")]
+    pub radius_m: f64,
+}
+
+fn default_radius() -> f64 {
+    1000.0
+}
+
+impl CellConfig {
+    /// The identity as a number of 36 bits.
+    pub fn identity(&self) -> Option<u64> {
+        u64::from_str_radix(&self.nr_cell_id, 16).ok().filter(|id| self.nr_cell_id.len() == 9 && id >> 36 == 0)
+    }
+}
+
+impl Default for LmfConfig {
+    fn default() -> Self {
+        LmfConfig {
+            user_plane: UserPlaneConfig::default(),
+            lpp_ms: 10_000,
+            connect_ms: 10_000,
+            max_requests: 1000,
+            cells: Vec::new(),
+            path_loss: PathLoss::default(),
+        }
+    }
+}
+
+impl Default for UserPlaneConfig {
+    fn default() -> Self {
+        UserPlaneConfig {
+            enabled: true,
+            bind: SocketAddr::from(([0, 0, 0, 0], 9127)),
+            address: Ipv4Addr::new(10, 45, 0, 1).into(),
+            channel: "auto".into(),
+            certificate: None,
+            key: None,
+            write_certificate: None,
+            max_connections: 10_000,
+            early_octets: 262_144,
+        }
+    }
+}
+
+impl UserPlaneConfig {
+    /// The kind of channel; none where the name is none of this build.
+    pub fn kind(&self) -> Option<Kind> {
+        match self.channel.as_str() {
+            "auto" => Some(Kind::Rustls),
+            name => Kind::from_name(name).filter(|kind| kind.is_tls_over_tcp()),
+        }
+    }
+}
+
+impl LmfConfig {
+    /// What is wrong with it.
+    pub fn check(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for (name, value) in [("lpp_ms", self.lpp_ms), ("connect_ms", self.connect_ms)] {
+            if value == 0 {
+                findings.push(Finding::new(name, "0 lets no UE answer: write 10000"));
+            }
+        }
+        if self.max_requests == 0 {
+            findings.push(Finding::new("max_requests", "0 answers nobody: write 1000"));
+        }
+        let user_plane = &self.user_plane;
+        if user_plane.kind().is_none() {
+            let kinds: Vec<_> =
+                Kind::ALL.iter().filter(|kind| kind.is_tls_over_tcp()).map(|kind| kind.name()).collect();
+            let text = format!("there is no channel {:?}: write auto, {}", user_plane.channel, kinds.join(", "));
+            findings.push(Finding::new("user_plane.channel", text));
+        }
+        if user_plane.certificate.is_some() != user_plane.key.is_some() {
+            findings.push(Finding::new("user_plane.key", "a certificate and its key go together: write both, or none"));
+        }
+        if user_plane.address.is_unspecified() {
+            findings
+                .push(Finding::new("user_plane.address", "UEs are told this address: write one that they can reach"));
+        }
+        for (n, cell) in self.cells.iter().enumerate() {
+            let at = |name: &str| format!("cells[{n}].{name}");
+            if cell.identity().is_none() {
+                findings.push(Finding::new(at("nr_cell_id"), "write nine hexadecimal digits, such as \"000000010\""));
+            }
+            if cell.pci > 1007 {
+                findings.push(Finding::new(at("pci"), "a physical cell identity is 0 to 1007"));
+            }
+            if !cell.place.is_valid() {
+                findings.push(Finding::new(at("lat"), "latitude is -90 to 90, longitude -180 to 180 degrees"));
+            }
+        }
+        if self.path_loss.exponent.is_nan() || self.path_loss.exponent < 1.0 {
+            findings.push(Finding::new("path_loss.exponent", "signals fade with 2 in free space: write 2 to 4"));
+        }
+        findings
+    }
+}

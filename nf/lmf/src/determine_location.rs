@@ -1,0 +1,120 @@
+//! Nlmf_Location_DetermineLocation (TS 29.572, 5.2.2.2; TS 23.273, 6.1 and 6.18).
+use crate::Shared;
+use crate::config::CellConfig;
+use crate::lpp::{Conversation, nr_ecid};
+use crate::metrics;
+use crate::owner::Supi;
+use crate::session::{Carrier, Session};
+use martlet_lcs_position::{Estimate, Heard, solve};
+use martlet_sbi::Problem;
+use martlet_sbi_api::namf_communication::N1MessageClass;
+use martlet_sbi_api::nlmf_location::{
+    AccuracyFulfilmentIndicator, GeographicArea, GeographicalCoordinates, InputData, LocationData, PositioningMethod,
+    PositioningMethodAndUsage, PositioningMode, UeUpPositioningCapabilities, UncertaintyEllipse, Usage,
+};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Determines where a UE is: by what it measures, asked over the user plane where the UE has that, else over NAS; by its
+/// cell where it has neither.
+pub(crate) async fn run(shared: &Arc<Shared>, input: InputData) -> Result<LocationData, Problem> {
+    let supi = input.supi.as_ref().ok_or_else(|| Problem::new(400, "MANDATORY_IE_MISSING").detail("supi"))?;
+    let ue: Supi = supi.as_str().into();
+    let limit = input.max_resp_time.map_or(u64::MAX, |seconds| u64::from(seconds) * 1000);
+    let limit = Duration::from_millis(limit.min(shared.config.lpp_ms.into()));
+    let (carrier, outcome) = match session(shared, &ue, &input).await {
+        Ok(Some(session)) => (session.carrier().name(), measured(shared, session, limit, &input).await),
+        Ok(None) => ("none", by_cell(shared, &input)),
+        Err(problem) => ("none", Err(problem)),
+    };
+    let result = outcome.as_ref().err().map_or("ok", Problem::cause).to_string();
+    metrics::request(carrier, &result);
+    outcome
+}
+
+/// A session with the UE, over the user plane where that works.
+async fn session(shared: &Arc<Shared>, ue: &Supi, input: &InputData) -> Result<Option<Session>, Problem> {
+    let capabilities = input.ue_up_pos_caps.as_deref().unwrap_or_default();
+    let user_plane = shared.config.user_plane.enabled && capabilities.contains(&UeUpPositioningCapabilities::LcsUpp);
+    let lpp = input.ue_lcs_cap.as_ref().and_then(|it| it.lpp_support).unwrap_or(true);
+    if user_plane {
+        match shared.connect(ue).await {
+            Ok(()) => return Session::open(shared, ue, Carrier::UserPlane).await.map(Some),
+            Err(problem) if lpp => {
+                tracing::info!(supi = %ue, %problem, "the UE is asked over the control plane");
+            }
+            Err(problem) => return Err(problem),
+        }
+    }
+    if !lpp {
+        return Ok(None);
+    }
+    shared.subscribe(ue, N1MessageClass::Lpp).await?;
+    Session::open(shared, ue, Carrier::ControlPlane).await.map(Some)
+}
+
+/// Where the UE is that measures this.
+async fn measured(
+    shared: &Shared,
+    session: Session,
+    limit: Duration,
+    input: &InputData,
+) -> Result<LocationData, Problem> {
+    let mut conversation = Conversation::new(session, limit);
+    let cells = nr_ecid(&mut conversation).await?;
+    let carrier = conversation.session().carrier();
+    drop(conversation);
+    let known = |pci: u16, identity: Option<u64>| {
+        let by = |cell: &&CellConfig| match identity {
+            Some(identity) => cell.identity() == Some(identity),
+            None => cell.pci == pci,
+        };
+        shared.config.cells.iter().find(by)
+    };
+    let heard: Vec<Heard> = cells
+        .iter()
+        .filter_map(|it| known(it.pci, it.identity).map(|cell| Heard { cell: cell.place, dbm: it.dbm }))
+        .collect();
+    let estimate = solve(&heard, &shared.config.path_loss)
+        .map_err(|why| Problem::new(500, "POSITIONING_FAILED").detail(why.to_string()))?;
+    tracing::info!(supi = ?input.supi.as_deref(), carrier = carrier.name(), cells = heard.len(), "a UE was located");
+    let mut data = data(shared, &estimate, PositioningMethod::NrEcid, PositioningMode::UeAssisted);
+    data.ncgi = input.ncgi.clone();
+    let wanted = input.location_qos.as_ref().and_then(|qos| qos.h_accuracy);
+    data.accuracy_fulfilment_indicator = wanted.map(|metres| match estimate.ellipse.semi_major <= metres {
+        true => AccuracyFulfilmentIndicator::RequestedAccuracyFulfilled,
+        false => AccuracyFulfilmentIndicator::RequestedAccuracyNotFulfilled,
+    });
+    Ok(data)
+}
+
+/// Where the UE's cell is.
+fn by_cell(shared: &Shared, input: &InputData) -> Result<LocationData, Problem> {
+    let unknown = |why: &str| Problem::new(500, "POSITIONING_FAILED").detail(why.to_string());
+    let ncgi = input.ncgi.as_ref().ok_or_else(|| unknown("the UE is idle, and has no LPP to ask it"))?;
+    let cells = &shared.config.cells;
+    let cell = cells.iter().find(|cell| cell.nr_cell_id.eq_ignore_ascii_case(ncgi.nr_cell_id.as_ref()));
+    let cell = cell.ok_or_else(|| unknown("the place of the UE's cell is not known: add it to lmf.cells"))?;
+    let ellipse =
+        martlet_lcs_position::Ellipse { semi_major: cell.radius_m, semi_minor: cell.radius_m, orientation: 0.0 };
+    let estimate = Estimate { place: cell.place, ellipse };
+    let mut data = data(shared, &estimate, PositioningMethod::Cellid, PositioningMode::Conventional);
+    data.ncgi = Some(ncgi.clone());
+    Ok(data)
+}
+
+fn data(shared: &Shared, estimate: &Estimate, method: PositioningMethod, mode: PositioningMode) -> LocationData {
+    let point = GeographicalCoordinates { lon: estimate.place.lon, lat: estimate.place.lat };
+    let ellipse = UncertaintyEllipse {
+        semi_major: estimate.ellipse.semi_major,
+        semi_minor: estimate.ellipse.semi_minor,
+        // 0 to less than 180.
+        orientation_major: estimate.ellipse.orientation.round().rem_euclid(180.0) as u8,
+    };
+    let mut data = LocationData::new(GeographicArea::ellipse(point, ellipse, Estimate::CONFIDENCE));
+    data.age_of_location_estimate = Some(0);
+    data.serving_lmf_identification = Some(shared.context.instance_id().to_string());
+    let usage = Usage::SuccessResultsUsedToGenerateLocation;
+    data.positioning_data_list = Some(vec![PositioningMethodAndUsage { method, mode, usage }]);
+    data
+}

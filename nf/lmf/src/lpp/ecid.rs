@@ -1,0 +1,69 @@
+//! NR E-CID: the UE says how loud it hears its cell and the cells around (TS 38.305, 8.9).
+use super::transaction::{Conversation, failed};
+use martlet_lcs_position::dbm_of_rsrp;
+use martlet_lpp::{
+    BitString, Body, CommonIEsRequestLocationInformation, LocationInformationType, NcgiR15,
+    NrEcidRequestCapabilitiesR16, NrEcidRequestLocationInformationR16, NrMeasuredResultsElementR16,
+    RequestCapabilitiesR9IEs, RequestLocationInformationR9IEs,
+};
+use martlet_sbi::Problem;
+
+/// `ssrsrpReq` and `ssrsrpSup` (TS 37.355, 6.5.9).
+const SS_RSRP: usize = 0;
+
+/// A cell as a UE hears it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct HeardCell {
+    /// Physical cell identity.
+    pub pci: u16,
+    /// NR cell identity, where the UE knows it.
+    pub identity: Option<u64>,
+    /// SS-RSRP, dBm.
+    pub dbm: f64,
+}
+
+/// Asks a UE what it hears; its first cell is the serving one.
+pub(crate) async fn nr_ecid(conversation: &mut Conversation) -> Result<Vec<HeardCell>, Problem> {
+    let request = RequestCapabilitiesR9IEs {
+        nr_ecid_request_capabilities_r16: Some(NrEcidRequestCapabilitiesR16::default()),
+        ..Default::default()
+    };
+    let Body::ProvideCapabilities(capabilities) = conversation.ask(Body::RequestCapabilities(request.into())).await?
+    else {
+        return Err(failed("the UE answers a request for its capabilities with something else"));
+    };
+    let ecid = capabilities.nr_ecid_provide_capabilities_r16;
+    if !ecid.is_some_and(|ecid| ecid.nr_ecid_meas_supported_r16.bit(SS_RSRP)) {
+        return Err(failed("the UE does not measure SS-RSRP for NR E-CID"));
+    }
+    let request = RequestLocationInformationR9IEs {
+        common_ies_request_location_information: Some(Box::new(CommonIEsRequestLocationInformation {
+            location_information_type: LocationInformationType::LocationMeasurementsRequired,
+            ..Default::default()
+        })),
+        nr_ecid_request_location_information_r16: Some(NrEcidRequestLocationInformationR16 {
+            requested_measurements_r16: BitString::from_ones(4, &[SS_RSRP]),
+        }),
+        ..Default::default()
+    };
+    let answer = conversation.ask(Body::RequestLocationInformation(request.into())).await?;
+    let Body::ProvideLocationInformation(provided) = answer else {
+        return Err(failed("the UE answers a request for measurements with something else"));
+    };
+    let measured = provided.nr_ecid_provide_location_information_r16;
+    let measured = measured.and_then(|it| it.nr_ecid_signal_measurement_information_r16);
+    let measured = measured.ok_or_else(|| failed("the UE has measured nothing"))?;
+    let others = measured.nr_measured_results_list_r16.unwrap_or_default();
+    let all = std::iter::once(measured.nr_primary_cell_measured_results_r16).chain(others);
+    Ok(all.filter_map(|cell| heard(&cell)).collect())
+}
+
+fn heard(cell: &NrMeasuredResultsElementR16) -> Option<HeardCell> {
+    let rsrp = cell.results_ssb_cell_r16.as_ref()?.nr_rsrp_r16?;
+    let identity = |ncgi: &NcgiR15| ncgi.nr_cellidentity_r15.number();
+    Some(HeardCell {
+        pci: cell.nr_phys_cell_id_r16,
+        identity: cell.nr_cell_global_id_r16.as_ref().and_then(identity),
+        dbm: dbm_of_rsrp(rsrp),
+    })
+}

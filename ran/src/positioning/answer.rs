@@ -1,0 +1,96 @@
+//! What the UE answers to LPP messages (TS 37.355, 5).
+use super::Surroundings;
+use super::surroundings::Cell;
+use martlet_lpp::*;
+use std::time::Instant;
+
+/// `ssrsrpReq` and `ssrsrpSup` (TS 37.355, 6.5.9).
+const SS_RSRP: usize = 0;
+/// Cells of a list (TS 37.355, 6.5.9).
+const MOST_CELLS: usize = 32;
+
+/// The answer to an LPP message, if there is one.
+pub(super) fn answer(octets: &[u8], surroundings: &Surroundings, now: Instant) -> Option<Vec<u8>> {
+    let message = match decode(octets) {
+        Ok(message) => message,
+        Err(error) => {
+            tracing::debug!(%error, "an LPP message that does not decode");
+            // Nothing says which transaction it is of: an error without one (TS 37.355, 5.4.2).
+            let message = LppMessage {
+                end_transaction: true,
+                lpp_message_body: Some(LppMessageBody::C1(LppMessageBodyC1::Error(Error::ErrorR9(error_of(
+                    CommonIEsErrorErrorCause::LppMessageBodyError,
+                ))))),
+                ..Default::default()
+            };
+            return encode(&message).ok();
+        }
+    };
+    let transaction = Transaction::of(&message)?;
+    let body = match Body::of(message)? {
+        Body::RequestCapabilities(request) => Body::ProvideCapabilities(capabilities(&request).into()),
+        Body::RequestLocationInformation(request) => {
+            Body::ProvideLocationInformation(location(&request, surroundings, now).into())
+        }
+        Body::Abort(_) | Body::Error(_) => return None,
+        _ => Body::Error(error_of(CommonIEsErrorErrorCause::IncorrectDataValue).into()),
+    };
+    encode(&LppMessage::new(transaction, true, body)).ok()
+}
+
+fn error_of(error_cause: CommonIEsErrorErrorCause) -> ErrorR9IEs {
+    ErrorR9IEs { common_ies_error: Some(CommonIEsError { error_cause }), ..Default::default() }
+}
+
+fn capabilities(request: &RequestCapabilitiesR9IEs) -> ProvideCapabilitiesR9IEs {
+    let ecid = NrEcidProvideCapabilitiesR16 {
+        nr_ecid_meas_supported_r16: BitString::from_ones(4, &[SS_RSRP]),
+        ..Default::default()
+    };
+    ProvideCapabilitiesR9IEs {
+        nr_ecid_provide_capabilities_r16: request.nr_ecid_request_capabilities_r16.is_some().then(|| ecid.into()),
+        ..Default::default()
+    }
+}
+
+fn location(
+    request: &RequestLocationInformationR9IEs,
+    surroundings: &Surroundings,
+    now: Instant,
+) -> ProvideLocationInformationR9IEs {
+    let Some(wanted) = &request.nr_ecid_request_location_information_r16 else { return Default::default() };
+    let measured = surroundings.measure(now);
+    let mut cells = measured.iter().take(MOST_CELLS + 1).map(|(cell, rsrp)| element(cell, *rsrp, surroundings));
+    let supported = wanted.requested_measurements_r16.bit(SS_RSRP);
+    let information = cells.next().filter(|_| supported).map(|primary| {
+        let others: Vec<_> = cells.collect();
+        NrEcidSignalMeasurementInformationR16 {
+            nr_primary_cell_measured_results_r16: primary,
+            nr_measured_results_list_r16: (!others.is_empty()).then_some(others),
+        }
+    });
+    let provided = NrEcidProvideLocationInformationR16 {
+        nr_ecid_signal_measurement_information_r16: information.map(Into::into),
+        ..Default::default()
+    };
+    ProvideLocationInformationR9IEs {
+        nr_ecid_provide_location_information_r16: Some(provided.into()),
+        ..Default::default()
+    }
+}
+
+fn element(cell: &Cell, rsrp: u8, surroundings: &Surroundings) -> NrMeasuredResultsElementR16 {
+    let digits = |text: String| text.bytes().map(|digit| digit - b'0').collect();
+    let (mcc, mnc) = (surroundings.plmn.mcc().to_string(), surroundings.plmn.mnc().to_string());
+    NrMeasuredResultsElementR16 {
+        nr_phys_cell_id_r16: cell.pci,
+        nr_arfcn_r16: NrMeasuredResultsElementR16NrArfcnR16::SsbArfcnR16(cell.arfcn),
+        nr_cell_global_id_r16: Some(NcgiR15 {
+            mcc_r15: digits(mcc),
+            mnc_r15: digits(mnc),
+            nr_cellidentity_r15: BitString::from_number(cell.identity, 36),
+        }),
+        results_ssb_cell_r16: Some(MeasQuantityResultsR16 { nr_rsrp_r16: Some(rsrp), nr_rsrq_r16: None }),
+        ..Default::default()
+    }
+}

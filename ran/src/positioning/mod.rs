@@ -1,0 +1,85 @@
+//! The UE's positioning: it negotiates a user plane connection with the LMF, brings it up, and answers LPP over it and over
+//! NAS with what it would measure where it is.
+mod answer;
+mod surroundings;
+mod task;
+
+pub use surroundings::{Cell, Surroundings};
+
+use crate::gnb::{Ue, UeError};
+use martlet_lcs_channel::{Kind, Trust};
+use martlet_lcs_protocol::UeState;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// How a UE does positioning.
+#[derive(Debug, Clone)]
+pub struct PositioningConfig {
+    /// The LMF's port: what the LMF tells over NAS has none.
+    pub port: u16,
+    /// What the UE accepts as the LMF.
+    pub trust: Trust,
+    /// The library that makes TLS.
+    pub channel: Kind,
+    /// How long to wait for the channel.
+    pub timeout: Duration,
+    /// Where it is, and what is around.
+    pub surroundings: Surroundings,
+}
+
+/// A UE's positioning at work. Dropping it ends it, and closes the connection.
+pub struct Positioning {
+    work: JoinHandle<()>,
+    state: watch::Receiver<UeState>,
+    orders: tokio::sync::mpsc::Sender<Order>,
+}
+
+/// What the UE is told to do by itself.
+pub(crate) enum Order {
+    /// Ask the LMF for a connection.
+    Request,
+    /// Ask the LMF to release it.
+    Release,
+}
+
+impl Positioning {
+    /// Begin. The UE has to have been made with `lcs_upp` or `lpp` for the network to ask it.
+    ///
+    /// # Errors
+    /// The UE no longer exists.
+    pub async fn start(ue: &Ue, config: PositioningConfig) -> Result<Self, UeError> {
+        let events = ue.subscribe().await?;
+        let (told, state) = watch::channel(UeState::Idle);
+        let (orders, received) = tokio::sync::mpsc::channel(4);
+        let task = task::Task::new(ue.weak(), ue.supi().into(), config, told);
+        Ok(Positioning { work: tokio::spawn(task.run(events, received)), state, orders })
+    }
+
+    /// Where its user plane connection is.
+    pub fn state(&self) -> UeState {
+        *self.state.borrow()
+    }
+
+    /// Ask the LMF for a connection.
+    pub async fn request(&self) {
+        let _ = self.orders.send(Order::Request).await;
+    }
+
+    /// Ask the LMF to release the connection.
+    pub async fn release(&self) {
+        let _ = self.orders.send(Order::Release).await;
+    }
+
+    /// Wait until its user plane connection is there, or no more; false where it is not within `limit`.
+    pub async fn wait_for(&self, state: UeState, limit: Duration) -> bool {
+        let mut watched = self.state.clone();
+        tokio::time::timeout(limit, watched.wait_for(|now| *now == state)).await.is_ok_and(|waited| waited.is_ok())
+    }
+}
+
+impl Drop for Positioning {
+    fn drop(&mut self) {
+        self.work.abort();
+    }
+}

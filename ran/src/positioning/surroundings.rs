@@ -1,0 +1,134 @@
+//! Where a UE is, and how loud the cells are there.
+
+use martlet_lcs_position::{PathLoss, Place, Plane, rsrp_of_dbm};
+use martlet_security::Plmn;
+use std::time::{Duration, Instant};
+
+/// A cell as it is in the world.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cell {
+    /// NR cell identity, 36 bits.
+    pub identity: u64,
+    /// Physical cell identity, 0 to 1007.
+    pub pci: u16,
+    /// NR-ARFCN of its SSB.
+    pub arfcn: u32,
+    /// Where it sends.
+    pub place: Place,
+}
+
+/// The track of a UE and the cells along it.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    /// Its network.
+    pub plmn: Plmn,
+    /// The cells; the UE's own is the loudest.
+    pub cells: Vec<Cell>,
+    /// How their signals fade, in truth.
+    pub path_loss: PathLoss,
+    /// Where the UE is and when, counted from the start; between two it moves evenly, after the last it stays.
+    pub track: Vec<(Duration, Place)>,
+    /// When the track started.
+    pub started: Instant,
+    /// Makes what is measured deviate, by `path_loss.deviation_db`, the same way in each run.
+    pub seed: u64,
+}
+
+impl Surroundings {
+    /// A UE that stays where it is and measures without error.
+    pub fn at(place: Place, plmn: Plmn, cells: Vec<Cell>, path_loss: PathLoss) -> Self {
+        let path_loss = PathLoss { deviation_db: 0.0, ..path_loss };
+        Surroundings { plmn, cells, path_loss, track: vec![(Duration::ZERO, place)], started: Instant::now(), seed: 1 }
+    }
+
+    /// Where the UE is.
+    pub fn place(&self, now: Instant) -> Option<Place> {
+        let since = now.saturating_duration_since(self.started);
+        let next = self.track.iter().position(|(at, _)| *at > since);
+        match next {
+            None => self.track.last().map(|(_, place)| *place),
+            Some(0) => self.track.first().map(|(_, place)| *place),
+            Some(next) => {
+                let ((from, here), (until, there)) = (self.track[next - 1], self.track[next]);
+                let share = (since - from).as_secs_f64() / (until - from).as_secs_f64().max(1e-9);
+                let plane = Plane::at(here);
+                let mut way = plane.offset(&there);
+                way.east *= share;
+                way.north *= share;
+                Some(plane.place(&way))
+            }
+        }
+    }
+
+    /// What the UE measures: each cell that it hears with its SS-RSRP as reported, the loudest first.
+    pub fn measure(&self, now: Instant) -> Vec<(Cell, u8)> {
+        let Some(place) = self.place(now) else { return Vec::new() };
+        let mut heard: Vec<(Cell, f64)> = self
+            .cells
+            .iter()
+            .map(|cell| (*cell, self.path_loss.dbm(cell.place.distance(&place)) + self.noise(cell.identity, now)))
+            .collect();
+        heard.sort_by(|a, b| b.1.total_cmp(&a.1));
+        heard.into_iter().map(|(cell, dbm)| (cell, rsrp_of_dbm(dbm))).filter(|(_, rsrp)| *rsrp > 0).collect()
+    }
+
+    /// A normal deviate for a cell and a tenth of a second, from the seed.
+    fn noise(&self, cell: u64, now: Instant) -> f64 {
+        if self.path_loss.deviation_db == 0.0 {
+            return 0.0;
+        }
+        let tick = now.saturating_duration_since(self.started).as_millis() as u64 / 100;
+        let mut state = self.seed ^ cell.rotate_left(24) ^ tick.rotate_left(48);
+        let mut uniform = || {
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+            ((mixed ^ mixed >> 31) >> 11) as f64 / (1u64 << 53) as f64
+        };
+        // A sum of twelve is nearly normal.
+        self.path_loss.deviation_db * ((0..12).map(|_| uniform()).sum::<f64>() - 6.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn surroundings(deviation_db: f64) -> Surroundings {
+        let place = Place { lat: 54.0, lon: 12.0 };
+        let plane = Plane::at(place);
+        let cell = |n: u64, east, north| Cell {
+            identity: n,
+            pci: n as u16,
+            arfcn: 640_000,
+            place: plane.place(&martlet_lcs_position::Offset { east, north }),
+        };
+        let cells = vec![cell(1, 300.0, 0.0), cell(2, 50.0, 0.0), cell(3, 0.0, 200.0)];
+        let mut it = Surroundings::at(place, Plmn::new("001", "01").unwrap(), cells, PathLoss::default());
+        it.path_loss.deviation_db = deviation_db;
+        it
+    }
+
+    #[test]
+    fn a_ue_moves_along_its_track() {
+        let mut it = surroundings(0.0);
+        let plane = Plane::at(it.track[0].1);
+        it.track
+            .push((Duration::from_secs(10), plane.place(&martlet_lcs_position::Offset { east: 100.0, north: 0.0 })));
+        let east = |seconds| plane.offset(&it.place(it.started + Duration::from_millis(seconds)).unwrap()).east.round();
+        assert_eq!([0, 2500, 5000, 10_000, 99_000].map(east), [0.0, 25.0, 50.0, 100.0, 100.0]);
+    }
+
+    #[test]
+    fn the_nearest_cell_is_the_loudest_and_noise_comes_again() {
+        let it = surroundings(0.0);
+        let heard = it.measure(it.started);
+        assert_eq!(heard.iter().map(|(cell, _)| cell.identity).collect::<Vec<_>>(), [2, 3, 1]);
+        assert!(heard[0].1 > heard[1].1 && heard[1].1 > heard[2].1);
+        let noisy = surroundings(4.0);
+        let rsrp =
+            |at: u64| noisy.measure(noisy.started + Duration::from_millis(at)).iter().map(|(_, it)| *it).sum::<u8>();
+        assert_eq!(rsrp(10), rsrp(20));
+        assert!((0..20).map(|n| rsrp(n * 100)).collect::<std::collections::HashSet<_>>().len() > 5);
+    }
+}

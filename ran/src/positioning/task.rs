@@ -1,0 +1,266 @@
+//! The task of a UE's positioning: NAS from the UE, octets from the channel, and the protocol's state machine between.
+use super::answer::answer;
+use super::{Order, PositioningConfig};
+use crate::gnb::{Command, Reply, UeError, UeEvent};
+use crate::ue::{Event, PduSessionRequest, PositioningKind};
+use crate::user_plane::Namespace;
+use martlet_lcs_channel::{AsyncChannel, ChannelError, client_engine};
+use martlet_lcs_protocol::{Payload, Timers, UeAction, UeEvent as LcsEvent, UeSide, UeState};
+use martlet_lcsupp::upp_cm::{Cause, LmfAddress};
+use martlet_lcsupp::{PayloadType, lpp_messages, push_lpp_message};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::{broadcast, mpsc, watch};
+
+/// The channel, in whatever state.
+enum Link {
+    None,
+    /// It is being brought up elsewhere.
+    Coming(mpsc::Receiver<Result<AsyncChannel, Cause>>),
+    Up(AsyncChannel),
+}
+
+pub(super) struct Task {
+    ue: mpsc::WeakSender<Command>,
+    supi: Arc<str>,
+    config: PositioningConfig,
+    told: watch::Sender<UeState>,
+    side: UeSide,
+    link: Link,
+    /// What NAS said of where answers go.
+    routing: Option<Vec<u8>>,
+}
+
+/// What comes next.
+enum Came {
+    Nas(UeEvent),
+    Order(Order),
+    Connected(Result<AsyncChannel, Cause>),
+    Octets(Vec<u8>),
+    Closed,
+    Timeout,
+    /// The UE is gone.
+    End,
+}
+
+impl Link {
+    async fn next(&mut self) -> Came {
+        match self {
+            Link::None => std::future::pending().await,
+            Link::Coming(coming) => match coming.recv().await {
+                Some(connected) => Came::Connected(connected),
+                None => Came::Connected(Err(Cause::TlsFailure)),
+            },
+            Link::Up(channel) => {
+                let mut octets = Vec::new();
+                match channel.receive(&mut octets).await {
+                    Ok(true) => Came::Octets(octets),
+                    Ok(false) | Err(_) => Came::Closed,
+                }
+            }
+        }
+    }
+}
+
+impl Task {
+    pub(super) fn new(
+        ue: mpsc::WeakSender<Command>,
+        supi: Arc<str>,
+        config: PositioningConfig,
+        told: watch::Sender<UeState>,
+    ) -> Self {
+        let side = UeSide::new(Timers::default());
+        Task { ue, supi, config, told, side, link: Link::None, routing: None }
+    }
+
+    pub(super) async fn run(mut self, mut events: broadcast::Receiver<UeEvent>, mut orders: mpsc::Receiver<Order>) {
+        loop {
+            let deadline = self.side.deadline();
+            let timer = async {
+                match deadline {
+                    Some(at) => tokio::time::sleep_until(at.into()).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let came = tokio::select! {
+                biased;
+                event = events.recv() => match event {
+                    Ok(event) => Came::Nas(event),
+                    // What was lost is repeated by the network.
+                    Err(broadcast::error::RecvError::Lagged(_)) => continue,
+                    Err(broadcast::error::RecvError::Closed) => Came::End,
+                },
+                Some(order) = orders.recv() => Came::Order(order),
+                came = self.link.next() => came,
+                () = timer => Came::Timeout,
+            };
+            let now = Instant::now();
+            match came {
+                Came::End => return,
+                Came::Nas(UeEvent::Nas(event)) => self.nas(now, event).await,
+                Came::Nas(_) => {}
+                Came::Order(Order::Request) => {
+                    self.side.request(now);
+                }
+                Came::Order(Order::Release) => {
+                    self.side.release(now, None);
+                }
+                Came::Connected(Ok(channel)) => {
+                    self.link = Link::Up(channel);
+                    self.side.connected(now);
+                }
+                Came::Connected(Err(cause)) => {
+                    self.link = Link::None;
+                    self.side.connect_failed(cause);
+                }
+                Came::Octets(octets) => self.side.received(&octets),
+                Came::Closed => {
+                    self.link = Link::None;
+                    self.side.closed();
+                }
+                Came::Timeout => self.side.timeout(now),
+            }
+            self.carry_out().await;
+            let state = self.side.state();
+            self.told.send_if_modified(|told| std::mem::replace(told, state) != state);
+        }
+    }
+
+    async fn nas(&mut self, now: Instant, event: Event) {
+        match event {
+            Event::Positioning { kind: PositioningKind::UppCmi, message, routing } => {
+                let lmf = routing.clone().unwrap_or_default();
+                self.routing = routing;
+                self.side.negotiation(now, &lmf, &message);
+            }
+            Event::Positioning { kind: PositioningKind::Lpp, message, routing } => {
+                if let Some(answer) = answer(&message, &self.config.surroundings, now) {
+                    self.say(PositioningKind::Lpp, answer, routing).await;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    async fn carry_out(&mut self) {
+        while let Some(action) = self.side.action() {
+            match action {
+                UeAction::Nas(octets) => {
+                    let routing = self.routing.clone();
+                    self.say(PositioningKind::UppCmi, octets, routing).await;
+                }
+                UeAction::Connect(address) => self.connect(address),
+                UeAction::Send(octets) => {
+                    if let Link::Up(channel) = &mut self.link
+                        && channel.send(&octets).await.is_err()
+                    {
+                        self.link = Link::None;
+                        self.side.closed();
+                    }
+                }
+                UeAction::Close => {
+                    if let Link::Up(channel) = std::mem::replace(&mut self.link, Link::None) {
+                        channel.close().await;
+                    }
+                }
+                UeAction::Event(LcsEvent::Downlink(payload)) => self.downlink(&payload),
+                UeAction::Event(event) => tracing::debug!(supi = %self.supi, ?event, "positioning over the user plane"),
+            }
+        }
+    }
+
+    /// LPP messages of a payload, answered in one payload.
+    fn downlink(&mut self, payload: &Payload) {
+        if payload.payload_type != PayloadType::Lpp {
+            return;
+        }
+        let Ok(messages) = lpp_messages(&payload.octets) else { return };
+        let mut answers = Vec::new();
+        for message in messages {
+            if let Some(answer) = answer(message, &self.config.surroundings, Instant::now()) {
+                let _ = push_lpp_message(&mut answers, &answer);
+            }
+        }
+        if !answers.is_empty() {
+            let _ = self.side.send(PayloadType::Lpp, &answers, &payload.session);
+        }
+    }
+
+    async fn say(&mut self, kind: PositioningKind, message: Vec<u8>, routing: Option<Vec<u8>>) {
+        let Some(ue) = self.ue.upgrade() else { return };
+        let (reply, answered) = Reply::new();
+        if ue.send(Command::Positioning { kind, message, routing, reply }).await.is_err() {
+            return;
+        }
+        drop(ue);
+        match answered.await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(supi = %self.supi, %error, "a positioning message was not sent"),
+            Err(_) => {}
+        }
+    }
+
+    /// Bring the channel up, elsewhere.
+    fn connect(&mut self, address: LmfAddress) {
+        let (done, coming) = mpsc::channel(1);
+        self.link = Link::Coming(coming);
+        let (ue, config) = (self.ue.clone(), self.config.clone());
+        tokio::spawn(async move {
+            let _ = done.send(bring_up(ue, address, config).await).await;
+        });
+    }
+}
+
+/// A PDU session, where the UE has none, and a channel through it.
+async fn bring_up(
+    ue: mpsc::WeakSender<Command>,
+    address: LmfAddress,
+    config: PositioningConfig,
+) -> Result<AsyncChannel, Cause> {
+    let ask = ue.upgrade().ok_or(Cause::UserPlaneNotAvailable)?;
+    let status = |ask: mpsc::Sender<Command>| async move {
+        let (reply, answered) = Reply::new();
+        ask.send(Command::Status { reply }).await.ok()?;
+        answered.await.ok()?.ok()
+    };
+    let mut now = status(ask.clone()).await.ok_or(Cause::UserPlaneNotAvailable)?;
+    if now.sessions.is_empty() {
+        let (reply, answered) = Reply::new();
+        let request = PduSessionRequest::default();
+        ask.send(Command::Establish { request, reply }).await.map_err(|_| Cause::UserPlaneNotAvailable)?;
+        let established: Result<Result<_, UeError>, _> = answered.await;
+        established.ok().and_then(Result::ok).ok_or(Cause::PduSessionFailure)?;
+        now = status(ask.clone()).await.ok_or(Cause::UserPlaneNotAvailable)?;
+    }
+    drop(ask);
+    let ip: IpAddr = match address {
+        LmfAddress::Ipv4(four) | LmfAddress::Both(four, _) => four.into(),
+        LmfAddress::Ipv6(six) => six.into(),
+        // The simulated UE resolves no names.
+        LmfAddress::Fqdn(_) => return Err(Cause::UserPlaneNotAvailable),
+    };
+    // Without an interface nothing of the UE's leads through its session.
+    let netns = now.netns.ok_or(Cause::UserPlaneNotAvailable)?;
+    let (to, timeout) = (SocketAddr::new(ip, config.port), config.timeout);
+    let connected = tokio::task::spawn_blocking(move || {
+        // A socket belongs to the namespace in which it was made.
+        Namespace::open(&netns, false)?.run(move || std::net::TcpStream::connect_timeout(&to, timeout))
+    });
+    let stream = connected.await.map_err(|_| Cause::TlsFailure)?;
+    let stream = stream.map_err(|error| {
+        tracing::debug!(%error, %to, "the LMF is not reached");
+        Cause::TlsFailure
+    })?;
+    let tls = async {
+        stream.set_nonblocking(true)?;
+        let stream = tokio::net::TcpStream::from_std(stream)?;
+        let engine = client_engine(config.channel, &config.trust)?;
+        let engine = engine.ok_or_else(|| ChannelError::Identity("this kind of channel is not for a UE".into()))?;
+        AsyncChannel::handshake(stream, engine, timeout).await
+    };
+    tls.await.map_err(|error| {
+        tracing::debug!(%error, "the channel to the LMF does not come up");
+        Cause::TlsFailure
+    })
+}

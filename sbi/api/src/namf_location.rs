@@ -1,0 +1,111 @@
+//! Namf_Location: where a UE is, by its AMF and an LMF (TS 29.518, 5.5 and 6.4).
+use crate::common::{Ncgi, NfInstanceId, Pei, Supi};
+use crate::macros::open_enum;
+use crate::nlmf_location::{
+    AccuracyFulfilmentIndicator, ExternalClientType, GeographicArea, LocationData, LocationQoS,
+    PositioningMethodAndUsage,
+};
+use martlet_sbi::{json_payload, service};
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+
+json_payload!(RequestPosInfo, ProvidePosInfo);
+
+open_enum! {
+    /// Which position (TS 29.518, 6.4.6).
+    pub enum LocationType {
+        CurrentLocation = "CURRENT_LOCATION",
+        CurrentOrLastKnownLocation = "CURRENT_OR_LAST_KNOWN_LOCATION",
+        NotificationVerificationOnly = "NOTIFICATION_VERIFICATION_ONLY",
+        DeferredLocation = "DEFERRED_LOCATION",
+    }
+}
+
+/// What is asked of a UE's position (TS 29.518, 6.4.6).
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RequestPosInfo {
+    /// Who asks
+    pub lcs_client_type: ExternalClientType,
+    /// Which position
+    pub lcs_location: LocationType,
+    /// The subscriber
+    pub supi: Option<Supi>,
+    /// How good
+    #[serde(rename = "lcsQoS")]
+    pub lcs_qos: Option<LocationQoS>,
+    /// The equipment
+    pub pei: Option<Pei>,
+    /// Seconds that an answer may take
+    pub max_resp_time: Option<u32>,
+    /// Features of the consumer
+    pub supported_features: Option<String>,
+}
+
+impl RequestPosInfo {
+    /// The mandatory members; everything else is absent.
+    pub fn new(lcs_client_type: ExternalClientType, lcs_location: LocationType) -> Self {
+        RequestPosInfo {
+            lcs_client_type,
+            lcs_location,
+            supi: None,
+            lcs_qos: None,
+            pei: None,
+            max_resp_time: None,
+            supported_features: None,
+        }
+    }
+}
+
+/// A UE's position (TS 29.518, 6.4.6).
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProvidePosInfo {
+    /// Where
+    pub location_estimate: Option<GeographicArea>,
+    /// Whether it is as good as asked for
+    pub accuracy_fulfilment_indicator: Option<AccuracyFulfilmentIndicator>,
+    /// Minutes since it was there
+    pub age_of_location_estimate: Option<u16>,
+    /// How it was found
+    pub positioning_data_list: Option<Vec<PositioningMethodAndUsage>>,
+    /// The cell
+    pub ncgi: Option<Ncgi>,
+    /// The AMF
+    pub target_serving_node: Option<NfInstanceId>,
+    /// Metres above the ellipsoid
+    pub altitude: Option<f64>,
+    /// The LMF
+    #[serde(rename = "servingLMFIdentification")]
+    pub serving_lmf_identification: Option<String>,
+}
+
+impl From<LocationData> for ProvidePosInfo {
+    fn from(data: LocationData) -> Self {
+        ProvidePosInfo {
+            location_estimate: Some(data.location_estimate),
+            accuracy_fulfilment_indicator: data.accuracy_fulfilment_indicator,
+            age_of_location_estimate: data.age_of_location_estimate,
+            positioning_data_list: data.positioning_data_list,
+            ncgi: data.ncgi,
+            target_serving_node: None,
+            altitude: data.altitude,
+            serving_lmf_identification: data.serving_lmf_identification,
+        }
+    }
+}
+
+service! {
+    /// Positions of UEs, by their AMF (TS 29.518, 6.4.3).
+    pub AmfLocation / AmfLocationClient / NAMF_LOC = "namf-loc" / "v1" {
+        /// Has an LMF determine where a UE is.
+        op provide_positioning_info "ProvidePositioningInfo": POST "/{ueContextId}/provide-pos-info",
+            path(ue_context_id), body(RequestPosInfo), returns(ProvidePosInfo),
+            errors[
+                403 "USER_UNKNOWN", 403 "DETACHED_USER", 403 "POSITIONING_DENIED", 403 "UNSPECIFIED",
+                500 "POSITIONING_FAILED", 504 "UNREACHABLE_USER", 504 "PEER_NOT_RESPONDING",
+            ];
+    }
+}

@@ -1,0 +1,15 @@
+//! What AMFs call at an LMF. The paths are the LMF's own: it gives their URIs where it subscribes.
+use crate::namf_communication::{N1MessageNotification, N2InformationNotification};
+use martlet_sbi::{Multipart, service};
+
+service! {
+    /// What AMFs call at an LMF.
+    pub LmfCallback / LmfCallbackClient / NLMF_CALLBACK = "nlmf-callback" / "v1" {
+        /// A UE has a message for the LMF (TS 29.518, 5.2.2.3.5); its URI is `n1NotifyCallbackUri`.
+        callback n1_message_notify "N1MessageNotify": POST "/n1-messages/{supi}",
+            path(supi), body(Multipart<N1MessageNotification>), returns(()), errors[404 "CONTEXT_NOT_FOUND"];
+        /// A UE's gNB has a message for the LMF (TS 29.518, 5.2.2.3.6); its URI is `n2NotifyCallbackUri`.
+        callback n2_info_notify "N2InfoNotify": POST "/n2-messages/{supi}",
+            path(supi), body(Multipart<N2InformationNotification>), returns(()), errors[404 "CONTEXT_NOT_FOUND"];
+    }
+}

@@ -1,0 +1,248 @@
+//! What an LMF is asked and answers (TS 29.572, 6.1.6).
+use crate::common::{DateTime, Gpsi, Ncgi, NfInstanceId, Pei, RefToBinaryData, Supi};
+use crate::macros::open_enum;
+use crate::nlmf_location::{GeographicArea, SupportedGadShapes};
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+
+open_enum! {
+    /// Who asks (TS 29.572, 6.1.6).
+    pub enum ExternalClientType {
+        EmergencyServices = "EMERGENCY_SERVICES",
+        ValueAddedServices = "VALUE_ADDED_SERVICES",
+        PlmnOperatorServices = "PLMN_OPERATOR_SERVICES",
+        LawfulInterceptServices = "LAWFUL_INTERCEPT_SERVICES",
+        PlmnOperatorBroadcastServices = "PLMN_OPERATOR_BROADCAST_SERVICES",
+        PlmnOperatorOm = "PLMN_OPERATOR_OM",
+        PlmnOperatorAnonymousStatistics = "PLMN_OPERATOR_ANONYMOUS_STATISTICS",
+        PlmnOperatorTargetMsServiceSupport = "PLMN_OPERATOR_TARGET_MS_SERVICE_SUPPORT",
+    }
+}
+
+open_enum! {
+    /// How long an answer may take (TS 29.572, 6.1.6).
+    pub enum ResponseTime {
+        LowDelay = "LOW_DELAY",
+        DelayTolerant = "DELAY_TOLERANT",
+        NoDelay = "NO_DELAY",
+    }
+}
+
+open_enum! {
+    /// Whether the accuracy asked for was reached (TS 29.572, 6.1.6).
+    pub enum AccuracyFulfilmentIndicator {
+        RequestedAccuracyFulfilled = "REQUESTED_ACCURACY_FULFILLED",
+        RequestedAccuracyNotFulfilled = "REQUESTED_ACCURACY_NOT_FULFILLED",
+    }
+}
+
+open_enum! {
+    /// How a position is found (TS 29.572, 6.1.6).
+    pub enum PositioningMethod {
+        Cellid = "CELLID",
+        Ecid = "ECID",
+        Otdoa = "OTDOA",
+        DlTdoa = "DL_TDOA",
+        DlAod = "DL_AOD",
+        MultiRtt = "MULTI-RTT",
+        NrEcid = "NR_ECID",
+        UlTdoa = "UL_TDOA",
+        UlAoa = "UL_AOA",
+        NetworkSpecific = "NETWORK_SPECIFIC",
+    }
+}
+
+open_enum! {
+    /// Who computes and who measures (TS 29.572, 6.1.6).
+    pub enum PositioningMode {
+        UeBased = "UE_BASED",
+        UeAssisted = "UE_ASSISTED",
+        Conventional = "CONVENTIONAL",
+    }
+}
+
+open_enum! {
+    /// What became of a method's measurements (TS 29.572, 6.1.6).
+    pub enum Usage {
+        Unsuccess = "UNSUCCESS",
+        SuccessResultsNotUsed = "SUCCESS_RESULTS_NOT_USED",
+        SuccessResultsUsedToVerifyLocation = "SUCCESS_RESULTS_USED_TO_VERIFY_LOCATION",
+        SuccessResultsUsedToGenerateLocation = "SUCCESS_RESULTS_USED_TO_GENERATE_LOCATION",
+        SuccessMethodNotDetermined = "SUCCESS_METHOD_NOT_DETERMINED",
+    }
+}
+
+open_enum! {
+    /// How positioning over the user plane runs (TS 29.572, 6.1.6).
+    pub enum UeUpPositioningCapabilities {
+        LcsUpp = "LCS-UPP",
+        Supl = "SUPL",
+    }
+}
+
+open_enum! {
+    /// What is to become of a UE's user plane connection (TS 29.572, 6.1.6).
+    pub enum LcsUpConnectionInd {
+        Setup = "SETUP",
+        Termination = "TERMINATION",
+    }
+}
+
+/// How good the answer has to be (TS 29.572, 6.1.6).
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LocationQoS {
+    /// Metres, horizontally
+    pub h_accuracy: Option<f64>,
+    /// Metres, vertically
+    pub v_accuracy: Option<f64>,
+    /// Whether the altitude is asked for
+    pub vertical_requested: Option<bool>,
+    /// How long it may take
+    pub response_time: Option<ResponseTime>,
+}
+
+/// Positioning beside the user plane (TS 29.572, 6.1.6).
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UeLcsCapability {
+    /// LPP over NAS; absent: yes
+    pub lpp_support: Option<bool>,
+    /// CIoT optimisation; absent: no
+    pub ciot_optimisation: Option<bool>,
+}
+
+/// Whom to find, and how (TS 29.572, 6.1.6).
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InputData {
+    /// Who asks
+    pub external_client_type: Option<ExternalClientType>,
+    /// Correlates the messages of the request
+    #[serde(rename = "correlationID")]
+    pub correlation_id: Option<String>,
+    /// The AMF
+    pub amf_id: Option<NfInstanceId>,
+    /// How good
+    #[serde(rename = "locationQoS")]
+    pub location_qos: Option<LocationQoS>,
+    /// Shapes that are understood
+    #[serde(rename = "supportedGADShapes")]
+    pub supported_gad_shapes: Option<Vec<SupportedGadShapes>>,
+    /// The subscriber
+    pub supi: Option<Supi>,
+    /// The equipment
+    pub pei: Option<Pei>,
+    /// The subscriber's public identity
+    pub gpsi: Option<Gpsi>,
+    /// The cell
+    pub ncgi: Option<Ncgi>,
+    /// What the UE has for positioning
+    pub ue_lcs_cap: Option<UeLcsCapability>,
+    /// An LPP message of the UE
+    pub lpp_message: Option<RefToBinaryData>,
+    /// Features of the consumer
+    pub supported_features: Option<String>,
+    /// `ProvideCapabilities-r9-IEs` of the UE, base64
+    pub ue_positioning_cap: Option<String>,
+    /// Seconds that an answer may take
+    pub max_resp_time: Option<u32>,
+    /// What the UE has for positioning over the user plane
+    pub ue_up_pos_caps: Option<Vec<UeUpPositioningCapabilities>>,
+}
+
+/// How a method was used (TS 29.572, 6.1.6).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PositioningMethodAndUsage {
+    /// Method
+    pub method: PositioningMethod,
+    /// Mode
+    pub mode: PositioningMode,
+    /// What became of it
+    pub usage: Usage,
+}
+
+/// Where the UE is (TS 29.572, 6.1.6).
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LocationData {
+    /// Where
+    pub location_estimate: GeographicArea,
+    /// Whether it is as good as asked for
+    pub accuracy_fulfilment_indicator: Option<AccuracyFulfilmentIndicator>,
+    /// Minutes since it was there
+    pub age_of_location_estimate: Option<u16>,
+    /// When it was there
+    pub timestamp_of_location_estimate: Option<DateTime>,
+    /// How it was found
+    pub positioning_data_list: Option<Vec<PositioningMethodAndUsage>>,
+    /// The cell
+    pub ncgi: Option<Ncgi>,
+    /// Metres above the ellipsoid
+    pub altitude: Option<f64>,
+    /// Features of the LMF
+    pub supported_features: Option<String>,
+    /// The LMF
+    #[serde(rename = "servingLMFIdentification")]
+    pub serving_lmf_identification: Option<String>,
+    /// `ProvideCapabilities-r9-IEs` of the UE, base64
+    pub ue_positioning_cap: Option<String>,
+}
+
+impl LocationData {
+    /// The mandatory members; everything else is absent.
+    pub fn new(location_estimate: GeographicArea) -> Self {
+        LocationData {
+            location_estimate,
+            accuracy_fulfilment_indicator: None,
+            age_of_location_estimate: None,
+            timestamp_of_location_estimate: None,
+            positioning_data_list: None,
+            ncgi: None,
+            altitude: None,
+            supported_features: None,
+            serving_lmf_identification: None,
+            ue_positioning_cap: None,
+        }
+    }
+}
+
+/// What is to become of a UE's user plane connection (TS 29.572, 6.1.6).
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UpConfig {
+    /// The subscriber
+    pub supi: Option<Supi>,
+    /// The subscriber's public identity
+    pub gpsi: Option<Gpsi>,
+    /// What is to become of it
+    pub lcs_up_connection_ind: Option<LcsUpConnectionInd>,
+    /// The LMF that takes over
+    #[serde(rename = "targetLMFIdentification")]
+    pub target_lmf_identification: Option<String>,
+    /// The AMF changes
+    pub amf_reallocation_ind: Option<bool>,
+    /// Where the state of the connection is told
+    #[serde(rename = "upNotifyCallBackURI")]
+    pub up_notify_call_back_uri: String,
+}
+
+impl UpConfig {
+    /// The mandatory members; everything else is absent.
+    pub fn new(up_notify_call_back_uri: String) -> Self {
+        UpConfig {
+            up_notify_call_back_uri,
+            supi: None,
+            gpsi: None,
+            lcs_up_connection_ind: None,
+            target_lmf_identification: None,
+            amf_reallocation_ind: None,
+        }
+    }
+}

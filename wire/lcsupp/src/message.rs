@@ -1,0 +1,207 @@
+//! The messages of LCS-UPP (TS 24.572, 10.2).
+
+use crate::codes::{lcs_upp, payload};
+use crate::error::check;
+use crate::{DecodeError, EncodeError};
+
+/// Octets of the largest message: a transport with the largest payload and the largest session identity.
+pub const LARGEST_MESSAGE: usize = 1 + 1 + (2 + LARGEST_PAYLOAD) + SESSION_PARAMETERS;
+/// Octets of the largest session identity, with its length.
+pub const SESSION_PARAMETERS: usize = 1 + LARGEST_IDENTITY;
+pub(crate) const LARGEST_PAYLOAD: usize = 65_535;
+const LARGEST_IDENTITY: usize = 255;
+/// A binding identity has at least so many octets.
+const LEAST_BINDING: usize = 4;
+
+/// What a transport message carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PayloadType {
+    /// LPP messages (TS 37.355), each with its length before it: see [`crate::lpp_messages`].
+    Lpp,
+    /// A message of location services.
+    Lcs,
+}
+
+impl PayloadType {
+    /// The code.
+    pub fn code(self) -> u8 {
+        match self {
+            PayloadType::Lpp => payload::LPP,
+            PayloadType::Lcs => payload::LCS,
+        }
+    }
+
+    /// Of a code.
+    pub fn from_code(code: u8) -> Option<Self> {
+        match code {
+            payload::LPP => Some(PayloadType::Lpp),
+            payload::LCS => Some(PayloadType::Lcs),
+            _ => None,
+        }
+    }
+}
+
+/// UL or DL LCS-UP TRANSPORT (TS 24.572, 10.2.1 and 10.2.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Transport<'a> {
+    /// What the payload is.
+    pub payload_type: PayloadType,
+    /// The payload, 1 to 65,535 octets.
+    pub payload: &'a [u8],
+    /// The LCS session identity, up to 255 octets: that of the location request at the LMF.
+    pub session: &'a [u8],
+}
+
+impl<'a> Transport<'a> {
+    fn read(octets: &'a [u8]) -> Result<(Self, usize), DecodeError> {
+        let &[_, kind, high, low, ref rest @ ..] = octets else {
+            // What can be said of the first octets is said before the others are waited for.
+            if let Some(&kind) = octets.get(1) {
+                PayloadType::from_code(kind & 0x0f).ok_or(DecodeError::PayloadType(kind & 0x0f))?;
+            }
+            return Err(DecodeError::Truncated);
+        };
+        let payload_type = PayloadType::from_code(kind & 0x0f).ok_or(DecodeError::PayloadType(kind & 0x0f))?;
+        let length = usize::from(u16::from_be_bytes([high, low]));
+        if length == 0 {
+            return Err(DecodeError::Length { element: "the payload", length });
+        }
+        let (payload, rest) = rest.split_at_checked(length).ok_or(DecodeError::Truncated)?;
+        let (session, rest) = lv(rest)?;
+        Ok((Transport { payload_type, payload, session }, octets.len() - rest.len()))
+    }
+
+    fn write(&self, kind: u8, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        check("the payload", self.payload.len(), 1, LARGEST_PAYLOAD)?;
+        check("the LCS session identity", self.session.len(), 0, LARGEST_IDENTITY)?;
+        out.reserve(5 + self.payload.len() + self.session.len());
+        out.extend([kind, self.payload_type.code()]);
+        // Checked above to fit.
+        out.extend((self.payload.len() as u16).to_be_bytes());
+        out.extend_from_slice(self.payload);
+        out.push(self.session.len() as u8);
+        out.extend_from_slice(self.session);
+        Ok(())
+    }
+}
+
+/// The identity that the LMF gave a UE over NAS for its connection: 4 to 255 octets. Who has it is the UE: it is not
+/// shown in logs.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct BindingIdentity(Vec<u8>);
+
+impl BindingIdentity {
+    /// Of its octets.
+    ///
+    /// # Errors
+    /// Where there are fewer than 4 or more than 255.
+    pub fn new(octets: impl Into<Vec<u8>>) -> Result<Self, EncodeError> {
+        let octets = octets.into();
+        check("the binding identity", octets.len(), LEAST_BINDING, LARGEST_IDENTITY)?;
+        Ok(Self(octets))
+    }
+
+    /// Its octets.
+    pub fn as_octets(&self) -> &[u8] {
+        &self.0
+    }
+
+    pub(crate) fn read(octets: &[u8]) -> Result<Self, DecodeError> {
+        if octets.len() < LEAST_BINDING {
+            return Err(DecodeError::Length { element: "the binding identity", length: octets.len() });
+        }
+        Ok(Self(octets.to_vec()))
+    }
+}
+
+impl std::fmt::Debug for BindingIdentity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "BindingIdentity({} octets)", self.0.len())
+    }
+}
+
+/// A message (TS 24.572, 10.2).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Message<'a> {
+    /// UL LCS-UP TRANSPORT, from the UE.
+    Uplink(Transport<'a>),
+    /// DL LCS-UP TRANSPORT, from the LMF.
+    Downlink(Transport<'a>),
+    /// LCS-UP CONNECTION BINDING REQUEST, from the UE.
+    BindingRequest(BindingIdentity),
+    /// LCS-UP CONNECTION BINDING ACCEPT, from the LMF.
+    BindingAccept,
+    /// LCS-UP CONNECTION BINDING REJECT, from the LMF.
+    BindingReject,
+}
+
+impl<'a> Message<'a> {
+    /// The first message in `octets`, and how many of them it has.
+    ///
+    /// # Errors
+    /// [`DecodeError::Truncated`] where more octets could make a message of these; otherwise they never will. A stream
+    /// in which that happens cannot be read on: nothing says where the next message starts.
+    pub fn decode(octets: &'a [u8]) -> Result<(Self, usize), DecodeError> {
+        let &kind = octets.first().ok_or(DecodeError::Truncated)?;
+        match kind {
+            lcs_upp::UL_LCS_UP_TRANSPORT => Transport::read(octets).map(|(it, used)| (Message::Uplink(it), used)),
+            lcs_upp::DL_LCS_UP_TRANSPORT => Transport::read(octets).map(|(it, used)| (Message::Downlink(it), used)),
+            lcs_upp::CONNECTION_BINDING_REQUEST => {
+                if let Some(&length) = octets.get(1).filter(|&&length| usize::from(length) < LEAST_BINDING) {
+                    return Err(DecodeError::Length { element: "the binding identity", length: length.into() });
+                }
+                let (identity, _) = lv(&octets[1..])?;
+                Ok((Message::BindingRequest(BindingIdentity::read(identity)?), 2 + identity.len()))
+            }
+            lcs_upp::CONNECTION_BINDING_ACCEPT => Ok((Message::BindingAccept, 1)),
+            lcs_upp::CONNECTION_BINDING_REJECT => Ok((Message::BindingReject, 1)),
+            other => Err(DecodeError::MessageType(other)),
+        }
+    }
+
+    /// The octets of the message.
+    ///
+    /// # Errors
+    /// Where an element does not fit.
+    pub fn encode(&self) -> Result<Vec<u8>, EncodeError> {
+        let mut out = Vec::new();
+        self.encode_into(&mut out)?;
+        Ok(out)
+    }
+
+    /// Add the octets of the message to `out`, which is left as it was where an element does not fit.
+    ///
+    /// # Errors
+    /// Where an element does not fit.
+    pub fn encode_into(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        match self {
+            Message::Uplink(transport) => transport.write(lcs_upp::UL_LCS_UP_TRANSPORT, out)?,
+            Message::Downlink(transport) => transport.write(lcs_upp::DL_LCS_UP_TRANSPORT, out)?,
+            Message::BindingRequest(identity) => {
+                // A binding identity fits: it was checked when it was made.
+                out.extend([lcs_upp::CONNECTION_BINDING_REQUEST, identity.0.len() as u8]);
+                out.extend_from_slice(&identity.0);
+            }
+            Message::BindingAccept => out.push(lcs_upp::CONNECTION_BINDING_ACCEPT),
+            Message::BindingReject => out.push(lcs_upp::CONNECTION_BINDING_REJECT),
+        }
+        Ok(())
+    }
+
+    /// The name that TS 24.572 gives the message.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Message::Uplink(_) => "UL LCS-UP TRANSPORT",
+            Message::Downlink(_) => "DL LCS-UP TRANSPORT",
+            Message::BindingRequest(_) => "LCS-UP CONNECTION BINDING REQUEST",
+            Message::BindingAccept => "LCS-UP CONNECTION BINDING ACCEPT",
+            Message::BindingReject => "LCS-UP CONNECTION BINDING REJECT",
+        }
+    }
+}
+
+/// A value with its length in one octet before it, and what follows it.
+pub(crate) fn lv(octets: &[u8]) -> Result<(&[u8], &[u8]), DecodeError> {
+    let (&length, rest) = octets.split_first().ok_or(DecodeError::Truncated)?;
+    rest.split_at_checked(length.into()).ok_or(DecodeError::Truncated)
+}

@@ -1,0 +1,320 @@
+//! Values in, octets out.
+
+use crate::{BitString, EncodeError, FRAGMENT, LARGE, Size, Variant, bits_for};
+
+type Result<T = ()> = std::result::Result<T, EncodeError>;
+
+/// Writes values one after the other.
+#[derive(Debug)]
+pub struct Encoder {
+    octets: Vec<u8>,
+    /// Bits of the last octet that are used; 0: all.
+    used: u32,
+    variant: Variant,
+}
+
+impl Encoder {
+    /// Nothing yet.
+    pub fn new(variant: Variant) -> Self {
+        Encoder { octets: Vec::new(), used: 0, variant }
+    }
+
+    /// The octets of a complete value: at least one (X.691, 11.1).
+    pub fn finish(mut self) -> Vec<u8> {
+        if self.octets.is_empty() {
+            self.octets.push(0);
+        }
+        self.octets
+    }
+
+    fn aligned(&self) -> bool {
+        self.variant == Variant::Aligned
+    }
+
+    /// In the aligned variant, the next value starts on an octet.
+    pub fn align(&mut self) {
+        if self.aligned() {
+            self.used = 0;
+        }
+    }
+
+    /// One bit.
+    pub fn bit(&mut self, value: bool) {
+        self.bits(value.into(), 1);
+    }
+
+    /// The low `count` bits of `value`, at most 64.
+    pub fn bits(&mut self, value: u64, mut count: u32) {
+        while count > 0 {
+            if self.used == 0 {
+                self.octets.push(0);
+            }
+            let take = count.min(8 - self.used);
+            let part = (value >> (count - take)) as u8 & (0xff >> (8 - take));
+            if let Some(last) = self.octets.last_mut() {
+                *last |= part << (8 - self.used - take);
+            }
+            self.used = (self.used + take) % 8;
+            count -= take;
+        }
+    }
+
+    /// Whole octets, from wherever the last value ended.
+    fn put(&mut self, octets: &[u8]) {
+        if self.used == 0 {
+            self.octets.extend_from_slice(octets);
+        } else {
+            octets.iter().for_each(|&octet| self.bits(octet.into(), 8));
+        }
+    }
+
+    /// INTEGER (least..most) (X.691, 11.5).
+    ///
+    /// # Errors
+    /// Where it lies outside.
+    pub fn constrained(&mut self, value: i128, least: i128, most: i128) -> Result {
+        if !(least..=most).contains(&value) {
+            return Err(EncodeError::Range { value, least, most });
+        }
+        let (range, offset) = ((most - least) as u128 + 1, (value - least) as u128);
+        let bits = bits_for(range);
+        if !self.aligned() || range <= 255 {
+            self.bits(offset as u64, bits);
+        } else if range == 256 {
+            self.align();
+            self.bits(offset as u64, 8);
+        } else if range <= 65_536 {
+            self.align();
+            self.bits(offset as u64, 16);
+        } else {
+            // The octets that the number needs, and before them how many they are.
+            let octets = ((128 - offset.leading_zeros()).div_ceil(8)).max(1);
+            self.bits(u64::from(octets - 1), bits_for(bits.div_ceil(8).into()));
+            self.align();
+            self.bits(offset as u64, octets * 8);
+        }
+        Ok(())
+    }
+
+    /// INTEGER (least..most, …): one of the extension is written as a number without bounds.
+    ///
+    /// # Errors
+    /// None; the bounds are those of the root.
+    pub fn extensible(&mut self, value: i128, least: i128, most: i128) -> Result {
+        let outside = !(least..=most).contains(&value);
+        self.bit(outside);
+        if outside { self.unconstrained(value) } else { self.constrained(value, least, most) }
+    }
+
+    /// INTEGER without bounds (X.691, 11.8).
+    ///
+    /// # Errors
+    /// None.
+    pub fn unconstrained(&mut self, value: i128) -> Result {
+        let octets = value.to_be_bytes();
+        let sign = if value < 0 { 0xff } else { 0 };
+        let mut from = octets.iter().position(|&octet| octet != sign).unwrap_or(octets.len() - 1);
+        if from > 0 && (octets[from] ^ sign) & 0x80 != 0 {
+            from -= 1;
+        }
+        self.octet_string(&octets[from..], None)
+    }
+
+    /// INTEGER (least..MAX) (X.691, 11.7).
+    ///
+    /// # Errors
+    /// Where it is less.
+    pub fn semi_constrained(&mut self, value: i128, least: i128) -> Result {
+        let Ok(offset) = u128::try_from(value - least) else {
+            return Err(EncodeError::Range { value, least, most: i128::MAX });
+        };
+        let octets = offset.to_be_bytes();
+        let from = octets.iter().position(|&octet| octet != 0).unwrap_or(octets.len() - 1);
+        self.octet_string(&octets[from..], None)
+    }
+
+    /// A number that is mostly small (X.691, 11.6).
+    pub fn small(&mut self, value: u64) -> Result {
+        if value < 64 {
+            self.bits(value, 7);
+            return Ok(());
+        }
+        self.bit(true);
+        self.semi_constrained(value.into(), 0)
+    }
+
+    /// The index of an enumeration or a choice of `root` values (X.691, 14 and 23); of an extension, counted from there.
+    ///
+    /// # Errors
+    /// Where a type without extensions does not have it.
+    pub fn index(&mut self, index: u64, root: u64, extensible: bool) -> Result {
+        if extensible {
+            self.bit(index >= root);
+            if index >= root {
+                return self.small(index - root);
+            }
+        }
+        self.constrained(index.into(), 0, i128::from(root) - 1)
+    }
+
+    /// How many elements a list has; then its elements follow, in one piece. A list of as many elements as need fragments
+    /// is refused: no type has one.
+    ///
+    /// # Errors
+    /// Where the size does not allow it.
+    pub fn count(&mut self, count: usize, size: Option<Size>) -> Result {
+        match self.sized(count, size)? {
+            Some(()) => Ok(()),
+            None if count < FRAGMENT => {
+                self.align();
+                self.length(count);
+                Ok(())
+            }
+            None => Err(EncodeError::Size(count)),
+        }
+    }
+
+    /// The length where its bounds give it a form of its own; none where it is written as one without bounds.
+    fn sized(&mut self, count: usize, size: Option<Size>) -> Result<Option<()>> {
+        let Some(Size { least, most, extensible }) = size else { return Ok(None) };
+        let inside = count >= least && most.is_none_or(|most| count <= most);
+        if extensible {
+            self.bit(!inside);
+        } else if !inside {
+            return Err(EncodeError::Size(count));
+        }
+        match most {
+            Some(most) if inside && most < LARGE => {
+                self.constrained(count as i128, least as i128, most as i128).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// A length of less than a fragment.
+    fn length(&mut self, count: usize) {
+        if count < 128 { self.bits(count as u64, 8) } else { self.bits(0x8000 | count as u64, 16) }
+    }
+
+    /// Octets with a length without bounds before them, in fragments where they are many (X.691, 11.9).
+    fn fragments(&mut self, mut octets: &[u8]) {
+        loop {
+            self.align();
+            if octets.len() < FRAGMENT {
+                self.length(octets.len());
+                self.put(octets);
+                return;
+            }
+            let fragments = (octets.len() / FRAGMENT).min(4);
+            self.bits(0xc0 | fragments as u64, 8);
+            let (now, later) = octets.split_at(fragments * FRAGMENT);
+            self.put(now);
+            octets = later;
+        }
+    }
+
+    /// OCTET STRING (X.691, 17).
+    ///
+    /// # Errors
+    /// Where the size does not allow it.
+    pub fn octet_string(&mut self, octets: &[u8], size: Option<Size>) -> Result {
+        match self.sized(octets.len(), size)? {
+            Some(()) => {
+                // A fixed size of at most two octets is not aligned, and nothing is where there is nothing.
+                let fixed_and_short = size.is_some_and(|size| size.most == Some(size.least) && size.least <= 2);
+                if !fixed_and_short && !octets.is_empty() {
+                    self.align();
+                }
+                self.put(octets);
+            }
+            None => self.fragments(octets),
+        }
+        Ok(())
+    }
+
+    /// BIT STRING (X.691, 16).
+    ///
+    /// # Errors
+    /// Where the size does not allow it.
+    pub fn bit_string(&mut self, value: &BitString, size: Option<Size>) -> Result {
+        match self.sized(value.len(), size)? {
+            Some(()) => {
+                let fixed_and_short = size.is_some_and(|size| size.most == Some(size.least) && size.least <= 16);
+                if !fixed_and_short && !value.is_empty() {
+                    self.align();
+                }
+            }
+            None if value.len() < FRAGMENT => {
+                self.align();
+                self.length(value.len());
+            }
+            None => return Err(EncodeError::Size(value.len())),
+        }
+        let whole = value.len() / 8;
+        self.put(&value.as_octets()[..whole]);
+        if let rest @ 1.. = value.len() % 8 {
+            self.bits((value.as_octets()[whole] >> (8 - rest)).into(), rest as u32);
+        }
+        Ok(())
+    }
+
+    /// VisibleString, UTCTime: 7 bits a character, 8 in the aligned variant (X.691, 30).
+    ///
+    /// # Errors
+    /// Where the size does not allow it, or a character is not one of them.
+    pub fn visible_string(&mut self, value: &str, size: Option<Size>) -> Result {
+        if !value.bytes().all(|octet| (0x20..0x7f).contains(&octet)) {
+            return Err(EncodeError::Character);
+        }
+        let bits = if self.aligned() { 8 } else { 7 };
+        match self.sized(value.len(), size)? {
+            Some(()) => {
+                // Aligned unless it is short: of a fixed size up to 16 bits, or at most fewer than 16.
+                let most = size.and_then(|size| size.most).unwrap_or(0) * 8;
+                let fixed = size.is_some_and(|size| size.most == Some(size.least));
+                if most > 16 || most == 16 && !fixed {
+                    self.align();
+                }
+            }
+            None if value.len() < FRAGMENT => {
+                self.align();
+                self.length(value.len());
+            }
+            None => return Err(EncodeError::Size(value.len())),
+        }
+        value.bytes().for_each(|octet| self.bits(octet.into(), bits));
+        Ok(())
+    }
+
+    /// An open type (X.691, 11.2): a value with its octets counted before it.
+    ///
+    /// # Errors
+    /// Those of the value.
+    pub fn open(&mut self, value: impl FnOnce(&mut Encoder) -> Result) -> Result {
+        let mut inner = Encoder::new(self.variant);
+        value(&mut inner)?;
+        self.fragments(&inner.finish());
+        Ok(())
+    }
+
+    /// An open type whose octets are there already.
+    pub fn open_octets(&mut self, octets: &[u8]) {
+        self.fragments(octets);
+    }
+
+    /// Which extension additions are there (X.691, 19.7 and 19.8); each follows as an open type.
+    ///
+    /// # Errors
+    /// None.
+    pub fn additions(&mut self, present: &[bool]) -> Result {
+        if present.len() <= 64 {
+            self.bits(present.len() as u64 - 1, 7);
+        } else {
+            self.bit(true);
+            self.align();
+            self.length(present.len());
+        }
+        present.iter().for_each(|&present| self.bit(present));
+        Ok(())
+    }
+}
