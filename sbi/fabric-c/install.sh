@@ -13,11 +13,16 @@ root=${DESTDIR:-}$prefix
 
 install -d "$root/lib/pkgconfig" "$root/include"
 install -m 644 "$here/include/martlet_fabric.h" "$root/include/"
-install -m 755 "$from/libmartlet_fabric.so" "$root/lib/libmartlet_fabric.so.$version"
+# Names of functions stay; what only a debugger reads is left out.
+leaned() {
+    install -m "$1" "$2" "$3"
+    strip --strip-debug "$3"
+}
+leaned 755 "$from/libmartlet_fabric.so" "$root/lib/libmartlet_fabric.so.$version"
 ln -sf "libmartlet_fabric.so.$version" "$root/lib/libmartlet_fabric.so.0"
 ln -sf libmartlet_fabric.so.0 "$root/lib/libmartlet_fabric.so"
 if [ -f "$from/libmartlet_fabric.a" ]; then
-    install -m 644 "$from/libmartlet_fabric.a" "$root/lib/"
+    leaned 644 "$from/libmartlet_fabric.a" "$root/lib/libmartlet_fabric.a"
 fi
 sed -e "s|@PREFIX@|$prefix|" -e "s|@VERSION@|$version|" "$here/martlet-fabric.pc.in" >"$root/lib/pkgconfig/martlet-fabric.pc"
 chmod 644 "$root/lib/pkgconfig/martlet-fabric.pc"
