@@ -7,11 +7,11 @@ use std::ops::RangeInclusive;
 /// Candidates that one filter may become: it has a range of ports each.
 const MOST: usize = 64;
 /// As `bpf/structs.h` has them.
-pub(super) const GROUP: usize = 4;
-pub(super) const LAST: u32 = 0x8000_0000;
+pub(super) const GROUP: usize = 7;
 const MORE: u32 = 0x4000_0000;
 /// A packet without ports has this one, which no packet can have.
-const NO_PORT: u32 = 0x1_0000;
+const NO_PORT: u64 = 0x1_0000;
+const GUARD: u64 = 0x8000_0000_8000_0000;
 
 /// A filter: what is compared first, and the seldom asked rest, if there is any.
 pub(super) struct Compiled {
@@ -21,12 +21,12 @@ pub(super) struct Compiled {
 
 /// A candidate that takes any packet.
 pub(super) fn any() -> candidate {
-    candidate { remote_span: NO_PORT, ue_span: NO_PORT, ..Default::default() }
+    candidate { high: GUARD | NO_PORT << 32 | NO_PORT, ..Default::default() }
 }
 
-/// A candidate that takes none.
+/// A candidate that takes none: its ports end before they begin.
 pub(super) fn none() -> candidate {
-    candidate { remote_low: u32::MAX, ue_low: u32::MAX, ..Default::default() }
+    candidate { low: NO_PORT << 32 | NO_PORT, high: GUARD, ..Default::default() }
 }
 
 /// A filter as candidates; the rule's index and the end of the list are left to the caller.
@@ -34,10 +34,10 @@ pub(super) fn compile(rule: &SdfRule) -> Result<Compiled, String> {
     let mut first = any();
     let mut rest = filter::default();
     if let Some(protocol) = rule.protocol {
-        (first.protocol, first.protocol_mask) = (protocol, 0xff);
+        first.kind |= 0xff << 16 | u32::from(protocol);
     }
     if let Some([value, mask]) = rule.traffic_class {
-        (first.tos, first.tos_mask) = (value, mask);
+        first.kind |= u32::from(mask) << 24 | u32::from(value) << 8;
     }
     match rule.remote.network {
         None => {}
@@ -71,11 +71,12 @@ pub(super) fn compile(rule: &SdfRule) -> Result<Compiled, String> {
     for remote in ranges(&rule.remote) {
         for ue in ranges(&rule.ue) {
             let mut candidate = first;
-            if let Some(range) = &remote {
-                (candidate.remote_low, candidate.remote_span) = span(range);
-            }
-            if let Some(range) = &ue {
-                (candidate.ue_low, candidate.ue_span) = span(range);
+            for (range, shift) in [(&remote, 0), (&ue, 32)] {
+                if let Some(range) = range {
+                    candidate.low |= u64::from(*range.start()) << shift;
+                    candidate.high &= !(0x7fff_ffff << shift);
+                    candidate.high |= u64::from(*range.end()) << shift;
+                }
             }
             candidates.push(candidate);
         }
@@ -84,10 +85,6 @@ pub(super) fn compile(rule: &SdfRule) -> Result<Compiled, String> {
         return Err(format!("has an SDF filter with {} combinations of ports; {MOST} are possible", candidates.len()));
     }
     Ok(Compiled { candidates, rest })
-}
-
-fn span(range: &RangeInclusive<u16>) -> (u32, u32) {
-    (u32::from(*range.start()), u32::from(range.end() - range.start()))
 }
 
 /// The port ranges that a side asks for, of which one has to match; one `None` where it asks for none. Empty ranges
@@ -130,9 +127,8 @@ mod tests {
     #[test]
     fn ports_become_a_candidate_for_each_pair() {
         let compiled = of("permit out 17 from 8.8.0.0/16 53,1000-2000 to assigned 1-9");
-        let ports: Vec<_> =
-            compiled.candidates.iter().map(|c| (c.remote_low, c.remote_span, c.ue_low, c.ue_span)).collect();
-        assert_eq!(ports, [(53, 0, 1, 8), (1000, 1000, 1, 8)]);
+        let ports: Vec<_> = compiled.candidates.iter().map(|c| (c.low, c.high & !GUARD)).collect();
+        assert_eq!(ports, [(1 << 32 | 53, 9 << 32 | 53), (1 << 32 | 1000, 9 << 32 | 2000)]);
         assert_eq!(compiled.candidates[0].remote.to_ne_bytes(), [8, 8, 0, 0]);
         assert_eq!(compiled.candidates[0].remote_mask.to_ne_bytes(), [255, 255, 0, 0]);
         assert!(compiled.rest.is_none());

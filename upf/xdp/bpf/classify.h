@@ -21,6 +21,12 @@ inline_always int matches_ue(struct rule *rule, struct flow *flow)
 	return rule->flags & RULE_UE6 && rule->ue6 == (up ? flow->source6[0] : flow->destination6[0]);
 }
 
+inline_always struct rule_rest *rest_of(struct rule *rule)
+{
+	__u32 index = rule->index;
+	return bpf_map_lookup_elem(&rule_rests, &index);
+}
+
 /* What a PDR asks for beside its filters. */
 inline_always int matches_rule(struct rule *rule, struct flow *flow, struct tunnelled *tunnel)
 {
@@ -29,8 +35,10 @@ inline_always int matches_rule(struct rule *rule, struct flow *flow, struct tunn
 		return 1;
 	if (flags & RULE_MATCH_UE && !matches_ue(rule, flow))
 		return 0;
-	if (flags & RULE_MATCH_QFI && !(tunnel->has_qfi && rule->qfis >> (tunnel->qfi & 63) & 1))
-		return 0;
+	if (flags & RULE_MATCH_QFI) {
+		struct rule_rest *rest = rest_of(rule);
+		return rest && tunnel->has_qfi && rest->qfis >> (tunnel->qfi & 63) & 1;
+	}
 	return 1;
 }
 
@@ -77,16 +85,13 @@ global int matches_more(__u32 index, struct flow *flow, int up)
 struct search {
 	struct flow *flow;
 	struct tunnelled *tunnel;
+	__u64 ports;		/* of the remote side, and in the upper half of the UE's */
 	__u32 first;
 	__u32 found;
 	__be32 remote;
 	__be32 any;		/* bits that never match, where the packet is not IPv4 */
-	__u32 remote_port;
-	__u32 ue_port;
-	__u8 protocol;
-	__u8 tos;
-	__u8 up;
-	__u8 unused;
+	__u32 kind;
+	__u32 up;
 };
 
 /* Whether the rest of what candidate `at` and its rule ask for is so; only for those whose first part is. */
@@ -107,27 +112,23 @@ static long step(__u32 i, struct search *search)
 	struct group *group = bpf_map_lookup_elem(&groups, &at);
 	if (!group)
 		return 1;
-	__be32 remote = search->remote, any = search->any;
-	__u32 remote_port = search->remote_port, ue_port = search->ue_port;
-	__u8 protocol = search->protocol, tos = search->tos;
+	__u32 remote = search->remote, any = search->any, kind = search->kind;
+	__u64 ports = search->ports, guarded = ports | PORT_GUARD;
 #pragma unroll
 	for (int n = 0; n < GROUP; n++) {
 		struct candidate *c = &group->candidate[n];
-		/* Without branches: few candidates match. */
-		__u32 miss = ((remote ^ c->remote) | any) & c->remote_mask;
-		miss |= (protocol ^ c->protocol) & c->protocol_mask;
-		miss |= (tos ^ c->tos) & c->tos_mask;
-		__u64 in = (__u64)c->remote_span - (__u32)(remote_port - c->remote_low);
-		in |= (__u64)c->ue_span - (__u32)(ue_port - c->ue_low);
-		if (!(miss | (__u32)(in >> 32)) &&
+		__u64 address = *(__u64 *)&c->remote;
+		__u32 miss = ((remote ^ (__u32)address) | any) & (__u32)(address >> 32);
+		miss |= (kind ^ c->kind) & (c->kind >> 16);
+		/* A guard bit is lost where a port is beyond an end of its range. */
+		__u64 in = (guarded - c->low) & (c->high - ports) & PORT_GUARD;
+		if (unlikely(!(miss | (in ^ PORT_GUARD))) &&
 		    matches_rest(at * GROUP + n, c->rule, search->flow, search->tunnel, search->up)) {
 			search->found = c->rule & CANDIDATE_RULE;
 			return 1;
 		}
-		if (c->rule & CANDIDATE_LAST)
-			return 1;
 	}
-	return 0;
+	return group->last & 1;
 }
 
 /* The first rule of a list that takes the packet. */
@@ -135,18 +136,16 @@ global __u32 of_list(struct flow *flow, struct tunnelled *tunnel, __u32 first, i
 {
 	if (!flow || !tunnel)
 		return NONE;
-	__u32 source = flow->has_ports ? flow->source_port : NO_PORT;
-	__u32 destination = flow->has_ports ? flow->destination_port : NO_PORT;
+	__u64 source = flow->has_ports ? flow->source_port : NO_PORT;
+	__u64 destination = flow->has_ports ? flow->destination_port : NO_PORT;
 	struct search search = {
 		.flow = flow,
 		.tunnel = tunnel,
 		.first = first,
 		.remote = up ? flow->destination4 : flow->source4,
 		.any = flow->version == 4 ? 0 : 0xffffffff,
-		.remote_port = up ? destination : source,
-		.ue_port = up ? source : destination,
-		.protocol = flow->protocol,
-		.tos = flow->tos,
+		.ports = up ? destination | source << 32 : source | destination << 32,
+		.kind = flow->protocol | flow->tos << 8,
 		.up = up,
 	};
 	bpf_loop(MOST_GROUPS, step, &search, 0);
