@@ -173,7 +173,7 @@ impl Forwarder {
         for (entrance, list) in &plan.entrances {
             let leads_to = match list.as_slice() {
                 [(n, filters)] if filters.is_empty() => rules[*n],
-                _ => LIST | self.list(state, list, &rules, taken)?,
+                _ => LIST | self.list(state, plan, list, &rules, taken)?,
             };
             entrances.insert(*entrance, leads_to);
         }
@@ -189,6 +189,7 @@ impl Forwarder {
     fn list(
         &self,
         state: &mut State,
+        plan: &Plan,
         list: &[(usize, Vec<filters::Compiled>)],
         rules: &[u32],
         taken: &mut Taken,
@@ -196,7 +197,9 @@ impl Forwarder {
         let mut candidates = Vec::new();
         let mut rests = Vec::new();
         for (n, filters) in list {
-            let rule = rules[*n];
+            let asks = rule_flag::RULE_MATCH_UE.0 | rule_flag::RULE_MATCH_QFI.0;
+            let asks = if plan.rules[*n].rule.flags & asks != 0 { filters::RULE_ASKS } else { 0 };
+            let rule = rules[*n] | asks;
             if filters.is_empty() {
                 candidates.push(types::candidate { rule, ..filters::any() });
             }
@@ -217,7 +220,9 @@ impl Forwarder {
         let at = state.group_slots.take(length).ok_or_else(|| full("filters"))?;
         taken.groups.push((at, length));
         for (n, candidates) in candidates.chunks(filters::GROUP).enumerate() {
-            let mut group = types::group { candidate: [filters::none(); filters::GROUP], ..Default::default() };
+            let (low, high) = filters::span(candidates);
+            let candidate = [filters::none(); filters::GROUP];
+            let mut group = types::group { low, high, candidate, ..Default::default() };
             group.last = u64::from(n + 1 == length as usize);
             group.candidate[..candidates.len()].copy_from_slice(candidates);
             self.programs.groups.write(at + n as u32, group);

@@ -9,6 +9,7 @@ const MOST: usize = 64;
 /// As `bpf/structs.h` has them.
 pub(super) const GROUP: usize = 7;
 const MORE: u32 = 0x4000_0000;
+pub(super) const RULE_ASKS: u32 = 0x2000_0000;
 /// A packet without ports has this one, which no packet can have.
 const NO_PORT: u64 = 0x1_0000;
 const GUARD: u64 = 0x8000_0000_8000_0000;
@@ -87,6 +88,18 @@ pub(super) fn compile(rule: &SdfRule) -> Result<Compiled, String> {
     Ok(Compiled { candidates, rest })
 }
 
+/// The ports that any of some candidates takes, of both sides.
+pub(super) fn span(candidates: &[candidate]) -> (u64, u64) {
+    const PORT: u64 = 0x7fff_ffff;
+    let (mut low, mut high) = (0, GUARD);
+    for shift in [0, 32] {
+        let lowest = candidates.iter().map(|c| c.low >> shift & PORT).min().unwrap_or_default();
+        let highest = candidates.iter().map(|c| c.high >> shift & PORT).max().unwrap_or_default();
+        (low, high) = (low | lowest << shift, high | highest << shift);
+    }
+    (low, high)
+}
+
 /// The port ranges that a side asks for, of which one has to match; one `None` where it asks for none. Empty ranges
 /// match nothing, and a program would take them for others.
 fn ranges(side: &Side) -> Vec<Option<RangeInclusive<u16>>> {
@@ -132,6 +145,14 @@ mod tests {
         assert_eq!(compiled.candidates[0].remote.to_ne_bytes(), [8, 8, 0, 0]);
         assert_eq!(compiled.candidates[0].remote_mask.to_ne_bytes(), [255, 255, 0, 0]);
         assert!(compiled.rest.is_none());
+    }
+
+    #[test]
+    fn a_group_spans_the_ports_of_its_candidates() {
+        let one = of("permit out 17 from any 53 to assigned").candidates[0];
+        let two = of("permit out 17 from any 1000-2000 to assigned 7").candidates[0];
+        assert_eq!(span(&[one, two]), (53, GUARD | NO_PORT << 32 | 2000));
+        assert_eq!(span(&[one, any()]), (0, GUARD | NO_PORT << 32 | NO_PORT));
     }
 
     #[test]

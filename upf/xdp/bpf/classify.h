@@ -114,17 +114,22 @@ static long step(__u32 i, struct search *search)
 		return 1;
 	__u32 remote = search->remote, any = search->any, kind = search->kind;
 	__u64 ports = search->ports, guarded = ports | PORT_GUARD;
+	/* A guard bit is lost where a port is beyond an end of its range. */
+	if (((guarded - group->low) & (group->high - ports) & PORT_GUARD) != PORT_GUARD)
+		return group->last & 1;
 #pragma unroll
 	for (int n = 0; n < GROUP; n++) {
 		struct candidate *c = &group->candidate[n];
 		__u64 address = *(__u64 *)&c->remote;
 		__u32 miss = ((remote ^ (__u32)address) | any) & (__u32)(address >> 32);
 		miss |= (kind ^ c->kind) & (c->kind >> 16);
-		/* A guard bit is lost where a port is beyond an end of its range. */
 		__u64 in = (guarded - c->low) & (c->high - ports) & PORT_GUARD;
-		if (unlikely(!(miss | (in ^ PORT_GUARD))) &&
-		    matches_rest(at * GROUP + n, c->rule, search->flow, search->tunnel, search->up)) {
-			search->found = c->rule & CANDIDATE_RULE;
+		if (miss | (in ^ PORT_GUARD))
+			continue;
+		__u32 rule = c->rule;
+		if (likely(!(rule & (CANDIDATE_MORE | CANDIDATE_RULE_ASKS))) ||
+		    matches_rest(at * GROUP + n, rule, search->flow, search->tunnel, search->up)) {
+			search->found = rule & CANDIDATE_RULE;
 			return 1;
 		}
 	}

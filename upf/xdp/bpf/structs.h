@@ -88,8 +88,10 @@ struct cells {
 /* Where a tunnel or an address leads: a rule, or with this bit a list of candidates, by its first group. */
 #define ENTRANCE_LIST 0x80000000u
 
-/* In `struct candidate.rule`, beside the index: `filters` has more to compare, at the candidate's place. */
+/* In `struct candidate.rule`, beside the index: `filters` has more to compare, at the candidate's place; and the rule has
+ * more to ask for. */
 #define CANDIDATE_MORE 0x40000000u
+#define CANDIDATE_RULE_ASKS 0x20000000u
 #define CANDIDATE_RULE 0x0fffffffu
 
 /* One filter of a PDR. All of it is compared, with few instructions and without branches: what matches any packet has a
@@ -105,12 +107,15 @@ struct candidate {
 	__u32 rule;
 };
 
-/* Candidates are looked at in groups; those of one list by precedence. */
+/* Candidates are looked at in groups; those of one list by precedence. A group says first which ports any of its
+ * candidates takes: most groups are none of a packet's. */
 #define GROUP 7
 struct group {
-	struct candidate candidate[GROUP];
+	__u64 low;
+	__u64 high;
 	__u64 last;		/* of its list */
-	__u64 unused[3];
+	__u64 unused;
+	struct candidate candidate[GROUP];
 };
 
 enum filter_flag {
