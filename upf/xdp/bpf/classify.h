@@ -42,34 +42,35 @@ inline_always int matches_rule(struct rule *rule, struct flow *flow, struct tunn
 	return 1;
 }
 
-inline_always int within(const __u64 *address, const __u64 *network, const __u64 *mask)
+inline_always int within(__u64 first, __u64 second, const __u64 *network, const __u64 *mask)
 {
-	return !((address[0] ^ network[0]) & mask[0]) && !((address[1] ^ network[1]) & mask[1]);
+	return !((first ^ network[0]) & mask[0]) && !((second ^ network[1]) & mask[1]);
+}
+
+/* Whether the address of a side of the packet is within a network. */
+inline_always int side_within(struct flow *flow, int source, const __u64 *network, const __u64 *mask)
+{
+	if (flow->version == 4)
+		return within(source ? flow->source4 : flow->destination4, 0, network, mask);
+	if (source)
+		return within(flow->source6[0], flow->source6[1], network, mask);
+	return within(flow->destination6[0], flow->destination6[1], network, mask);
 }
 
 /* The seldom asked parts of a filter. */
-global int matches_more(__u32 index, struct flow *flow, int up)
+inline_always int matches_more(__u32 index, struct flow *flow, int up)
 {
 	struct filter *f = bpf_map_lookup_elem(&filters, &index);
-	if (!f || !flow)
+	if (!f)
 		return 0;
 	int of6 = flow->version == 6;
-	__u64 remote[2], ue[2];
-	if (of6) {
-		__builtin_memcpy(remote, up ? flow->destination6 : flow->source6, 16);
-		__builtin_memcpy(ue, up ? flow->source6 : flow->destination6, 16);
-	} else {
-		remote[0] = up ? flow->destination4 : flow->source4;
-		ue[0] = up ? flow->source4 : flow->destination4;
-		remote[1] = ue[1] = 0;
-	}
 	if (f->flags & (FILTER_REMOTE4 | FILTER_REMOTE6)) {
-		int in = of6 == !!(f->flags & FILTER_REMOTE6) && within(remote, f->remote, f->remote_mask);
+		int in = of6 == !!(f->flags & FILTER_REMOTE6) && side_within(flow, !up, f->remote, f->remote_mask);
 		if (in == !!(f->flags & FILTER_REMOTE_NOT))
 			return 0;
 	}
 	if (f->flags & (FILTER_UE4 | FILTER_UE6)) {
-		int in = of6 == !!(f->flags & FILTER_UE6) && within(ue, f->ue, f->ue_mask);
+		int in = of6 == !!(f->flags & FILTER_UE6) && side_within(flow, up, f->ue, f->ue_mask);
 		if (in == !!(f->flags & FILTER_UE_NOT))
 			return 0;
 	}
@@ -176,7 +177,8 @@ inline_always struct rule *classify(struct xdp_md *ctx, __u32 offset, struct flo
 		struct rule *rule = rule_at(entrance);
 		return rule && matches_rule(rule, flow, tunnel) ? rule : NULL;
 	}
-	read_transport(ctx, offset, flow);
+	if (!read_ports4(ctx, offset, flow))
+		read_transport(ctx, offset, flow);
 	__u32 found = of_list(flow, tunnel, entrance & ~ENTRANCE_LIST, up);
 	return found ? rule_at(found) : NULL;
 }
