@@ -104,8 +104,6 @@ impl XdpDatapath {
         let direct = config.xdp.direct && matches!(config.n6.mode, N6Mode::Routing);
         let settings = types::settings {
             n3_ip4: if let IpAddr::V4(ip) = local { u32::from_ne_bytes(ip.octets()) } else { 0 },
-            n3_ip6: if let IpAddr::V6(ip) = local { ip.octets() } else { [0; 16] },
-            has_n3_ip6: u32::from(local.is_ipv6()),
             has_n6: u32::from(config.n6.mode != N6Mode::None),
             direct: u32::from(direct),
             outer_ifindex: link.outer,

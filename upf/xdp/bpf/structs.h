@@ -31,7 +31,6 @@ enum rule_flag {
 	RULE_UE4 = 1 << 12,	/* the session's UE has one IPv4 address, `ue4` */
 	RULE_UE6 = 1 << 13,	/* and an IPv6 prefix, `ue6` */
 	RULE_UE_MANY = 1 << 14,	/* and others, found by the tables */
-	RULE_PEER6 = 1 << 15,	/* the tunnel's peer is `peer6` */
 	RULE_EXACT = 1 << 16,	/* limits are near, and counted */
 };
 
@@ -74,8 +73,7 @@ struct rule_rest {
 	__u8 limit[RULE_LIMITS];	/* and which of them are the rule's */
 	__u32 unused;
 	__u64 qfis;		/* bit n: QFI n */
-	__u8 peer6[16];
-	__u64 unused2;
+	__u64 unused2[3];
 };
 
 /* Entrances by TEID, or by address of a UE: some of those with the same hash. */
@@ -224,8 +222,6 @@ struct verdict {
 /* Settings, fixed before the programs are loaded. */
 struct settings {
 	__be32 n3_ip4;
-	__u8 n3_ip6[16];
-	__u32 has_n3_ip6;
 	__u32 has_n6;		/* the kernel has a way to the data network */
 	__u32 direct;		/* and packets may leave without it */
 	__u32 outer_ifindex;	/* the kernel's end of the link between the kernel and the programs */
