@@ -2,11 +2,15 @@
 mod common;
 
 use common::in_namespace;
-use common::peers::{N3, PeersRig};
+use common::peers::{HOST, N3, PeersRig, UE};
 use common::rig::{SocketRig, config};
 use martlet_upf::UpfConfig;
 use martlet_upf::config::{DatapathChoice, XdpMode};
-use martlet_upf::conformance::checks;
+use martlet_upf::conformance::{Rig, checks, g_pdu, udp_packet};
+use martlet_upf::datapath::{Change, Datapath};
+use std::net::UdpSocket;
+use std::os::fd::AsRawFd;
+use std::time::Duration;
 
 /// Everything on the loopback interface, where programs run in generic mode and the kernel forwards.
 fn on_loopback() -> UpfConfig {
@@ -54,4 +58,92 @@ fn the_xdp_datapath_conforms_in_native_mode() {
 #[test]
 fn the_xdp_datapath_conforms_in_generic_mode() {
     conforms_between_peers(XdpMode::Generic);
+}
+
+/// The datapath between peers, with the session of the UE.
+fn with_session() -> PeersRig {
+    let mut rig = PeersRig::new(between_peers(XdpMode::Native));
+    let session = martlet_upf::conformance::session(&rig, 1, 7, UE);
+    rig.datapath().apply(&Change::to(&session)).expect("the session");
+    rig
+}
+
+/// A socket of the host that has its packets divided on their way, or not.
+fn socket(discover: libc::c_int) -> UdpSocket {
+    let socket = UdpSocket::bind((HOST, 7002)).expect("a port");
+    // SAFETY: the option is an integer, which outlives the call; the socket is open.
+    let set = unsafe {
+        let (level, name) = (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER);
+        libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const discover).cast(), 4)
+    };
+    assert_eq!(set, 0);
+    socket
+}
+
+#[test]
+fn what_does_not_fit_the_kernel_divides_or_answers() {
+    in_namespace(|| {
+        let mut rig = with_session();
+        // 1,400 octets fit. Two fragments go into the tunnel, each with a header of its own.
+        rig.network.within(|| socket(libc::IP_PMTUDISC_DONT).send_to(&[0; 1450], (UE, 9000)).expect("sent"));
+        let parts: Vec<usize> = (0..2).filter_map(|_| rig.receive_n3()).map(|octets| octets.len() - 16).collect();
+        assert_eq!(parts.iter().sum::<usize>(), 1450 + 8 + 2 * 20, "{parts:?}");
+        // A host that does not want its packets divided is told what fits.
+        let told = rig.network.within(|| {
+            let socket = socket(libc::IP_PMTUDISC_DO);
+            let large = || socket.send_to(&[0; 1450], (UE, 9000)).err().and_then(|error| error.raw_os_error());
+            (0..50).any(|_| {
+                std::thread::sleep(Duration::from_millis(20));
+                large() == Some(libc::EMSGSIZE)
+            })
+        });
+        assert!(told, "fragmentation needed is told to the host");
+    });
+}
+
+#[test]
+fn what_comes_in_parts_is_put_together_and_forwarded() {
+    in_namespace(|| {
+        let mut rig = with_session();
+        // It comes over a link of 1,500 octets, in two parts, and leaves over one, in two parts.
+        let mut packet = udp_packet((UE, 9000), (HOST, 7000), &[b'u'; 1900]);
+        packet[6] = 0;
+        packet[10..12].fill(0);
+        let words = packet[..20].chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
+        let sum: u32 = words.sum();
+        packet[10..12].copy_from_slice(&(!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes());
+        rig.send_n3(&g_pdu(7, Some(1), &packet));
+        assert_eq!(rig.receive_n6(), Some(vec![b'u'; 1900]));
+        assert_eq!(rig.datapath().counters().uplink_octets.get(), 1928);
+    });
+}
+
+#[test]
+fn what_it_made_is_gone_with_it() {
+    in_namespace(|| {
+        let exists = |name: &str| std::path::Path::new("/proc/sys/net/ipv4/conf").join(name).exists();
+        let rig = with_session();
+        assert!(exists("martlet-n6") && exists("martlet-n6x"));
+        // A second one finds the address and the interface in use, and says so.
+        let mut config = between_peers(XdpMode::Native);
+        let error = martlet_upf::open_datapath(&config).err().expect("refused");
+        assert!(error.contains("upf.n3.address"), "{error}");
+        config.n3.address = "127.0.0.8:2152".parse().unwrap();
+        let error = martlet_upf::open_datapath(&config).err().expect("refused");
+        assert!(error.contains("martlet-n6") && error.contains("in use"), "{error}");
+        config.n6.interface = "other".into();
+        let error = martlet_upf::open_datapath(&config).err().expect("refused");
+        assert!(error.contains("another program is attached"), "{error}");
+        assert!(!exists("other"));
+        drop(rig);
+        assert!(!exists("martlet-n6") && !exists("martlet-n6x"));
+        // What a process left that was killed is taken away by the next one.
+        common::run("ip", "link add martlet-n6 address 02:4d:4c:54:00:01 type veth peer name martlet-n6x");
+        common::run("ip", "link add n3a type veth peer name n3b");
+        common::run("ip", &format!("addr add {N3}/24 dev n3a"));
+        config = between_peers(XdpMode::Native);
+        config.xdp.interfaces.clear();
+        let opened = martlet_upf::open_datapath(&config);
+        assert!(opened.is_ok(), "{:?}", opened.err());
+    });
 }

@@ -87,7 +87,8 @@ impl Case {
     }
 }
 
-const CASES: [Case; 8] = [
+const CASES: [Case; 9] = [
+    Case { rules: Rules::Full32, sessions: 1 },
     Case { rules: Rules::Full, sessions: 60_000 },
     Case { rules: Rules::Full, sessions: 1 },
     Case { rules: Rules::Full, sessions: 1000 },

@@ -79,6 +79,9 @@ fn check_xdp(config: &UpfConfig, findings: &mut Vec<Finding>) {
     if config.n6.netns != config.n3.netns {
         find("n6.netns", "XDP has N3 and N6 in one network namespace: write the same for both, or neither".into());
     }
+    if config.n3.address.is_ipv6() {
+        find("n3.address", "XDP has N3 over IPv4 only: write an IPv4 address, or set datapath to kernel".into());
+    }
     if config.n3.address.port() != martlet_gtpu::PORT {
         find("n3.address", format!("XDP knows GTP-U by its port: write {}", martlet_gtpu::PORT));
     }
@@ -120,11 +123,22 @@ fn check_pools(config: &UpfConfig, findings: &mut Vec<Finding>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{DnnConfig, UpfConfig};
+    use crate::config::{DatapathChoice, DnnConfig, UpfConfig};
 
     #[test]
     fn defaults_are_right() {
         assert_eq!(UpfConfig::default().check(), []);
+    }
+
+    #[test]
+    fn what_xdp_cannot_do_is_named() {
+        let mut config = UpfConfig { datapath: DatapathChoice::Xdp, ..UpfConfig::default() };
+        assert_eq!(config.check(), []);
+        config.n3.address = "[::1]:2153".parse().unwrap();
+        config.n6.netns = Some("other".into());
+        config.xdp.ring = 1000;
+        let paths: Vec<String> = config.check().into_iter().map(|finding| finding.path).collect();
+        assert_eq!(paths, ["xdp.ring", "n6.netns", "n3.address", "n3.address"]);
     }
 
     #[test]

@@ -139,9 +139,10 @@ impl Forwarder {
         for planned in &plan.rules {
             let at = state.rule_slots.take(1).ok_or_else(|| full("rules"))?;
             taken.rules.push(at);
-            let mut rule = planned.rule;
+            let (mut rule, mut rest) = (planned.rule, planned.rest);
+            rule.index = at;
             rule.session = entry.slot;
-            rule.limits = limits_at;
+            rest.limits = limits_at;
             (rule.check_at, rule.stop_at) = (u64::MAX, u64::MAX);
             if plan.exact {
                 rule.flags |= rule_flag::RULE_EXACT.0;
@@ -154,7 +155,7 @@ impl Forwarder {
                 let key = (*qer, planned.direction == Direction::Uplink);
                 match buckets.get(&key) {
                     Some(shared) => {
-                        rule.buckets[usize::from(rule.bucket_count)] = *shared;
+                        rest.buckets[usize::from(rule.bucket_count)] = *shared;
                         rule.bucket_count += 1;
                     }
                     None => {
@@ -164,6 +165,7 @@ impl Forwarder {
                     }
                 }
             }
+            self.programs.rule_rests.write(at, rest);
             self.programs.rules.write(at, rule);
             rules.push(at);
         }
@@ -171,7 +173,7 @@ impl Forwarder {
         for (entrance, list) in &plan.entrances {
             let leads_to = match list.as_slice() {
                 [(n, filters)] if filters.is_empty() => rules[*n],
-                _ => LIST | self.list(state, list, &rules, taken)?,
+                _ => LIST | self.list(state, plan, list, &rules, taken)?,
             };
             entrances.insert(*entrance, leads_to);
         }
@@ -187,6 +189,7 @@ impl Forwarder {
     fn list(
         &self,
         state: &mut State,
+        plan: &Plan,
         list: &[(usize, Vec<filters::Compiled>)],
         rules: &[u32],
         taken: &mut Taken,
@@ -194,7 +197,9 @@ impl Forwarder {
         let mut candidates = Vec::new();
         let mut rests = Vec::new();
         for (n, filters) in list {
-            let rule = rules[*n];
+            let asks = rule_flag::RULE_MATCH_UE.0 | rule_flag::RULE_MATCH_QFI.0;
+            let asks = if plan.rules[*n].rule.flags & asks != 0 { filters::RULE_ASKS } else { 0 };
+            let rule = rules[*n] | asks;
             if filters.is_empty() {
                 candidates.push(types::candidate { rule, ..filters::any() });
             }
@@ -211,14 +216,14 @@ impl Forwarder {
         if candidates.is_empty() {
             candidates.push(filters::none());
         }
-        if let Some(last) = candidates.last_mut() {
-            last.rule |= filters::LAST;
-        }
         let length = candidates.len().div_ceil(filters::GROUP) as u32;
         let at = state.group_slots.take(length).ok_or_else(|| full("filters"))?;
         taken.groups.push((at, length));
         for (n, candidates) in candidates.chunks(filters::GROUP).enumerate() {
-            let mut group = types::group { candidate: [filters::none(); filters::GROUP] };
+            let (low, high) = filters::span(candidates);
+            let candidate = [filters::none(); filters::GROUP];
+            let mut group = types::group { low, high, candidate, ..Default::default() };
+            group.last = u64::from(n + 1 == length as usize);
             group.candidate[..candidates.len()].copy_from_slice(candidates);
             self.programs.groups.write(at + n as u32, group);
         }

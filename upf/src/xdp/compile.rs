@@ -3,7 +3,7 @@ use super::filters::{self, Compiled};
 use crate::datapath::DatapathError;
 use crate::rules::{Action, Direction, Far, Pdr, Session, UeAddress, Urr};
 use martlet_pfcp::ie::{Interface, ReportingTriggers};
-use martlet_upf_xdp::types::{rule, rule_flag as r};
+use martlet_upf_xdp::types::{rule, rule_flag as r, rule_rest};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
@@ -37,6 +37,7 @@ pub(super) struct Planned {
     /// Packets come from the data network: those wait, where they have to.
     pub from_network: bool,
     pub rule: rule,
+    pub rest: rule_rest,
     /// QERs with a maximum bit rate.
     pub rates: Vec<u32>,
     pub urrs: Vec<u32>,
@@ -118,12 +119,13 @@ fn planned(
     let refuse = |why: String| DatapathError::Pdr { pdr: pdr.id, why };
     let direction = pdr.direction();
     let mut rule = rule { pdr: u32::from(pdr.id), ..Default::default() };
+    let mut rest = rule_rest::default();
     let mut flags = if direction == Direction::Uplink { r::RULE_UPLINK.0 } else { 0 };
     flags |= action(far, &mut rule).map_err(refuse)?;
     flags |= addresses(pdr, ue, &mut rule).map_err(refuse)?;
     if !pdr.qfis.is_empty() {
         flags |= r::RULE_MATCH_QFI.0;
-        rule.qfis = pdr.qfis.iter().fold(0, |bits, qfi| bits | 1 << (qfi & 0x3f));
+        rest.qfis = pdr.qfis.iter().fold(0, |bits, qfi| bits | 1 << (qfi & 0x3f));
     }
     let qers = || pdr.qers.iter().filter_map(|id| session.qers.get(id));
     if qers().any(|qer| !qer.passes(direction)) {
@@ -154,11 +156,11 @@ fn planned(
     rule.limit_count = counted.len() as u8;
     let all: Vec<usize> = counted.into_iter().chain(foreign).collect();
     for (place, n) in all.iter().enumerate() {
-        rule.limit[place] = *n as u8;
+        rest.limit[place] = *n as u8;
         rule.quotas |= u8::from(limits[*n].quota) << place;
     }
     rule.flags = flags;
-    Ok(Planned { pdr: pdr.id, direction, from_network: pdr.local.is_none(), rule, rates, urrs: pdr.urrs.clone() })
+    Ok(Planned { pdr: pdr.id, direction, from_network: pdr.local.is_none(), rule, rest, rates, urrs: pdr.urrs.clone() })
 }
 
 fn action(far: &Far, rule: &mut rule) -> Result<u32, String> {
@@ -169,18 +171,13 @@ fn action(far: &Far, rule: &mut rule) -> Result<u32, String> {
         (Action::Forward, None) => 0,
         (Action::Forward, Some(tunnel)) => {
             rule.teid = tunnel.teid.to_be();
-            let family = match tunnel.peer {
-                IpAddr::V4(peer) => {
-                    rule.peer4 = u32::from_ne_bytes(peer.octets());
-                    0
-                }
-                IpAddr::V6(peer) => {
-                    rule.peer6 = peer.octets();
-                    r::RULE_PEER6.0
-                }
-            };
+            match tunnel.peer {
+                IpAddr::V4(peer) => rule.peer4 = u32::from_ne_bytes(peer.octets()),
+                // The programs write headers of IPv4 alone.
+                IpAddr::V6(peer) => return Err(format!("leads to {peer}, and XDP has N3 and N9 over IPv4 only")),
+            }
             let to_access = far.destination == Some(Interface::Access);
-            r::RULE_TUNNEL.0 | family | if to_access { 0 } else { r::RULE_TUNNEL_UP.0 }
+            r::RULE_TUNNEL.0 | if to_access { 0 } else { r::RULE_TUNNEL_UP.0 }
         }
     })
 }

@@ -7,11 +7,12 @@ use std::ops::RangeInclusive;
 /// Candidates that one filter may become: it has a range of ports each.
 const MOST: usize = 64;
 /// As `bpf/structs.h` has them.
-pub(super) const GROUP: usize = 4;
-pub(super) const LAST: u32 = 0x8000_0000;
+pub(super) const GROUP: usize = 7;
 const MORE: u32 = 0x4000_0000;
+pub(super) const RULE_ASKS: u32 = 0x2000_0000;
 /// A packet without ports has this one, which no packet can have.
-const NO_PORT: u32 = 0x1_0000;
+const NO_PORT: u64 = 0x1_0000;
+const GUARD: u64 = 0x8000_0000_8000_0000;
 
 /// A filter: what is compared first, and the seldom asked rest, if there is any.
 pub(super) struct Compiled {
@@ -21,12 +22,12 @@ pub(super) struct Compiled {
 
 /// A candidate that takes any packet.
 pub(super) fn any() -> candidate {
-    candidate { remote_span: NO_PORT, ue_span: NO_PORT, ..Default::default() }
+    candidate { high: GUARD | NO_PORT << 32 | NO_PORT, ..Default::default() }
 }
 
-/// A candidate that takes none.
+/// A candidate that takes none: its ports end before they begin.
 pub(super) fn none() -> candidate {
-    candidate { remote_low: u32::MAX, ue_low: u32::MAX, ..Default::default() }
+    candidate { low: NO_PORT << 32 | NO_PORT, high: GUARD, ..Default::default() }
 }
 
 /// A filter as candidates; the rule's index and the end of the list are left to the caller.
@@ -34,10 +35,10 @@ pub(super) fn compile(rule: &SdfRule) -> Result<Compiled, String> {
     let mut first = any();
     let mut rest = filter::default();
     if let Some(protocol) = rule.protocol {
-        (first.protocol, first.protocol_mask) = (protocol, 0xff);
+        first.kind |= 0xff << 16 | u32::from(protocol);
     }
     if let Some([value, mask]) = rule.traffic_class {
-        (first.tos, first.tos_mask) = (value, mask);
+        first.kind |= u32::from(mask) << 24 | u32::from(value) << 8;
     }
     match rule.remote.network {
         None => {}
@@ -71,11 +72,12 @@ pub(super) fn compile(rule: &SdfRule) -> Result<Compiled, String> {
     for remote in ranges(&rule.remote) {
         for ue in ranges(&rule.ue) {
             let mut candidate = first;
-            if let Some(range) = &remote {
-                (candidate.remote_low, candidate.remote_span) = span(range);
-            }
-            if let Some(range) = &ue {
-                (candidate.ue_low, candidate.ue_span) = span(range);
+            for (range, shift) in [(&remote, 0), (&ue, 32)] {
+                if let Some(range) = range {
+                    candidate.low |= u64::from(*range.start()) << shift;
+                    candidate.high &= !(0x7fff_ffff << shift);
+                    candidate.high |= u64::from(*range.end()) << shift;
+                }
             }
             candidates.push(candidate);
         }
@@ -86,8 +88,16 @@ pub(super) fn compile(rule: &SdfRule) -> Result<Compiled, String> {
     Ok(Compiled { candidates, rest })
 }
 
-fn span(range: &RangeInclusive<u16>) -> (u32, u32) {
-    (u32::from(*range.start()), u32::from(range.end() - range.start()))
+/// The ports that any of some candidates takes, of both sides.
+pub(super) fn span(candidates: &[candidate]) -> (u64, u64) {
+    const PORT: u64 = 0x7fff_ffff;
+    let (mut low, mut high) = (0, GUARD);
+    for shift in [0, 32] {
+        let lowest = candidates.iter().map(|c| c.low >> shift & PORT).min().unwrap_or_default();
+        let highest = candidates.iter().map(|c| c.high >> shift & PORT).max().unwrap_or_default();
+        (low, high) = (low | lowest << shift, high | highest << shift);
+    }
+    (low, high)
 }
 
 /// The port ranges that a side asks for, of which one has to match; one `None` where it asks for none. Empty ranges
@@ -130,12 +140,19 @@ mod tests {
     #[test]
     fn ports_become_a_candidate_for_each_pair() {
         let compiled = of("permit out 17 from 8.8.0.0/16 53,1000-2000 to assigned 1-9");
-        let ports: Vec<_> =
-            compiled.candidates.iter().map(|c| (c.remote_low, c.remote_span, c.ue_low, c.ue_span)).collect();
-        assert_eq!(ports, [(53, 0, 1, 8), (1000, 1000, 1, 8)]);
+        let ports: Vec<_> = compiled.candidates.iter().map(|c| (c.low, c.high & !GUARD)).collect();
+        assert_eq!(ports, [(1 << 32 | 53, 9 << 32 | 53), (1 << 32 | 1000, 9 << 32 | 2000)]);
         assert_eq!(compiled.candidates[0].remote.to_ne_bytes(), [8, 8, 0, 0]);
         assert_eq!(compiled.candidates[0].remote_mask.to_ne_bytes(), [255, 255, 0, 0]);
         assert!(compiled.rest.is_none());
+    }
+
+    #[test]
+    fn a_group_spans_the_ports_of_its_candidates() {
+        let one = of("permit out 17 from any 53 to assigned").candidates[0];
+        let two = of("permit out 17 from any 1000-2000 to assigned 7").candidates[0];
+        assert_eq!(span(&[one, two]), (53, GUARD | NO_PORT << 32 | 2000));
+        assert_eq!(span(&[one, any()]), (0, GUARD | NO_PORT << 32 | NO_PORT));
     }
 
     #[test]

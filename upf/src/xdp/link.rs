@@ -1,5 +1,6 @@
 //! The link between the kernel and the programs: a pair of interfaces. What the kernel routes to UEs it sends into the
 //! outer one, and the programs find it at the inner one; what they leave to the kernel comes out of the outer one.
+use super::device;
 use crate::config::{N6Mode, Pool, UpfConfig};
 use crate::kernel::n6::forward;
 use crate::kernel::netlink::Netlink;
@@ -8,7 +9,6 @@ use nix::net::if_::if_nametoindex;
 use socket2::{Domain, SockAddr, Socket, Type};
 use std::io;
 use std::net::Ipv4Addr;
-use std::os::fd::AsRawFd;
 
 /// Both ends take packets of this size, the largest that XDP takes everywhere. UEs' packets are smaller: see n6.mtu.
 const LARGEST: u32 = 3498;
@@ -31,8 +31,7 @@ impl Link {
         let name = own(&outer)?;
         let netlink = Netlink::open().map_err(|error| failed("the settings", error))?;
         if let Ok(old) = if_nametoindex(outer.as_str()) {
-            let address = std::fs::read_to_string(format!("/sys/class/net/{outer}/address")).unwrap_or_default();
-            if address.trim() != "02:4d:4c:54:00:01" {
+            if device::address(&outer).map_err(|error| failed("the address", error))? != LINK_MAC {
                 return Err(in_use(&outer));
             }
             // Of a run that could not undo it.
@@ -83,8 +82,7 @@ impl Link {
             let path = format!("/proc/sys/net/ipv4/conf/{inner}/{setting}");
             std::fs::write(&path, value).map_err(|error| (path, error))?;
         }
-        // Packets come to the programs with their checksums, and in no larger pieces than were sent.
-        without_checksum_offload(outer).map_err(|error| ("the checksums".into(), error))?;
+        device::without_checksum_offload(outer).map_err(|error| ("the checksums".into(), error))?;
         for index in [self.inner, self.outer] {
             netlink.up(index, LARGEST).map_err(|error| ("the state".into(), error))?;
         }
@@ -123,26 +121,4 @@ fn own(outer: &str) -> Result<Socket, String> {
         io::ErrorKind::AddrInUse => in_use(outer),
         _ => format!("the interface {outer} cannot be claimed: {error}"),
     })
-}
-
-/// What `ethtool -K NAME tx off` does.
-fn without_checksum_offload(name: &str) -> io::Result<()> {
-    const SET_TX_CHECKSUMS: u32 = 0x17;
-    #[repr(C)]
-    struct Value {
-        command: u32,
-        data: u32,
-    }
-    let mut value = Value { command: SET_TX_CHECKSUMS, data: 0 };
-    let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
-    // SAFETY: `ifreq` is plain data for which all zeroes is a value.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes().take(15)) {
-        *to = from as libc::c_char;
-    }
-    request.ifr_ifru.ifru_data = (&raw mut value).cast();
-    // SAFETY: SIOCETHTOOL takes an `ifreq` whose data is a struct of the command that it begins with: both are there, and
-    // outlive the call.
-    let outcome = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &mut request) };
-    if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -6,12 +6,13 @@
 //! | `apply`, `state`, `slots`, `usage` | sessions in the tables, and what they counted |
 //! | `ring`, `waiting` | what the programs tell, and packets that wait |
 //! | `socket`, `thread` | what is left to user space: signalling, what nobody knows, what came in parts |
-//! | `link`, `packet_socket` | the interfaces between the kernel and the programs |
+//! | `link`, `device`, `packet_socket` | the interfaces between the kernel and the programs |
 //!
 //! The programs are in the crate `martlet-upf-xdp`. What they cannot do they leave to the kernel, through a pair of
 //! interfaces: to find neighbours, to translate addresses, to fragment, to answer with ICMP.
 mod apply;
 mod compile;
+mod device;
 mod filters;
 mod forwarder;
 mod link;
@@ -103,8 +104,6 @@ impl XdpDatapath {
         let direct = config.xdp.direct && matches!(config.n6.mode, N6Mode::Routing);
         let settings = types::settings {
             n3_ip4: if let IpAddr::V4(ip) = local { u32::from_ne_bytes(ip.octets()) } else { 0 },
-            n3_ip6: if let IpAddr::V6(ip) = local { ip.octets() } else { [0; 16] },
-            has_n3_ip6: u32::from(local.is_ipv6()),
             has_n6: u32::from(config.n6.mode != N6Mode::None),
             direct: u32::from(direct),
             outer_ifindex: link.outer,
@@ -112,7 +111,7 @@ impl XdpDatapath {
             local_switching: u32::from(config.xdp.local_switching),
             n6_mtu: u32::from(config.n6.mtu),
             bounce: u32::from(ports.iter().any(|(name, _)| generic(name))),
-            transmit: u32::from(ports.iter().all(|(name, _)| is_hardware(name))),
+            transmit: u32::from(ports.iter().all(|(name, _)| device::is_hardware(name))),
             ..Default::default()
         };
         let sizes = Sizes {
@@ -184,11 +183,6 @@ fn interface_of(address: IpAddr) -> Result<String, String> {
     all.filter_map(|interface| has(&interface)).next().ok_or_else(|| {
         format!("no interface has the address {address} of upf.n3.address: change it, or name upf.xdp.interfaces")
     })
-}
-
-/// Whether an interface is one that one can touch.
-fn is_hardware(name: &str) -> bool {
-    std::path::Path::new("/sys/class/net").join(name).join("device").exists()
 }
 
 /// A bucket whose packets cost all the same, for so many in a second.

@@ -17,6 +17,9 @@ const AT_REST: std::time::Duration = std::time::Duration::from_millis(100);
 /// Limits that have so many octets left are far away: until a rule has used its part of half of that, nothing but the
 /// rules' own counters is needed to know that none is reached. A fast link needs some tens of milliseconds for it.
 pub(super) const FAR: i64 = 256 << 20;
+/// Looks between two packets, and how long one takes to count.
+const TRIES: usize = 1000;
+const BETWEEN: std::time::Duration = std::time::Duration::from_micros(1);
 
 /// A session.
 pub(super) struct Entry {
@@ -267,11 +270,29 @@ impl Entry {
         self.exact = true;
         // Packets that did not see it yet are counted by their rules alone: now they are.
         fence();
-        let exactly: Vec<i64> = (0..before.len()).map(|n| slot(n).load(Ordering::Relaxed)).collect();
-        self.settle(programs);
+        // What rules and limits count is looked at between two packets, so that one of them is not in the one alone.
+        let read = || {
+            let octets: Vec<u64> = self.rules.iter().map(|placed| placed.octets(&programs.rules)).collect();
+            (octets, (0..before.len()).map(|n| slot(n).load(Ordering::Acquire)).collect::<Vec<i64>>())
+        };
+        let mut seen = read();
+        for _ in 0..TRIES {
+            let since = Instant::now();
+            while since.elapsed() < BETWEEN {
+                std::hint::spin_loop();
+            }
+            let again = read();
+            if again == seen {
+                break;
+            }
+            seen = again;
+        }
+        let (octets, exactly) = seen;
         let mut reached = Vec::new();
         for (n, limit) in self.limits.iter().enumerate() {
-            let missed = exactly[n].saturating_sub(self.left(limit)).max(0);
+            let placed = self.rules.iter().zip(&octets);
+            let since: u64 = placed.map(|(placed, octets)| placed.untaken(*octets, limit)).sum();
+            let missed = exactly[n].saturating_sub(before[n].saturating_sub_unsigned(since)).max(0);
             let left = slot(n).fetch_sub(missed, Ordering::Relaxed);
             if left > 0 && left <= missed {
                 reached.push(n);

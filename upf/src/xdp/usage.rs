@@ -32,6 +32,17 @@ impl Placed {
         news
     }
 
+    /// Octets that it has counted in all.
+    pub fn octets(&self, rules: &Table<rule>) -> u64 {
+        rules.u64(self.index, offset_of!(rule, octets)).load(Ordering::Acquire)
+    }
+
+    /// Of them, those that count for a limit and that nobody has taken yet.
+    pub fn untaken(&self, octets: u64, limit: &Limit) -> u64 {
+        let counts = self.urrs.contains(&limit.urr) && limit.of.is_none_or(|of| of == self.direction);
+        if counts { octets - self.octets } else { 0 }
+    }
+
     /// When its first packet since the last time came, and its last one, by the programs' clock.
     pub fn times(&self, rules: &Table<rule>) -> (u64, u64) {
         let first = rules.u64(self.index, offset_of!(rule, first)).swap(0, Ordering::Relaxed);

@@ -21,6 +21,12 @@ inline_always int matches_ue(struct rule *rule, struct flow *flow)
 	return rule->flags & RULE_UE6 && rule->ue6 == (up ? flow->source6[0] : flow->destination6[0]);
 }
 
+inline_always struct rule_rest *rest_of(struct rule *rule)
+{
+	__u32 index = rule->index;
+	return bpf_map_lookup_elem(&rule_rests, &index);
+}
+
 /* What a PDR asks for beside its filters. */
 inline_always int matches_rule(struct rule *rule, struct flow *flow, struct tunnelled *tunnel)
 {
@@ -29,39 +35,42 @@ inline_always int matches_rule(struct rule *rule, struct flow *flow, struct tunn
 		return 1;
 	if (flags & RULE_MATCH_UE && !matches_ue(rule, flow))
 		return 0;
-	if (flags & RULE_MATCH_QFI && !(tunnel->has_qfi && rule->qfis >> (tunnel->qfi & 63) & 1))
-		return 0;
+	if (flags & RULE_MATCH_QFI) {
+		struct rule_rest *rest = rest_of(rule);
+		return rest && tunnel->has_qfi && rest->qfis >> (tunnel->qfi & 63) & 1;
+	}
 	return 1;
 }
 
-inline_always int within(const __u64 *address, const __u64 *network, const __u64 *mask)
+inline_always int within(__u64 first, __u64 second, const __u64 *network, const __u64 *mask)
 {
-	return !((address[0] ^ network[0]) & mask[0]) && !((address[1] ^ network[1]) & mask[1]);
+	return !((first ^ network[0]) & mask[0]) && !((second ^ network[1]) & mask[1]);
+}
+
+/* Whether the address of a side of the packet is within a network. */
+inline_always int side_within(struct flow *flow, int source, const __u64 *network, const __u64 *mask)
+{
+	if (flow->version == 4)
+		return within(source ? flow->source4 : flow->destination4, 0, network, mask);
+	if (source)
+		return within(flow->source6[0], flow->source6[1], network, mask);
+	return within(flow->destination6[0], flow->destination6[1], network, mask);
 }
 
 /* The seldom asked parts of a filter. */
-global int matches_more(__u32 index, struct flow *flow, int up)
+inline_always int matches_more(__u32 index, struct flow *flow, int up)
 {
 	struct filter *f = bpf_map_lookup_elem(&filters, &index);
-	if (!f || !flow)
+	if (!f)
 		return 0;
 	int of6 = flow->version == 6;
-	__u64 remote[2], ue[2];
-	if (of6) {
-		__builtin_memcpy(remote, up ? flow->destination6 : flow->source6, 16);
-		__builtin_memcpy(ue, up ? flow->source6 : flow->destination6, 16);
-	} else {
-		remote[0] = up ? flow->destination4 : flow->source4;
-		ue[0] = up ? flow->source4 : flow->destination4;
-		remote[1] = ue[1] = 0;
-	}
 	if (f->flags & (FILTER_REMOTE4 | FILTER_REMOTE6)) {
-		int in = of6 == !!(f->flags & FILTER_REMOTE6) && within(remote, f->remote, f->remote_mask);
+		int in = of6 == !!(f->flags & FILTER_REMOTE6) && side_within(flow, !up, f->remote, f->remote_mask);
 		if (in == !!(f->flags & FILTER_REMOTE_NOT))
 			return 0;
 	}
 	if (f->flags & (FILTER_UE4 | FILTER_UE6)) {
-		int in = of6 == !!(f->flags & FILTER_UE6) && within(ue, f->ue, f->ue_mask);
+		int in = of6 == !!(f->flags & FILTER_UE6) && side_within(flow, up, f->ue, f->ue_mask);
 		if (in == !!(f->flags & FILTER_UE_NOT))
 			return 0;
 	}
@@ -77,16 +86,13 @@ global int matches_more(__u32 index, struct flow *flow, int up)
 struct search {
 	struct flow *flow;
 	struct tunnelled *tunnel;
+	__u64 ports;		/* of the remote side, and in the upper half of the UE's */
 	__u32 first;
 	__u32 found;
 	__be32 remote;
 	__be32 any;		/* bits that never match, where the packet is not IPv4 */
-	__u32 remote_port;
-	__u32 ue_port;
-	__u8 protocol;
-	__u8 tos;
-	__u8 up;
-	__u8 unused;
+	__u32 kind;
+	__u32 up;
 };
 
 /* Whether the rest of what candidate `at` and its rule ask for is so; only for those whose first part is. */
@@ -107,27 +113,28 @@ static long step(__u32 i, struct search *search)
 	struct group *group = bpf_map_lookup_elem(&groups, &at);
 	if (!group)
 		return 1;
-	__be32 remote = search->remote, any = search->any;
-	__u32 remote_port = search->remote_port, ue_port = search->ue_port;
-	__u8 protocol = search->protocol, tos = search->tos;
+	__u32 remote = search->remote, any = search->any, kind = search->kind;
+	__u64 ports = search->ports, guarded = ports | PORT_GUARD;
+	/* A guard bit is lost where a port is beyond an end of its range. */
+	if (((guarded - group->low) & (group->high - ports) & PORT_GUARD) != PORT_GUARD)
+		return group->last & 1;
 #pragma unroll
 	for (int n = 0; n < GROUP; n++) {
 		struct candidate *c = &group->candidate[n];
-		/* Without branches: few candidates match. */
-		__u32 miss = ((remote ^ c->remote) | any) & c->remote_mask;
-		miss |= (protocol ^ c->protocol) & c->protocol_mask;
-		miss |= (tos ^ c->tos) & c->tos_mask;
-		__u64 in = (__u64)c->remote_span - (__u32)(remote_port - c->remote_low);
-		in |= (__u64)c->ue_span - (__u32)(ue_port - c->ue_low);
-		if (!(miss | (__u32)(in >> 32)) &&
-		    matches_rest(at * GROUP + n, c->rule, search->flow, search->tunnel, search->up)) {
-			search->found = c->rule & CANDIDATE_RULE;
+		__u64 address = *(__u64 *)&c->remote;
+		__u32 miss = ((remote ^ (__u32)address) | any) & (__u32)(address >> 32);
+		miss |= (kind ^ c->kind) & (c->kind >> 16);
+		__u64 in = (guarded - c->low) & (c->high - ports) & PORT_GUARD;
+		if (miss | (in ^ PORT_GUARD))
+			continue;
+		__u32 rule = c->rule;
+		if (likely(!(rule & (CANDIDATE_MORE | CANDIDATE_RULE_ASKS))) ||
+		    matches_rest(at * GROUP + n, rule, search->flow, search->tunnel, search->up)) {
+			search->found = rule & CANDIDATE_RULE;
 			return 1;
 		}
-		if (c->rule & CANDIDATE_LAST)
-			return 1;
 	}
-	return 0;
+	return group->last & 1;
 }
 
 /* The first rule of a list that takes the packet. */
@@ -135,18 +142,16 @@ global __u32 of_list(struct flow *flow, struct tunnelled *tunnel, __u32 first, i
 {
 	if (!flow || !tunnel)
 		return NONE;
-	__u32 source = flow->has_ports ? flow->source_port : NO_PORT;
-	__u32 destination = flow->has_ports ? flow->destination_port : NO_PORT;
+	__u64 source = flow->has_ports ? flow->source_port : NO_PORT;
+	__u64 destination = flow->has_ports ? flow->destination_port : NO_PORT;
 	struct search search = {
 		.flow = flow,
 		.tunnel = tunnel,
 		.first = first,
 		.remote = up ? flow->destination4 : flow->source4,
 		.any = flow->version == 4 ? 0 : 0xffffffff,
-		.remote_port = up ? destination : source,
-		.ue_port = up ? source : destination,
-		.protocol = flow->protocol,
-		.tos = flow->tos,
+		.ports = up ? destination | source << 32 : source | destination << 32,
+		.kind = flow->protocol | flow->tos << 8,
 		.up = up,
 	};
 	bpf_loop(MOST_GROUPS, step, &search, 0);
@@ -172,7 +177,8 @@ inline_always struct rule *classify(struct xdp_md *ctx, __u32 offset, struct flo
 		struct rule *rule = rule_at(entrance);
 		return rule && matches_rule(rule, flow, tunnel) ? rule : NULL;
 	}
-	read_transport(ctx, offset, flow);
+	if (!read_ports4(ctx, offset, flow))
+		read_transport(ctx, offset, flow);
 	__u32 found = of_list(flow, tunnel, entrance & ~ENTRANCE_LIST, up);
 	return found ? rule_at(found) : NULL;
 }

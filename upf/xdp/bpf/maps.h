@@ -24,6 +24,7 @@ TABLE(by_ue4, BPF_MAP_TYPE_HASH, __be32, __u32, 1024, 0);
 TABLE(by_ue6, BPF_MAP_TYPE_HASH, __be64, __u32, 1024, 0);
 
 TABLE(rules, BPF_MAP_TYPE_ARRAY, __u32, struct rule, 1024, BPF_F_MMAPABLE);
+TABLE(rule_rests, BPF_MAP_TYPE_ARRAY, __u32, struct rule_rest, 1024, BPF_F_MMAPABLE);
 TABLE(groups, BPF_MAP_TYPE_ARRAY, __u32, struct group, 1024, BPF_F_MMAPABLE);
 /* By the place of their candidate. */
 TABLE(filters, BPF_MAP_TYPE_ARRAY, __u32, struct filter, 1024, BPF_F_MMAPABLE);

@@ -35,12 +35,15 @@ global int within_shared_rates(struct rule *rule, __u32 octets, __u64 now)
 {
 	if (!rule)
 		return 0;
+	struct rule_rest *rest = rest_of(rule);
+	if (!rest)
+		return 0;
 	__u32 count = rule->bucket_count;
 	int taken = 0, refused = 0;
 	for (int i = 0; i < RULE_BUCKETS; i++) {
 		if (i >= count)
 			break;
-		__u32 index = rule->buckets[i];
+		__u32 index = rest->buckets[i];
 		struct bucket *bucket = bpf_map_lookup_elem(&buckets, &index);
 		if (!bucket)
 			return 0;
@@ -55,7 +58,7 @@ global int within_shared_rates(struct rule *rule, __u32 octets, __u64 now)
 	for (int i = 0; i < RULE_BUCKETS; i++) {
 		if (i >= taken)
 			break;
-		__u32 index = rule->buckets[i];
+		__u32 index = rest->buckets[i];
 		struct bucket *bucket = bpf_map_lookup_elem(&buckets, &index);
 		if (bucket)
 			__sync_fetch_and_add(&bucket->full_at, -cost_of(bucket->per_octet, octets));
@@ -82,9 +85,9 @@ inline_always int within_rates(struct rule *rule, __u32 octets, __u64 now)
 	return 0;
 }
 
-inline_always __s64 *limit_of(struct rule *rule, int i)
+inline_always __s64 *limit_of(struct rule_rest *rest, int i)
 {
-	__u32 index = rule->limits + rule->limit[i];
+	__u32 index = rest->limits + rest->limit[i];
 	return bpf_map_lookup_elem(&limits, &index);
 }
 
@@ -93,13 +96,16 @@ global int used_up(struct rule *rule)
 {
 	if (!rule)
 		return 1;
+	struct rule_rest *rest = rest_of(rule);
 	__u32 quotas = rule->quotas;
+	if (!rest)
+		return 1;
 	for (int i = 0; i < RULE_LIMITS; i++) {
 		if (!(quotas >> i))
 			break;
 		if (!(quotas >> i & 1))
 			continue;
-		__s64 *left = limit_of(rule, i);
+		__s64 *left = limit_of(rest, i);
 		if (left && *(volatile __s64 *)left <= 0)
 			return 1;
 	}
@@ -113,16 +119,19 @@ global int count_exactly(struct rule *rule, __u32 octets)
 {
 	if (!rule)
 		return 0;
+	struct rule_rest *rest = rest_of(rule);
+	if (!rest)
+		return 0;
 	__u32 count = rule->limit_count;
 	for (int i = 0; i < RULE_LIMITS; i++) {
 		if (i >= count)
 			break;
-		__s64 *left = limit_of(rule, i);
+		__s64 *left = limit_of(rest, i);
 		if (!left)
 			break;
 		__s64 before = __sync_fetch_and_add(left, -(__s64)octets);
 		if (unlikely(before > 0 && before <= octets))
-			tell(rule, EVENT_LIMIT, rule->limit[i]);
+			tell(rule, EVENT_LIMIT, rest->limit[i]);
 	}
 	return 0;
 }

@@ -31,13 +31,12 @@ enum rule_flag {
 	RULE_UE4 = 1 << 12,	/* the session's UE has one IPv4 address, `ue4` */
 	RULE_UE6 = 1 << 13,	/* and an IPv6 prefix, `ue6` */
 	RULE_UE_MANY = 1 << 14,	/* and others, found by the tables */
-	RULE_PEER6 = 1 << 15,	/* the tunnel's peer is `peer6` */
 	RULE_EXACT = 1 << 16,	/* limits are near, and counted */
 };
 
 /* A PDR with its FAR and QERs. What is not counted does not change while packets can find the rule, but for flags and
  * marks: user space writes another rule and has the tables point there. Counters of both are added up by user space.
- * What common packets need is in the first two lines of the cache. */
+ * A rule fills two lines of the cache. */
 struct rule {
 	__u32 flags;
 	__u32 session;		/* index in `sessions` */
@@ -49,7 +48,7 @@ struct rule {
 	__u8 limit_count;
 	__u8 quotas;		/* which of the limits stop packets */
 	__u32 pdr;
-	__u32 unused;
+	__u32 index;		/* its own, to find its rest */
 	__be64 ue6;
 	/* A rate that is the rule's alone; see `struct bucket`. */
 	__u64 burst;
@@ -65,14 +64,16 @@ struct rule {
 	__u64 check_at;
 	__u64 stop_at;
 	__u64 unused3;
-	/* Seldom read. */
+};
+
+/* The rest of a rule, at the same place of another table: what common packets do not need. */
+struct rule_rest {
 	__u32 buckets[RULE_BUCKETS];
 	__u32 limits;		/* where the session's limits begin, */
 	__u8 limit[RULE_LIMITS];	/* and which of them are the rule's */
-	__u32 unused4;
+	__u32 unused;
 	__u64 qfis;		/* bit n: QFI n */
-	__u8 peer6[16];
-	__u64 unused5[9];
+	__u64 unused2[3];
 };
 
 /* Entrances by TEID, or by address of a UE: some of those with the same hash. */
@@ -85,31 +86,33 @@ struct cells {
 /* Where a tunnel or an address leads: a rule, or with this bit a list of candidates, by its first group. */
 #define ENTRANCE_LIST 0x80000000u
 
-/* In `struct candidate.rule`, beside the index. */
-#define CANDIDATE_LAST 0x80000000u	/* of its list */
-#define CANDIDATE_MORE 0x40000000u	/* `filters` has more to compare, at its place */
+/* In `struct candidate.rule`, beside the index: `filters` has more to compare, at the candidate's place; and the rule has
+ * more to ask for. */
+#define CANDIDATE_MORE 0x40000000u
+#define CANDIDATE_RULE_ASKS 0x20000000u
 #define CANDIDATE_RULE 0x0fffffffu
 
-/* One filter of a PDR, in a list by precedence. All of it is compared: what matches any packet has a mask of 0, or a
- * span of ports that has even NO_PORT in it. */
+/* One filter of a PDR. All of it is compared, with few instructions and without branches: what matches any packet has a
+ * mask of 0, or ports up to NO_PORT. */
 #define NO_PORT 0x10000
+#define PORT_GUARD 0x8000000080000000ull
 struct candidate {
-	__u32 rule;
-	__u8 protocol;
-	__u8 protocol_mask;
-	__u8 tos;
-	__u8 tos_mask;
 	__be32 remote;
 	__be32 remote_mask;
-	__u32 remote_low;
-	__u32 remote_span;
-	__u32 ue_low;
-	__u32 ue_span;
+	__u64 low;		/* ports of the remote side, and in the upper half of the UE's */
+	__u64 high;		/* and PORT_GUARD */
+	__u32 kind;		/* protocol, type of service, and in the upper half their masks */
+	__u32 rule;
 };
 
-/* Candidates are looked at in groups. */
-#define GROUP 4
+/* Candidates are looked at in groups; those of one list by precedence. A group says first which ports any of its
+ * candidates takes: most groups are none of a packet's. */
+#define GROUP 7
 struct group {
+	__u64 low;
+	__u64 high;
+	__u64 last;		/* of its list */
+	__u64 unused;
 	struct candidate candidate[GROUP];
 };
 
@@ -219,8 +222,6 @@ struct verdict {
 /* Settings, fixed before the programs are loaded. */
 struct settings {
 	__be32 n3_ip4;
-	__u8 n3_ip6[16];
-	__u32 has_n3_ip6;
 	__u32 has_n6;		/* the kernel has a way to the data network */
 	__u32 direct;		/* and packets may leave without it */
 	__u32 outer_ifindex;	/* the kernel's end of the link between the kernel and the programs */

@@ -74,6 +74,8 @@ pub struct Programs {
     globals: Table<types::globals>,
     /// Rules. The first one is none.
     pub rules: Table<types::rule>,
+    /// What of rules common packets do not need, at the same places.
+    pub rule_rests: Table<types::rule_rest>,
     /// Filters of rules, in lists of groups.
     pub groups: Table<types::group>,
     /// What few filters ask for, by the place of their candidate.
@@ -113,6 +115,7 @@ impl Programs {
             (&mut maps.by_ue4, sizes.sessions),
             (&mut maps.by_ue6, sizes.sessions),
             (&mut maps.rules, sizes.rules + 1),
+            (&mut maps.rule_rests, sizes.rules + 1),
             (&mut maps.teid_cells, cells),
             (&mut maps.ue4_cells, cells),
             (&mut maps.groups, groups),
@@ -181,6 +184,7 @@ impl Programs {
             fence_slot: handle(&maps.fence_slot)?,
             globals: Table::map("data", maps.data.as_fd(), 1)?,
             rules: Table::map("rules", maps.rules.as_fd(), entries(&maps.rules))?,
+            rule_rests: Table::map("rule_rests", maps.rule_rests.as_fd(), entries(&maps.rule_rests))?,
             groups: Table::map("groups", maps.groups.as_fd(), entries(&maps.groups))?,
             filters: Table::map("filters", maps.filters.as_fd(), entries(&maps.filters))?,
             sessions: Table::map("sessions", maps.sessions.as_fd(), entries(&maps.sessions))?,
@@ -306,7 +310,7 @@ impl Programs {
 }
 
 /// Candidates in a group; as `bpf/structs.h` has it.
-const GROUP: u32 = 4;
+const GROUP: u32 = 7;
 
 /// Nanoseconds of the kernel's tick, with which its coarse clock goes.
 fn tick() -> u32 {
