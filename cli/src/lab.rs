@@ -9,8 +9,12 @@ pub enum LabCommand {
     ControlPlane(martlet_lab::control_plane::ControlPlaneArgs),
     /// What one service call costs, for each way of carrying it between two processes
     Sbi(martlet_lab::sbi::SbiArgs),
+    /// How long LCS-UPP takes to carry a payload to the LMF and back, for each secure channel
+    LcsUpp(martlet_lab::lcs_upp::LcsUppArgs),
     #[command(hide = true)]
     SbiServer(martlet_lab::sbi::SbiServerArgs),
+    #[command(hide = true)]
+    LcsUppServer(martlet_lab::lcs_upp::LcsUppServerArgs),
 }
 
 /// Runs an experiment and prints its report.
@@ -21,6 +25,8 @@ pub fn run(command: LabCommand) -> Result<()> {
     let report = match command {
         LabCommand::ControlPlane(args) => martlet_lab::control_plane::run(&args)?,
         LabCommand::Sbi(args) => martlet_lab::sbi::run(&args)?,
+        LabCommand::LcsUpp(args) => martlet_lab::lcs_upp::run(&args)?,
+        LabCommand::LcsUppServer(args) => return martlet_lab::lcs_upp::serve(args),
         LabCommand::SbiServer(args) => return crate::runtime::block_on(martlet_lab::sbi::serve(args)),
     };
     print!("{report}");

@@ -3,6 +3,7 @@
 
 pub mod control_plane;
 mod core_process;
+pub mod lcs_upp;
 mod machine;
 mod namespace;
 mod output;
