@@ -88,7 +88,7 @@ fn one_process_for_each_function_serves_phones_and_a_function_that_dies_is_start
     in_namespace(|| async {
         let site = Site::new("split")?;
         let core = site.start(&["--split"])?;
-        ensure!(core.usage().processes == 10, "nine functions and who watches them: {:?}", core.usage());
+        ensure!(core.usage().processes == 11, "ten functions and who watches them: {:?}", core.usage());
         let gnb = gnb().await?;
         let phone = phone(&gnb, 1)?;
         a_day(&phone).await?;
