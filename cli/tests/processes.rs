@@ -191,3 +191,28 @@ fn the_sbi_lab_compares_ways_of_carrying_calls_between_two_processes() {
         Ok(())
     });
 }
+
+#[test]
+fn the_positioning_lab_carries_messages_over_every_channel_and_keeps_every_sample() {
+    in_namespace(|| async {
+        let folder = std::env::temp_dir().join(format!("martlet-lab-lcs-upp-test-{}", std::process::id()));
+        let out = folder.display().to_string();
+        let ran = Command::new(MARTLET)
+            .args(["--log", "warn", "lab", "lcs-upp", "--quick", "--rounds", "20", "--out", &out])
+            .output()?;
+        ensure!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("summary.json"))?)?;
+        let figures = summary["figures"].as_array().context("figures")?;
+        let raw = std::fs::read_to_string(folder.join("raw.csv"))?;
+        for channel in ["raw_tcp", "raw_udp", "rustls", "quinn"] {
+            let id = format!("transport_time.{channel}.n65535_loopback.mean");
+            let figure = figures.iter().find(|figure| figure["id"] == id[..]).with_context(|| id.clone())?;
+            ensure!(figure["low"].as_f64() <= figure["value"].as_f64() && figure["n"] == 20, "{figure}");
+            let samples = raw.lines().filter(|line| line.starts_with(&format!("{channel},1024,"))).count();
+            ensure!(samples == 20, "{channel}: {samples} samples");
+        }
+        ensure!(std::fs::metadata(folder.join("type-1.png"))?.len() > 1000, "there is no plot");
+        std::fs::remove_dir_all(&folder)?;
+        Ok(())
+    });
+}

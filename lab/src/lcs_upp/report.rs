@@ -46,7 +46,7 @@ fn what_was_run(args: &LcsUppArgs, conditions: &Conditions, subjects: &[Subject]
          verified: message type, payload type, lengths, session. n is the whole payload; the session parameters have 256 \
          octets. Path: loopback, in a network namespace of its own; one process at each end. {} rounds a point in blocks of \
          {}, the channels in turn, {} rounds of each block not counted.\n\n",
-        args.rounds,
+        subjects.first().and_then(|subject| subject.samples.first()).map_or(0, Vec::len),
         super::BLOCK,
         super::WARM_UP
     );
