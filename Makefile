@@ -1,5 +1,6 @@
 # What people and machines type. Each target says what it installs before it does.
-.PHONY: help build release install demo test soak guest-test lint lab fuzz clean packages-build packages-demo packages-test packages-guest oracles
+.PHONY: help build release install demo test soak guest-test channels-test lint lab lab-positioning fuzz clean packages-build packages-demo \
+	packages-test packages-guest packages-channels oracles
 
 CARGO ?= cargo
 PYTHON_ORACLES := $(CURDIR)/target/oracles
@@ -22,6 +23,8 @@ packages-test:
 	@bash deploy/install/packages.sh test
 packages-guest:
 	@bash deploy/install/packages.sh guest
+packages-channels:
+	@bash deploy/install/packages.sh channels
 
 build: packages-build ## Build everything, unoptimised
 	$(CARGO) build --workspace --locked
@@ -61,6 +64,9 @@ guest-test: packages-guest ## Run what needs the kernel's SCTP, and XDP on an ol
 	CARGO="$(CARGO)" deploy/guest/test.sh
 	CARGO="$(CARGO)" deploy/guest/xdp.sh
 
+channels-test: packages-channels ## Run the conformance suite of secure channels over the TLS libraries in C too (wolfSSL is GPL: not for release)
+	$(CARGO) test --locked -p martlet-lcs-channel --features openssl,wolfssl
+
 lint: ## Check form and habits
 	$(CARGO) fmt --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
@@ -70,6 +76,10 @@ lab: packages-build ## Measure the control plane and its service calls, beside i
 	$(AS_ROOT) target/release/martlet --log warn lab control-plane
 	$(AS_ROOT) target/release/martlet --log warn lab sbi
 	$(AS_ROOT) target/release/martlet --log warn lab idle
+
+lab-positioning: packages-channels ## Measure LCS-UPP over every secure channel, in a build of its own (wolfSSL is GPL: not for release)
+	$(CARGO) build --release --locked -p martlet --features openssl,wolfssl --target-dir target/positioning
+	$(AS_ROOT) target/positioning/release/martlet --log warn lab lcs-upp
 
 fuzz: ## Run every fuzz target for SECONDS each (30), with a nightly toolchain that it installs through rustup
 	fuzz/run.sh $(SECONDS)

@@ -88,7 +88,7 @@ fn one_process_for_each_function_serves_phones_and_a_function_that_dies_is_start
     in_namespace(|| async {
         let site = Site::new("split")?;
         let core = site.start(&["--split"])?;
-        ensure!(core.usage().processes == 10, "nine functions and who watches them: {:?}", core.usage());
+        ensure!(core.usage().processes == 11, "ten functions and who watches them: {:?}", core.usage());
         let gnb = gnb().await?;
         let phone = phone(&gnb, 1)?;
         a_day(&phone).await?;
@@ -216,11 +216,36 @@ fn the_idle_lab_says_what_a_core_uses_that_has_nothing_to_do() {
         let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("summary.json"))?)?;
         let figures = summary["figures"].as_array().context("figures")?;
         let value = |id: &str| figures.iter().find(|figure| figure["id"] == id).and_then(|f| f["value"].as_f64());
-        ensure!(value("idle.fabric.processes") == Some(9.0), "{figures:?}");
+        ensure!(value("idle.fabric.processes") == Some(10.0), "{figures:?}");
         // An unoptimised build on a busy machine: only a function that spins or leaks would miss these.
         ensure!(value("idle.fabric.cpu").is_some_and(|cpu| cpu > 0.0 && cpu < 20.0), "{figures:?}");
         ensure!(value("idle.fabric.proportional").is_some_and(|size| size > 1.0 && size < 400.0), "{figures:?}");
         ensure!(std::fs::read_to_string(folder.join("report.md"))?.contains("idle.fabric.cpu"), "the report says it");
+        std::fs::remove_dir_all(&folder)?;
+        Ok(())
+    });
+}
+
+#[test]
+fn the_positioning_lab_carries_messages_over_every_channel_and_keeps_every_sample() {
+    in_namespace(|| async {
+        let folder = std::env::temp_dir().join(format!("martlet-lab-lcs-upp-test-{}", std::process::id()));
+        let out = folder.display().to_string();
+        let ran = Command::new(MARTLET)
+            .args(["--log", "warn", "lab", "lcs-upp", "--quick", "--rounds", "20", "--out", &out])
+            .output()?;
+        ensure!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("summary.json"))?)?;
+        let figures = summary["figures"].as_array().context("figures")?;
+        let raw = std::fs::read_to_string(folder.join("raw.csv"))?;
+        for channel in ["raw_tcp", "raw_udp", "rustls", "quinn"] {
+            let id = format!("transport_time.{channel}.n65535_loopback.mean");
+            let figure = figures.iter().find(|figure| figure["id"] == id[..]).with_context(|| id.clone())?;
+            ensure!(figure["low"].as_f64() <= figure["value"].as_f64() && figure["n"] == 20, "{figure}");
+            let samples = raw.lines().filter(|line| line.starts_with(&format!("{channel},1024,"))).count();
+            ensure!(samples == 20, "{channel}: {samples} samples");
+        }
+        ensure!(std::fs::metadata(folder.join("type-1.png"))?.len() > 1000, "there is no plot");
         std::fs::remove_dir_all(&folder)?;
         Ok(())
     });

@@ -24,7 +24,17 @@ cd "$folder"
 ip link set lo up
 "$martlet" --log warn subscriber add imsi-001010000000001 \
     --key 465b5ce8b199b49faa5f0a2ee238a6bc --opc cd63cb71954a9f4e48a5994e37a02baf
-"$martlet" --log warn up > core.log 2>&1 &
+# Where the cells are, and where the phone finds the certificate by which it knows the LMF.
+cat > core.yaml <<'YAML'
+lmf:
+  user_plane: { write_certificate: lmf.pem }
+  cells:
+    - { nr_cell_id: "000001001", pci: 1, lat: 54.0924, lon: 12.0991 }
+    - { nr_cell_id: "00000b001", pci: 2, lat: 54.0927, lon: 12.1055 }
+    - { nr_cell_id: "00000c001", pci: 3, lat: 54.0959, lon: 12.1019 }
+    - { nr_cell_id: "00000d001", pci: 4, lat: 54.0947, lon: 12.0954 }
+YAML
+"$martlet" --log warn up -c core.yaml > core.log 2>&1 &
 core=$!
 until "$martlet" --log error status > /dev/null 2>&1; do
     kill -0 "$core" 2>/dev/null || { echo "The core did not start:" >&2; cat core.log >&2; exit 1; }
@@ -33,4 +43,7 @@ done
 iperf3 --server --bind 10.45.0.1 > /dev/null 2>&1 &
 server=$!
 "$martlet" --log warn status
-"$martlet" --log warn ran -c "$here/scenario.yaml"
+# The scenario asks where the phone is, with this program.
+sed "s|{martlet}|$martlet|" "$here/scenario.yaml" > scenario.yaml
+"$martlet" --log warn ran -c scenario.yaml
+cat located

@@ -5,6 +5,7 @@
 #   packages.sh demo             and what the demo runs
 #   packages.sh test             and the outside oracles of the tests
 #   packages.sh guest            and what runs a guest with another kernel
+#   packages.sh channels         and what TLS libraries in C are built with
 set -euo pipefail
 
 build="build-essential pkg-config libusrsctp-dev ca-certificates clang libelf-dev zlib1g-dev"
@@ -13,13 +14,15 @@ tests="tshark tcpdump python3 python3-venv python3-yaml binutils"
 # The fabric's Go package is tested with whatever Go there is.
 command -v go >/dev/null || [ -x /usr/local/go/bin/go ] || tests="$tests golang-go"
 guest="qemu-system-x86 busybox-static cpio kmod xz-utils"
+channels="autoconf automake libtool libssl-dev"
 case "${1:-build}" in
 build) wanted="$build" ;;
 demo) wanted="$build $demo" ;;
 test) wanted="$build $demo $tests" ;;
 guest) wanted="$build $demo $guest" ;;
+channels) wanted="$build $demo $channels" ;;
 *)
-    echo "packages.sh: say build, demo, test or guest" >&2
+    echo "packages.sh: say build, demo, test, guest or channels" >&2
     exit 2
     ;;
 esac

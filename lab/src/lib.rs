@@ -5,6 +5,7 @@
 
 pub mod control_plane;
 mod core_process;
+pub mod lcs_upp;
 mod machine;
 mod namespace;
 mod output;

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Folder of the cores' files, which goes when all has gone well.
 pub(super) const CORES: &str = "cores";
 /// Network functions of a core.
-const FUNCTIONS: usize = 9;
+const FUNCTIONS: usize = 10;
 /// Until the SMF has its UPF.
 const ASSOCIATION: Duration = Duration::from_secs(10);
 const KEY: [u8; 16] = [0x46; 16];
@@ -55,7 +55,7 @@ impl Site {
     fn yaml(&self) -> String {
         let at = |host| self.address(host);
         let mut text = String::from("sbi:\n");
-        for (host, name) in (10..).zip(["nrf", "udr", "udm", "ausf", "pcf", "nssf", "smf", "amf"]) {
+        for (host, name) in (10..).zip(["nrf", "udr", "udm", "ausf", "pcf", "nssf", "smf", "amf", "lmf"]) {
             text += &format!("  {name}: {}:7777\n", at(host));
         }
         let pool = format!("10.{}.0.0/16", 45 + self.number);
@@ -67,6 +67,8 @@ impl Site {
         text += &format!("  dnns: [{{ name: internet, pools: [{pool}] }}]\n");
         text += &format!("smf:\n  dnns: [{{ name: internet, pool: {pool} }}]\n");
         text += &format!("  upfs: [{{ n4: \"{}:8805\" }}]\n  n4: {{ bind: {} }}\n", at(8), at(7));
+        // Cores stand side by side here, and nobody is located.
+        text += "lmf: { user_plane: { enabled: false } }\n";
         text + &format!("amf: {{ n2: {{ bind: [{}] }} }}\n", at(5))
     }
 

@@ -18,6 +18,9 @@ pub enum Kind {
     /// TLS over TCP by OpenSSL.
     #[cfg(feature = "openssl")]
     OpenSsl,
+    /// TLS over TCP by wolfSSL.
+    #[cfg(feature = "wolfssl")]
+    WolfSsl,
     /// QUIC by quinn.
     Quinn,
 }
@@ -30,6 +33,8 @@ impl Kind {
         Kind::Rustls,
         #[cfg(feature = "openssl")]
         Kind::OpenSsl,
+        #[cfg(feature = "wolfssl")]
+        Kind::WolfSsl,
         Kind::Quinn,
     ];
 
@@ -41,6 +46,8 @@ impl Kind {
             Kind::Rustls => "rustls",
             #[cfg(feature = "openssl")]
             Kind::OpenSsl => "openssl",
+            #[cfg(feature = "wolfssl")]
+            Kind::WolfSsl => "wolfssl",
             Kind::Quinn => "quinn",
         }
     }
@@ -53,6 +60,11 @@ impl Kind {
     /// Whether it protects what it carries.
     pub fn is_secure(self) -> bool {
         !matches!(self, Kind::RawTcp | Kind::RawUdp)
+    }
+
+    /// Whether a UE may know the LMF by an address in its certificate, and not by a name alone.
+    pub fn knows_addresses(self) -> bool {
+        self.name() != "wolfssl"
     }
 
     /// Whether it is TLS over TCP, so that it works with every other one that is.
@@ -70,6 +82,8 @@ pub fn server_engines(kind: Kind, identity: &Identity) -> Result<Option<Engines>
         Kind::Rustls => rustls::servers(identity).map(Some),
         #[cfg(feature = "openssl")]
         Kind::OpenSsl => crate::openssl::servers(identity).map(Some),
+        #[cfg(feature = "wolfssl")]
+        Kind::WolfSsl => crate::wolfssl::servers(identity).map(Some),
         Kind::RawTcp | Kind::RawUdp | Kind::Quinn => Ok(None),
     }
 }
@@ -83,6 +97,8 @@ pub fn client_engine(kind: Kind, trust: &Trust) -> Result<Option<Box<dyn Engine>
         Kind::Rustls => rustls::client(trust).map(Some),
         #[cfg(feature = "openssl")]
         Kind::OpenSsl => crate::openssl::client(trust).map(Some),
+        #[cfg(feature = "wolfssl")]
+        Kind::WolfSsl => crate::wolfssl::client(trust).map(Some),
         Kind::RawTcp | Kind::RawUdp | Kind::Quinn => Ok(None),
     }
 }

@@ -16,6 +16,8 @@ mod engine;
 mod error;
 mod identity;
 mod kind;
+#[cfg(any(feature = "openssl", feature = "wolfssl"))]
+mod memory;
 #[cfg(feature = "openssl")]
 mod openssl;
 mod quic;
@@ -23,6 +25,8 @@ mod raw;
 mod rustls;
 mod tcp;
 mod wait;
+#[cfg(feature = "wolfssl")]
+mod wolfssl;
 
 pub use asynchronous::AsyncChannel;
 pub use channel::{Channel, Description, Listener, Options};

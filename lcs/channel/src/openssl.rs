@@ -1,5 +1,6 @@
 //! TLS by OpenSSL, over buffers in memory.
 
+use crate::memory::Memory;
 use crate::tcp::Engines;
 use crate::{ChannelError, Description, Engine, Identity, Trust};
 use openssl::pkey::PKey;
@@ -10,24 +11,12 @@ use std::net::IpAddr;
 
 const SUITE: &str = "TLS_AES_128_GCM_SHA256";
 
-/// What is on its way in and out.
-#[derive(Debug, Default)]
-struct Memory {
-    input: Vec<u8>,
-    taken: usize,
-    output: Vec<u8>,
-}
-
 impl Read for Memory {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-        let waiting = &self.input[self.taken..];
-        if waiting.is_empty() {
-            return Err(std::io::ErrorKind::WouldBlock.into());
+        match self.take(into) {
+            0 => Err(std::io::ErrorKind::WouldBlock.into()),
+            count => Ok(count),
         }
-        let count = waiting.len().min(into.len());
-        into[..count].copy_from_slice(&waiting[..count]);
-        self.taken += count;
-        Ok(count)
     }
 }
 
@@ -68,12 +57,7 @@ impl Session {
 
 impl Engine for Session {
     fn open(&mut self, wire: &[u8], plain: &mut Vec<u8>) -> Result<(), ChannelError> {
-        let memory = self.stream.get_mut();
-        if memory.taken == memory.input.len() {
-            memory.input.clear();
-            memory.taken = 0;
-        }
-        memory.input.extend_from_slice(wire);
+        self.stream.get_mut().push(wire);
         if !self.is_ready() {
             self.negotiate()?;
             if !self.is_ready() {

@@ -28,6 +28,8 @@ fn transport(options: &Options) -> Arc<TransportConfig> {
     // One stream, which the UE opens.
     transport.max_concurrent_bidi_streams(1u8.into()).max_concurrent_uni_streams(0u8.into());
     transport.datagram_receive_buffer_size(None);
+    // A phone is asked now and then: that nothing is said for long is no sign that it is gone.
+    transport.max_idle_timeout(None);
     // The path is known: its packets are as large as it says from the first on, or soon after.
     let payload = options.mtu.saturating_sub(28).max(1200);
     transport.initial_mtu(payload.min(FIRST));

@@ -69,7 +69,7 @@ fn octets_arrive_whole_and_in_order_both_ways_whatever_their_number() {
         for spin in [Duration::ZERO, Duration::from_micros(200)] {
             let (identity, options) = (identity(), Options { spin, mtu: 65_535, ..options() });
             let (at, work) = serve(server, &identity, &options, echo);
-            let mut channel = connect(client, at, &identity.trust("127.0.0.1"), &options).unwrap();
+            let mut channel = connect(client, at, &identity.trust("lmf.example"), &options).unwrap();
             let mut total = 0;
             for size in [1, 5, 1000, 1399, 16_383, 16_384, 16_385, 65_535, 65_795] {
                 let sent: Vec<u8> = (0..size).map(|at| (at * 7 + size) as u8).collect();
@@ -88,7 +88,7 @@ fn large_messages_arrive_over_a_path_of_small_packets() {
     for &kind in Kind::ALL {
         let (identity, options) = (identity(), options());
         let (at, work) = serve(kind, &identity, &options, echo);
-        let mut channel = connect(kind, at, &identity.trust("127.0.0.1"), &options).unwrap();
+        let mut channel = connect(kind, at, &identity.trust("lmf.example"), &options).unwrap();
         let sent: Vec<u8> = (0..65_795).map(|at| (at * 13) as u8).collect();
         for _ in 0..3 {
             channel.send(&sent).unwrap();
@@ -122,10 +122,32 @@ fn secure_channels_are_tls_1_3_with_the_one_cipher_suite() {
 }
 
 #[test]
+fn an_address_in_the_certificate_is_as_good_as_a_name() {
+    for (client, server) in pairs().into_iter().filter(|(client, _)| client.is_secure()) {
+        let (identity, options) = (identity(), options());
+        let (at, work) = serve(server, &identity, &options, echo);
+        match connect(client, at, &identity.trust("127.0.0.1"), &options) {
+            Ok(mut channel) => {
+                assert!(client.knows_addresses(), "{client:?}");
+                channel.send(b"x").unwrap();
+                receive(&mut *channel, 1);
+                channel.close().unwrap();
+                assert_eq!(work.join().unwrap().unwrap(), 1);
+            }
+            Err(error) => {
+                assert!(matches!(error, ChannelError::Identity(_)) && !client.knows_addresses(), "{client:?}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_certificate_that_does_not_fit_is_refused() {
     for (client, server) in pairs().into_iter().filter(|(client, _)| client.is_secure()) {
         let (ours, other, options) = (identity(), identity(), options());
-        for trust in [other.trust("127.0.0.1"), ours.trust("other.example"), ours.trust("127.0.0.9")] {
+        let mut trusts = vec![other.trust("lmf.example"), ours.trust("other.example")];
+        trusts.extend(client.knows_addresses().then(|| ours.trust("127.0.0.9")));
+        for trust in trusts {
             let (at, work) = serve(server, &ours, &options, |channel| {
                 channel.is_err() || channel.unwrap().receive(&mut Vec::new()).is_err()
             });
@@ -195,7 +217,7 @@ fn a_record_that_was_changed_and_a_connection_that_was_cut_are_no_clean_end() {
                 }
                 true
             });
-            let mut channel = connect(kind, at, &identity.trust("127.0.0.1"), &options).unwrap();
+            let mut channel = connect(kind, at, &identity.trust("lmf.example"), &options).unwrap();
             channel.send(&[1; 10]).unwrap();
             receive(&mut *channel, 10);
             channel.send(&[2; 900]).unwrap();
@@ -214,7 +236,7 @@ fn nobody_there_is_an_error_and_so_is_an_identity_that_is_none() {
     for &kind in Kind::ALL.iter().filter(|kind| kind.is_secure()) {
         let options = Options { timeout: Duration::from_millis(200), ..options() };
         let free = std::net::TcpListener::bind(here()).unwrap().local_addr().unwrap();
-        assert!(connect(kind, free, &identity().trust("127.0.0.1"), &options).is_err(), "{kind:?}");
+        assert!(connect(kind, free, &identity().trust("lmf.example"), &options).is_err(), "{kind:?}");
         let wrong = Identity { key: "no key".into(), ..identity() };
         assert!(matches!(listen(kind, here(), &wrong, &options).err(), Some(ChannelError::Identity(_))), "{kind:?}");
         let none = Trust { roots: String::new(), name: "x".into() };

@@ -1,5 +1,6 @@
 //! A scenario's own checks: what the form of the file cannot say.
 use super::file::{GnbSection, NetnsText, Profile, Scenario, Sctp, SessionSection, SessionType, Step, UeSection};
+use super::positioning::PositioningSection;
 use crate::gnb::GnbConfig;
 use crate::ue::{IdleBehaviour, OperatorKey, PduSessionRequest, SuciScheme, UeConfig};
 use crate::user_plane::Netns;
@@ -111,6 +112,9 @@ impl Scenario {
         if let Err(message) = suci(ues) {
             wrong("suci", message);
         }
+        for (at, why) in ues.positioning.iter().flat_map(PositioningSection::check) {
+            wrong(&format!("positioning.{at}"), why);
+        }
         if let NetnsText(Some(name)) = &ues.netns
             && !matches!(name.as_str(), "auto" | "none")
             && ues.count > 1
@@ -221,6 +225,9 @@ impl Scenario {
         }
         if let Some(nia) = &ues.nia {
             config.nia = mask(nia);
+        }
+        if let Some(positioning) = &ues.positioning {
+            (config.lpp, config.lcs_upp) = (positioning.lpp, positioning.lcs_upp);
         }
         config.requested_nssai = ues.slices.iter().map(|s| s.0).collect();
         config.idle = match ues.automatic {

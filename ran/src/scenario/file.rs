@@ -1,4 +1,5 @@
 //! A scenario as it is written: gNBs, groups of UEs, and steps.
+use super::positioning::PositioningSection;
 use super::value::{Hex, Key, N2Address, PlmnText, SliceText, Span};
 use serde::Deserialize;
 use std::net::IpAddr;
@@ -125,6 +126,8 @@ pub struct UeSection {
     /// Network namespaces: `none`, `auto` (one for each UE, `ue-IMSI`), or a name, which `{n}` makes distinct.
     #[serde(default)]
     pub netns: NetnsText,
+    /// Positioning.
+    pub positioning: Option<PositioningSection>,
     /// Whether UEs answer paging and uplink data by themselves.
     #[serde(default = "yes")]
     pub automatic: bool,

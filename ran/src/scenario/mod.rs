@@ -4,6 +4,7 @@ mod check;
 mod file;
 mod phone;
 mod ping;
+mod positioning;
 mod report;
 mod run;
 #[cfg(test)]
@@ -13,6 +14,7 @@ mod value;
 pub use check::{load, parse};
 pub use file::*;
 pub use ping::ping;
+pub use positioning::{CellSection, PositioningSection, Waypoint};
 pub use report::{Distribution, ProcedureReport, Report, StepReport, write_csv};
 pub use run::{Played, play};
 pub use value::*;

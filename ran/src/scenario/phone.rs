@@ -1,5 +1,6 @@
 //! A UE in a scenario.
 use crate::gnb::{Ue, UeError};
+use crate::positioning::Positioning;
 use crate::user_plane::Namespace;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -34,6 +35,8 @@ pub(super) struct Phone {
     pub(super) gnb: String,
     /// PDU session identity of each session of the group's list.
     pub(super) sessions: Mutex<BTreeMap<usize, u8>>,
+    /// At work as long as the UE is.
+    pub(super) _positioning: Option<Positioning>,
 }
 
 impl Phone {

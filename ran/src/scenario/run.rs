@@ -5,6 +5,7 @@ use super::phone::{Failure, Outcome, Phone};
 use super::ping::ping;
 use super::report::{ProcedureReport, Report, StepReport};
 use crate::gnb::Gnb;
+use crate::positioning::Positioning;
 use crate::sample::{Sample, Samples};
 use crate::ue::RegistrationType;
 use crate::user_plane::Netns;
@@ -111,19 +112,33 @@ impl Player {
         }
         for (group, section) in scenario.ues.iter().enumerate() {
             for number in 0..section.count {
-                self.add_phone(&scenario, group, section, number)?;
+                self.add_phone(&scenario, group, section, number).await?;
             }
         }
         self.steps(&scenario.steps, "").await
     }
 
-    fn add_phone(&mut self, scenario: &Scenario, group: usize, section: &UeSection, number: u32) -> Result<(), String> {
+    async fn add_phone(
+        &mut self,
+        scenario: &Scenario,
+        group: usize,
+        section: &UeSection,
+        number: u32,
+    ) -> Result<(), String> {
         let Some(home) = scenario.gnb_of(section, number) else { return Ok(()) };
         let Some(gnb) = self.gnbs.get(&home.name) else { return Ok(()) };
         let config = scenario.ue_config(section, number)?;
         let ue = gnb.new_ue_in(config, section.netns_of(number)).map_err(|e| e.to_string())?;
         let sessions = Mutex::default();
-        self.phones.push(Arc::new(Phone { ue, group, number, gnb: home.name.clone(), sessions }));
+        let positioning = match &section.positioning {
+            Some(it) => {
+                let config = it.config(home.plmn.0).map_err(|e| format!("positioning of {}: {e}", section.name))?;
+                Some(Positioning::start(&ue, config).await.map_err(|e| e.to_string())?)
+            }
+            None => None,
+        };
+        let gnb = home.name.clone();
+        self.phones.push(Arc::new(Phone { ue, group, number, gnb, sessions, _positioning: positioning }));
         Ok(())
     }
 

@@ -1,0 +1,98 @@
+//! One round, at both ends: an uplink message is made, sent, verified, echoed downlink, and verified.
+use anyhow::{Context, Result, bail, ensure};
+use martlet_lcs_channel::{Channel, ChannelError, Kind, Options, Trust, connect};
+use martlet_lcsupp::{Framer, Message as Upp, PayloadType, Transport};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// Octets of the largest session identity: with its length they are the 256 octets of session parameters of the paper.
+const SESSION: usize = 255;
+
+/// What a round carries.
+pub(super) struct Message {
+    payload: Vec<u8>,
+    session: Vec<u8>,
+}
+
+impl Message {
+    /// With a payload of `n` octets.
+    pub(super) fn new(n: usize) -> Self {
+        Message { payload: (0..n).map(|at| (at * 31 + 7) as u8).collect(), session: vec![0x5e; SESSION] }
+    }
+
+    /// Octets of the payload.
+    pub(super) fn payload(&self) -> usize {
+        self.payload.len()
+    }
+
+    fn transport(&self) -> Transport<'_> {
+        Transport { payload_type: PayloadType::Lpp, payload: &self.payload, session: &self.session }
+    }
+}
+
+/// The UE's end.
+pub(super) struct Client {
+    channel: Box<dyn Channel>,
+    framer: Framer,
+    output: Vec<u8>,
+    input: Vec<u8>,
+}
+
+impl Client {
+    pub(super) fn connect(kind: Kind, to: SocketAddr, trust: &Trust, options: &Options) -> Result<Self> {
+        let channel = connect(kind, to, trust, options)?;
+        Ok(Client { channel, framer: Framer::new(), output: Vec::new(), input: Vec::new() })
+    }
+
+    /// What protects the channel.
+    pub(super) fn description(&self) -> martlet_lcs_channel::Description {
+        self.channel.describe()
+    }
+
+    /// The transport time of one round: from before the uplink message is made until the downlink message is verified.
+    pub(super) fn round(&mut self, message: &Message) -> Result<Duration> {
+        let start = Instant::now();
+        self.output.clear();
+        Upp::Uplink(message.transport()).encode_into(&mut self.output)?;
+        self.channel.send(&self.output)?;
+        loop {
+            if let Some(answer) = self.framer.next()? {
+                // Message type, payload type, lengths, and the session; the payload is the one that was sent.
+                let Upp::Downlink(answer) = answer else { bail!("the answer is no DL LCS-UP TRANSPORT") };
+                let good = answer.payload_type == PayloadType::Lpp
+                    && answer.payload.len() == message.payload.len()
+                    && answer.session == message.session;
+                let took = start.elapsed();
+                ensure!(good, "the answer is not to this message");
+                ensure!(answer.payload == message.payload, "the answer has another payload");
+                return Ok(took);
+            }
+            self.input.clear();
+            ensure!(self.channel.receive(&mut self.input)?, "the other end closed the channel");
+            self.framer.push(&self.input);
+        }
+    }
+}
+
+/// The LMF's end, until the other one closes the channel.
+pub(super) fn echo(channel: &mut dyn Channel) -> Result<()> {
+    let session = vec![0x5e; SESSION];
+    let (mut framer, mut input, mut output) = (Framer::new(), Vec::new(), Vec::new());
+    loop {
+        input.clear();
+        match channel.receive(&mut input) {
+            Ok(true) => framer.push(&input),
+            Ok(false) => return Ok(()),
+            // Another channel is being measured.
+            Err(ChannelError::Timeout) => continue,
+            Err(error) => return Err(error).context("the channel broke"),
+        }
+        while let Some(message) = framer.next()? {
+            let Upp::Uplink(transport) = message else { bail!("no UL LCS-UP TRANSPORT came") };
+            ensure!(transport.payload_type == PayloadType::Lpp && transport.session == session, "a session of nobody");
+            output.clear();
+            Upp::Downlink(transport).encode_into(&mut output)?;
+            channel.send(&output)?;
+        }
+    }
+}

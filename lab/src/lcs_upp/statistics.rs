@@ -1,0 +1,57 @@
+//! The statistics of the paper: mean, standard error, and the 99 % confidence interval of a normal distribution.
+
+/// z of the paper: the 0.995 quantile of the standard normal distribution, to two places.
+pub(super) const Z: f64 = 2.58;
+
+/// A mean with its confidence interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Interval {
+    /// The mean.
+    pub mean: f64,
+    /// Its standard error.
+    pub error: f64,
+}
+
+impl Interval {
+    /// Of a sample of at least two.
+    pub(super) fn of(sample: &[f64]) -> Option<Self> {
+        let n = sample.len() as f64;
+        if sample.len() < 2 {
+            return None;
+        }
+        let mean = sample.iter().sum::<f64>() / n;
+        let variance = sample.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        Some(Interval { mean, error: (variance / n).sqrt() })
+    }
+
+    /// Its lower bound.
+    pub(super) fn low(&self) -> f64 {
+        self.mean - Z * self.error
+    }
+
+    /// Its upper bound.
+    pub(super) fn high(&self) -> f64 {
+        self.mean + Z * self.error
+    }
+
+    /// How much its upper bound is above another's, per cent.
+    pub(super) fn change(&self, from: &Interval) -> f64 {
+        (self.high() / from.high() - 1.0) * 100.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_is_that_of_the_textbook() {
+        let interval = Interval::of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
+        // Variance 32/7, over 8.
+        assert!((interval.mean - 5.0).abs() < 1e-12 && (interval.error - (32.0f64 / 7.0 / 8.0).sqrt()).abs() < 1e-12);
+        assert!((interval.high() - interval.low() - 2.0 * 2.58 * interval.error).abs() < 1e-12);
+        let double = Interval { mean: 10.0, error: 2.0 * interval.error };
+        assert!((double.change(&interval) - 100.0).abs() < 1e-9);
+        assert_eq!(Interval::of(&[1.0]), None);
+    }
+}
