@@ -1,5 +1,5 @@
 # What people and machines type. Each target says what it installs before it does.
-.PHONY: help build release install demo test soak guest-test channels-test lint lab lab-positioning fuzz clean packages-build packages-demo \
+.PHONY: help build release install demo test soak guest-test channels-test lint lab lab-test lab-positioning fuzz clean packages-build packages-demo \
 	packages-test packages-guest packages-channels oracles
 
 CARGO ?= cargo
@@ -49,12 +49,17 @@ oracles: packages-test
 	@$(PYTHON_ORACLES)/bin/python -c 'import pycrate_asn1rt, openapi_schema_validator, yaml' 2>/dev/null || \
 		$(PYTHON_ORACLES)/bin/pip install --quiet pycrate==0.8.1 openapi-schema-validator==0.9.0 PyYAML==6.0.3
 
+# Of the whole workspace, so that nothing is built a second time with other features.
+CALL_FLOWS = MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python $(CARGO) test --workspace --test call_flows --locked --no-fail-fast $(RUNNER)
+
 test: packages-test oracles ## Run all tests (uses root for namespaces, TUN devices and raw sockets)
 	@echo "The tests make network namespaces and interfaces and remove them again: they run as root."
 	MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python $(CARGO) test --workspace --locked --no-fail-fast $(RUNNER)
-	$(CARGO) test -p martlet-lab --features iceoryx2 --locked $(RUNNER) sbi::iceoryx
-	@echo "The call flows once more, with packets carried by XDP programs."
-	MARTLET_TEST_DATAPATH=xdp MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python $(CARGO) test -p martlet-tests --test call_flows --locked --no-fail-fast $(RUNNER)
+	@echo "The call flows once more, with packets carried by XDP programs, and with each binding of the SBI."
+	MARTLET_TEST_DATAPATH=xdp $(CALL_FLOWS)
+	MARTLET_TEST_SBI=local $(CALL_FLOWS)
+	MARTLET_TEST_SBI=fabric $(CALL_FLOWS)
+	MARTLET_TEST_SBI=http $(CALL_FLOWS)
 
 soak: packages-test ## Phones do whatever they like for SECONDS (30) with the wishes of SEED (1), on each binding; then KILLS (1000) processes of the fabric die
 	MARTLET_SOAK_SECONDS=$(SECONDS) MARTLET_SOAK_SEED=$(SEED) $(CARGO) test --locked -p martlet-tests --test soak $(RUNNER) -- --nocapture --test-threads 1
@@ -63,6 +68,9 @@ soak: packages-test ## Phones do whatever they like for SECONDS (30) with the wi
 guest-test: packages-guest ## Run what needs the kernel's SCTP, and XDP on an older kernel, in a guest with Debian's kernel (QEMU, no KVM needed)
 	CARGO="$(CARGO)" deploy/guest/test.sh
 	CARGO="$(CARGO)" deploy/guest/xdp.sh
+
+lab-test: packages-build ## Test the outside reference of `martlet lab sbi`, iceoryx2, which other builds do without
+	$(CARGO) test -p martlet-lab --features iceoryx2 --locked $(RUNNER) sbi::iceoryx
 
 channels-test: packages-channels ## Run the conformance suite of secure channels over the TLS libraries in C too (wolfSSL is GPL: not for release)
 	$(CARGO) test --locked -p martlet-lcs-channel --features openssl,wolfssl
