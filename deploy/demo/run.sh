@@ -24,12 +24,18 @@ cd "$folder"
 ip link set lo up
 "$martlet" --log warn subscriber add imsi-001010000000001 \
     --key 465b5ce8b199b49faa5f0a2ee238a6bc --opc cd63cb71954a9f4e48a5994e37a02baf
-"$martlet" --log warn up > core.log 2>&1 &
-core=$!
-until "$martlet" --log error status > /dev/null 2>&1; do
-    kill -0 "$core" 2>/dev/null || { echo "The core did not start:" >&2; cat core.log >&2; exit 1; }
-    sleep 0.1
-done
+# Packets are carried by XDP programs where the kernel takes them, else by a socket.
+start() {
+    printf 'upf:\n  datapath: %s\n' "$1" > martlet.yaml
+    "$martlet" --log warn up -c martlet.yaml > core.log 2>&1 &
+    core=$!
+    until "$martlet" --log error status > /dev/null 2>&1; do
+        kill -0 "$core" 2>/dev/null || return 1
+        sleep 0.1
+    done
+    echo "Packets are carried by the datapath \`$1\`."
+}
+start xdp || start kernel || { echo "The core did not start:" >&2; cat core.log >&2; exit 1; }
 iperf3 --server --bind 10.45.0.1 > /dev/null 2>&1 &
 server=$!
 "$martlet" --log warn status
