@@ -34,12 +34,18 @@ lmf:
     - { nr_cell_id: "00000c001", pci: 3, lat: 54.0959, lon: 12.1019 }
     - { nr_cell_id: "00000d001", pci: 4, lat: 54.0947, lon: 12.0954 }
 YAML
-"$martlet" --log warn up -c core.yaml > core.log 2>&1 &
-core=$!
-until "$martlet" --log error status > /dev/null 2>&1; do
-    kill -0 "$core" 2>/dev/null || { echo "The core did not start:" >&2; cat core.log >&2; exit 1; }
-    sleep 0.1
-done
+# Packets are carried by XDP programs where the kernel takes them, else by a socket.
+start() {
+    { cat core.yaml; printf 'upf:\n  datapath: %s\n' "$1"; } > martlet.yaml
+    "$martlet" --log warn up -c martlet.yaml > core.log 2>&1 &
+    core=$!
+    until "$martlet" --log error status > /dev/null 2>&1; do
+        kill -0 "$core" 2>/dev/null || return 1
+        sleep 0.1
+    done
+    echo "Packets are carried by the datapath \`$1\`."
+}
+start xdp || start kernel || { echo "The core did not start:" >&2; cat core.log >&2; exit 1; }
 iperf3 --server --bind 10.45.0.1 > /dev/null 2>&1 &
 server=$!
 "$martlet" --log warn status
