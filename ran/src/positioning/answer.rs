@@ -73,10 +73,7 @@ fn location(
         nr_ecid_signal_measurement_information_r16: information.map(Into::into),
         ..Default::default()
     };
-    ProvideLocationInformationR9IEs {
-        nr_ecid_provide_location_information_r16: Some(provided.into()),
-        ..Default::default()
-    }
+    ProvideLocationInformationR9IEs { nr_ecid_provide_location_information_r16: Some(provided), ..Default::default() }
 }
 
 fn element(cell: &Cell, rsrp: u8, surroundings: &Surroundings) -> NrMeasuredResultsElementR16 {
