@@ -42,7 +42,7 @@ impl Site {
 
     fn start(&self, arguments: &[&str]) -> Result<CoreProcess> {
         let oam = "127.0.0.1:9090".parse()?;
-        let core = CoreProcess::start(Path::new(MARTLET), &self.config(), &self.0, arguments, oam, 9)?;
+        let core = CoreProcess::start(Path::new(MARTLET), &self.config(), &self.0, arguments, oam, 10)?;
         let give_up = std::time::Instant::now() + Duration::from_secs(10);
         while !core.status()?.to_string().contains("\"associated\":true") {
             ensure!(std::time::Instant::now() < give_up, "the SMF is not associated with the UPF");
