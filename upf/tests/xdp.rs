@@ -70,7 +70,7 @@ fn with_session() -> PeersRig {
 
 /// A socket of the host that has its packets divided on their way, or not.
 fn socket(discover: libc::c_int) -> UdpSocket {
-    let socket = UdpSocket::bind((HOST, 7002)).expect("a port");
+    let socket = UdpSocket::bind((HOST, 0)).expect("a port");
     // SAFETY: the option is an integer, which outlives the call; the socket is open.
     let set = unsafe {
         let (level, name) = (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER);
