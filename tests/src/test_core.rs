@@ -85,6 +85,11 @@ impl TestCore {
             Ok(other) => anyhow::bail!("MARTLET_TEST_SBI is local, fabric or http, not {other:?}"),
             Err(_) => sbi,
         };
+        TestCore::start_on(sbi, change).await
+    }
+
+    /// The same on this binding and no other: for tests of what it puts on the wire.
+    pub async fn start_on(sbi: Sbi, change: impl FnOnce(&mut Config)) -> Result<TestCore> {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("martlet-test-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder)?;

@@ -12,7 +12,7 @@ use martlet_tests::{
 /// The life of two phones, one of which pages the other, and what goes wrong for some others.
 async fn life(sbi: Sbi) -> Result<Option<Recording>> {
     let Some(capture) = LiveCapture::start()? else { return Ok(None) };
-    let core = TestCore::start(sbi, |config| {
+    let core = TestCore::start_on(sbi, |config| {
         // What is not ciphered can be read.
         config.amf.security.ciphering = vec![CipheringName::NEA0];
         config.amf.timers.t3513_ms = 200;

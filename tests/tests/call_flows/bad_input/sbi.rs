@@ -54,7 +54,7 @@ fn wrong_requests_get_problem_details_with_their_cause() {
         return;
     }
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Http, |_| {}).await?;
+        let core = TestCore::start_on(Sbi::Http, |_| {}).await?;
         let witness = Witness::at(&core).await?;
         let (json, udm, smf, amf) =
             ("application/json", "http://127.0.0.12:7777", "http://127.0.0.16:7777", "http://127.0.0.17:7777");
