@@ -137,6 +137,12 @@ fn what_it_made_is_gone_with_it() {
         assert!(!exists("other"));
         drop(rig);
         assert!(!exists("martlet-n6") && !exists("martlet-n6x"));
+        // The kernel takes the peers' namespaces away, and with them their links, when it has time.
+        let gone = (0..500).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            !exists("n3a")
+        });
+        assert!(gone, "the link to the peers stays");
         // What a process left that was killed is taken away by the next one.
         common::run("ip", "link add martlet-n6 address 02:4d:4c:54:00:01 type veth peer name martlet-n6x");
         common::run("ip", "link add n3a type veth peer name n3b");
