@@ -12,7 +12,7 @@ if ! cargo +nightly fuzz --version >/dev/null 2>&1; then
         echo "Fuzzing needs a nightly toolchain, which Debian does not have: install rustup (https://rustup.rs) first." >&2
         exit 1
     fi
-    echo "Martlet installs a nightly toolchain through rustup, and cargo-fuzz 0.13 from crates.io."
+    echo "Martlet installs a nightly toolchain through rustup, and cargo-fuzz 0.13 through cargo."
     rustup toolchain install nightly --profile minimal
     cargo install cargo-fuzz --version '^0.13' --locked
 fi
