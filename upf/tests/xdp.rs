@@ -7,7 +7,7 @@ use common::rig::{SocketRig, config};
 use martlet_upf::UpfConfig;
 use martlet_upf::config::{DatapathChoice, XdpMode};
 use martlet_upf::conformance::{Rig, checks, g_pdu, udp_packet};
-use martlet_upf::datapath::{Change, Datapath};
+use martlet_upf::datapath::Change;
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
