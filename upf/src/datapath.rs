@@ -43,6 +43,12 @@ pub trait Datapath: Send + 'static {
 
     /// What it has counted.
     fn counters(&self) -> Arc<Counters>;
+
+    /// What it says of itself beside that, for people: interfaces, how full its tables are. Nothing, unless it has more
+    /// to say.
+    fn details(&self) -> serde_json::Value {
+        serde_json::Value::Null
+    }
 }
 
 /// A session as it shall be from now on.

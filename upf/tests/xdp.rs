@@ -102,6 +102,26 @@ fn what_does_not_fit_the_kernel_divides_or_answers() {
 }
 
 #[test]
+fn it_says_where_programs_are_and_how_full_the_tables_are() {
+    in_namespace(|| {
+        let mut rig = with_session();
+        let details = rig.datapath().details();
+        assert_eq!(details["interfaces"][1], serde_json::json!({"name": "n6a", "mode": "native"}));
+        assert_eq!(details["tables"]["sessions"], serde_json::json!({"used": 1, "most": 64}));
+        assert_eq!(details["tables"]["rules"], serde_json::json!({"used": 2, "most": 256}));
+        // The counters are kept up to date for the metrics, also when nobody asks.
+        let counters = rig.datapath().counters();
+        rig.send_n3(&g_pdu(7, Some(1), &udp_packet((UE, 9000), (HOST, 7000), b"up")));
+        assert!(rig.receive_n6().is_some());
+        let counted = (0..300).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            counters.uplink_packets.get() == 1
+        });
+        assert!(counted);
+    });
+}
+
+#[test]
 fn what_comes_in_parts_is_put_together_and_forwarded() {
     in_namespace(|| {
         let mut rig = with_session();

@@ -38,6 +38,7 @@ impl N4 {
             .collect();
         json!({
             "datapath": self.datapath.name(),
+            "datapathDetails": self.datapath.details(),
             "associations": associations,
             "sessionCount": self.sessions.len(),
             "sessions": sessions,

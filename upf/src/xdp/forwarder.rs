@@ -128,6 +128,27 @@ impl Forwarder {
         Buffered { packets: entry.waiting.len(), octets: entry.waiting_octets }
     }
 
+    /// How full the tables are, and what the programs say of their own: packets that they left to the kernel, and events
+    /// that found no room.
+    pub fn fill(&self) -> serde_json::Value {
+        let state = self.lock();
+        let fill = |slots: &super::slots::Slots| {
+            let (used, most) = slots.fill();
+            serde_json::json!({"used": used, "most": most})
+        };
+        let stats = self.programs.stats().unwrap_or_default();
+        serde_json::json!({
+            "sessions": fill(&state.session_slots),
+            "rules": fill(&state.rule_slots),
+            "filterGroups": fill(&state.group_slots),
+            "rates": fill(&state.bucket_slots),
+            "limits": fill(&state.limit_slots),
+            "waiting": {"used": state.waiting, "most": self.limits.buffer_packets},
+            "byWayOfTheKernel": stats.to_kernel,
+            "lostEvents": stats.lost_events,
+        })
+    }
+
     /// Adds to our counters what the programs have counted since the last time.
     pub fn refresh(&self) {
         let totals = self.lock().totals(&self.programs);

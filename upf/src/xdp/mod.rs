@@ -51,6 +51,8 @@ pub struct XdpDatapath {
     _attached: Vec<Attachment>,
     _nat: Option<nat::Nat>,
     _link: Link,
+    /// Interfaces with programs.
+    ports: Vec<(String, Mode)>,
 }
 
 impl XdpDatapath {
@@ -127,6 +129,7 @@ impl XdpDatapath {
             programs.attach(Program::Outer, link.outer, Some(Mode::Native)).map_err(text)?,
             programs.attach(Program::Inner, link.inner, Some(Mode::Native)).map_err(text)?,
         ];
+        let mut modes = Vec::new();
         for (name, ifindex) in &ports {
             let mode = match config.xdp.mode {
                 XdpMode::Auto => None,
@@ -138,6 +141,7 @@ impl XdpDatapath {
                 programs.allow_port(*ifindex).map_err(text)?;
             }
             tracing::info!(interface = name, mode = attachment.mode.name(), "XDP is attached");
+            modes.push((name.clone(), attachment.mode));
             attached.push(attachment);
         }
         let burst = config.xdp.complaints_per_second;
@@ -151,7 +155,7 @@ impl XdpDatapath {
         let forwarder = Arc::new(forwarder);
         crate::metrics::show(&forwarder.counters);
         let thread = Thread::start(&forwarder, local, failure)?;
-        Ok(XdpDatapath { forwarder, _thread: thread, _attached: attached, _nat: nat, _link: link })
+        Ok(XdpDatapath { forwarder, _thread: thread, _attached: attached, _nat: nat, _link: link, ports: modes })
     }
 }
 
@@ -224,5 +228,11 @@ impl Datapath for XdpDatapath {
     fn counters(&self) -> Arc<Counters> {
         self.forwarder.refresh();
         self.forwarder.counters.clone()
+    }
+
+    fn details(&self) -> serde_json::Value {
+        let interfaces: Vec<serde_json::Value> =
+            self.ports.iter().map(|(name, mode)| serde_json::json!({"name": name, "mode": mode.name()})).collect();
+        serde_json::json!({"interfaces": interfaces, "tables": self.forwarder.fill()})
     }
 }

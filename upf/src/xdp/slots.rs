@@ -47,6 +47,12 @@ impl Slots {
         self.given_back.push_back((Instant::now(), start, class));
     }
 
+    /// Entries that are in use, or were a moment ago, and how many there are.
+    pub fn fill(&self) -> (u32, u32) {
+        let free: u32 = self.free.iter().map(|(class, runs)| (runs.len() as u32) << class).sum();
+        (self.next - 1 - free, self.most.saturating_sub(1))
+    }
+
     fn collect(&mut self) {
         let now = Instant::now();
         while let Some((since, start, class)) = self.given_back.front().copied()
@@ -70,6 +76,6 @@ mod tests {
         slots.give_back(2, 3);
         assert_eq!(slots.take(4), None);
         std::thread::sleep(AT_REST);
-        assert_eq!(slots.take(4), Some(2));
+        assert_eq!((slots.take(4), slots.fill()), (Some(2), (6, 7)));
     }
 }
