@@ -345,7 +345,7 @@ fn end_markers_follow_the_last_packet<R: Rig>(rig: &mut R) {
 }
 
 /// Adds a usage reporting rule to both directions.
-fn measure(session: &mut Session, threshold: Option<u64>, quota: Option<u64>) {
+pub fn measure(session: &mut Session, threshold: Option<u64>, quota: Option<u64>) {
     let limit = |total: Option<u64>| total.map(|total| VolumeLimit { total: Some(total), ..Default::default() });
     let urr = Urr {
         id: 1,

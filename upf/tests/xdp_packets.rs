@@ -3,9 +3,9 @@ mod common;
 
 use common::links::{Bench, GNB, HOST, Link, UE, ethernet, ip4, udp4};
 use common::run;
-use martlet_pfcp::ie::{GateStatus, Interface, ReportingTriggers, SdfFilter};
+use martlet_pfcp::ie::{GateStatus, Interface, SdfFilter};
 use martlet_upf::Verdict;
-use martlet_upf::conformance::udp_packet;
+use martlet_upf::conformance::{measure, udp_packet};
 use martlet_upf::counters::DropReason;
 use martlet_upf::datapath::{Datapath, Event, Reached};
 use martlet_upf::rules::*;
@@ -279,26 +279,6 @@ fn what_one_rate_refuses_costs_the_other_nothing() {
         let after = passed(&bench, 10);
         assert!((3..=5).contains(&after), "{after}");
     });
-}
-
-/// A rule that measures both directions.
-fn measure(session: &mut Session, threshold: Option<u64>, quota: Option<u64>) {
-    let limit = |total: Option<u64>| total.map(|total| VolumeLimit { total: Some(total), ..Default::default() });
-    let urr = Urr {
-        id: 1,
-        duration: false,
-        volume: true,
-        triggers: ReportingTriggers::VOLTH | ReportingTriggers::VOLQU,
-        period: None,
-        volume_threshold: limit(threshold),
-        volume_quota: limit(quota),
-        time_threshold: None,
-        time_quota: None,
-        time_quota_exhausted: false,
-        quota_given: 0,
-    };
-    session.urrs.insert(1, urr);
-    session.pdrs.values_mut().for_each(|pdr| pdr.urrs = vec![1]);
 }
 
 #[test]
