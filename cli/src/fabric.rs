@@ -16,6 +16,8 @@ pub struct FabricSection {
     pub domains: Vec<Domain>,
     /// Whether processes look for answers a little while before they sleep.
     pub spin: Spin,
+    /// Whether functions share a processor as long as one is enough for all: they answer each other soonest so.
+    pub together: bool,
     /// Whether bodies go in compact form between processes of one build.
     pub compact: bool,
     /// Whether channels use huge pages where the machine has set some aside.
@@ -34,6 +36,7 @@ impl Default for FabricSection {
             socket: None,
             domains: Vec::new(),
             spin: Spin::default(),
+            together: true,
             compact: true,
             huge_pages: false,
             sizes: Sizes::default(),
@@ -66,6 +69,8 @@ impl FabricSection {
             socket: self.socket(),
             name: name.into(),
             spin: self.spin.clone(),
+            // The user plane has other work than to answer, and goes where the kernel puts it.
+            together: self.together && name != "upf",
             compact: self.compact,
             limits: self.process.clone(),
             ..FabricConfig::default()

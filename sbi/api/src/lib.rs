@@ -12,6 +12,7 @@
 pub mod common;
 mod macros;
 mod query;
+mod text;
 
 pub use query::{Json, TextList};
 pub mod namf_callback;

@@ -34,8 +34,7 @@ macro_rules! open_enum {
         }
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                let text = <std::borrow::Cow<'de, str>>::deserialize(from)?;
-                Ok(text.as_ref().into())
+                $crate::text::read(from, |text| Ok::<_, std::convert::Infallible>(text.into()))
             }
         }
         impl martlet_sbi::QueryValue for $name {
@@ -75,6 +74,9 @@ macro_rules! closed_enum {
     };
 }
 
+/// Text of up to 24 octets in place: most identities need no memory of their own.
+pub(crate) use compact_str::CompactString;
+
 /// A string with a form, checked where it comes in.
 macro_rules! checked_string {
     ($(#[$meta:meta])* pub struct $name:ident, $check:expr) => {
@@ -83,27 +85,36 @@ macro_rules! checked_string {
     // With a normal form, so that equal values are equal text.
     ($(#[$meta:meta])* pub struct $name:ident, $check:expr, $normal:expr) => {
         $(#[$meta])*
-        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-        #[serde(try_from = "String", into = "String")]
-        pub struct $name(String);
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name($crate::macros::CompactString);
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> { to.serialize_str(&self.0) }
+        }
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                $crate::text::read(from, $name::checked)
+            }
+        }
         impl $name {
             /// The text as it travels.
             pub fn as_str(&self) -> &str { &self.0 }
+
+            fn checked(text: &str) -> Result<Self, crate::common::NotValid> {
+                let check: fn(&str) -> bool = $check;
+                let normal: fn($crate::macros::CompactString) -> $crate::macros::CompactString = $normal;
+                if check(text) { Ok($name(normal(text.into()))) } else { Err(crate::common::NotValid::new(stringify!($name), text)) }
+            }
         }
         impl TryFrom<String> for $name {
             type Error = crate::common::NotValid;
-            fn try_from(text: String) -> Result<Self, Self::Error> {
-                let check: fn(&str) -> bool = $check;
-                let normal: fn(String) -> String = $normal;
-                if check(&text) { Ok($name(normal(text))) } else { Err(crate::common::NotValid::new(stringify!($name), &text)) }
-            }
+            fn try_from(text: String) -> Result<Self, Self::Error> { $name::checked(&text) }
         }
         impl From<$name> for String {
-            fn from(value: $name) -> String { value.0 }
+            fn from(value: $name) -> String { value.0.into() }
         }
         impl std::str::FromStr for $name {
             type Err = crate::common::NotValid;
-            fn from_str(text: &str) -> Result<Self, Self::Err> { text.to_string().try_into() }
+            fn from_str(text: &str) -> Result<Self, Self::Err> { $name::checked(text) }
         }
         impl std::ops::Deref for $name {
             type Target = str;
@@ -119,7 +130,7 @@ macro_rules! checked_string {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str(&self.0) }
         }
         impl martlet_sbi::QueryValue for $name {
-            fn to_text(&self) -> String { self.0.clone() }
+            fn to_text(&self) -> String { self.0.to_string() }
             fn from_text(text: &str) -> Option<Self> { text.parse().ok() }
         }
     };

@@ -45,13 +45,13 @@ impl SupiOrSuci {
 
 impl From<Supi> for SupiOrSuci {
     fn from(supi: Supi) -> Self {
-        SupiOrSuci(supi.into())
+        SupiOrSuci(supi.0)
     }
 }
 
 impl From<Suci> for SupiOrSuci {
     fn from(suci: Suci) -> Self {
-        SupiOrSuci(suci.into())
+        SupiOrSuci(suci.0)
     }
 }
 
@@ -104,7 +104,7 @@ impl BitRate {
     pub fn from_bps(bps: u64) -> Self {
         let fits = |(_, size): &&(&str, u64)| bps >= *size && bps.is_multiple_of(*size);
         let (unit, size) = Self::UNITS.iter().rev().find(fits).unwrap_or(&Self::UNITS[0]);
-        BitRate(format!("{} {unit}", bps / size))
+        BitRate(compact_str::format_compact!("{} {unit}", bps / size))
     }
 
     /// Bits per second; fractions are cut off, and what exceeds 2^64 - 1 becomes that.
@@ -120,6 +120,9 @@ impl BitRate {
             return None;
         }
         let size = Self::UNITS.iter().find(|(name, _)| *name == unit)?.1;
+        if let (true, Ok(whole)) = (fraction == "0", whole.parse::<u64>()) {
+            return Some(whole.saturating_mul(size));
+        }
         Some((number.parse::<f64>().ok()? * size as f64) as u64)
     }
 }

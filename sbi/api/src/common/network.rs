@@ -1,6 +1,7 @@
 //! Identities of networks, areas and AMFs (TS 29.571, 5.3 and 5.4; TS 23.003).
 use super::NotValid;
-use crate::macros::checked_string;
+use crate::macros::{CompactString, checked_string};
+use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::fmt;
@@ -10,8 +11,9 @@ fn is_hex(text: &str, length: usize) -> bool {
     text.len() == length && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-fn lowercase(text: String) -> String {
-    text.to_ascii_lowercase()
+fn lowercase(mut text: CompactString) -> CompactString {
+    text.make_ascii_lowercase();
+    text
 }
 
 checked_string! {
@@ -22,7 +24,7 @@ checked_string! {
 impl Tac {
     /// A 24-bit tracking area code of 5GS.
     pub fn from_u32(tac: u32) -> Self {
-        Tac(format!("{:06x}", tac & 0xff_ffff))
+        Tac(compact_str::format_compact!("{:06x}", tac & 0xff_ffff))
     }
     /// The code as a number.
     pub fn to_u32(&self) -> u32 {
@@ -38,7 +40,7 @@ checked_string! {
 impl NrCellId {
     /// From the 36 bits.
     pub fn from_u64(cell: u64) -> Self {
-        NrCellId(format!("{:09x}", cell & 0xf_ffff_ffff))
+        NrCellId(compact_str::format_compact!("{:09x}", cell & 0xf_ffff_ffff))
     }
     /// The 36 bits.
     pub fn to_u64(&self) -> u64 {
@@ -60,7 +62,7 @@ impl AmfId {
     /// From region, set (10 bits) and pointer (6 bits); bits above are cut off.
     pub fn from_parts(region: u8, set: u16, pointer: u8) -> Self {
         let id = u32::from(region) << 16 | u32::from(set & 0x3ff) << 6 | u32::from(pointer & 0x3f);
-        AmfId(format!("{id:06x}"))
+        AmfId(compact_str::format_compact!("{id:06x}"))
     }
     /// The 24 bits.
     pub fn to_u32(&self) -> u32 {
@@ -89,57 +91,95 @@ impl AmfId {
 }
 
 /// A public land mobile network (TS 29.571, 5.4).
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "RawPlmnId")]
 pub struct PlmnId {
     /// Mobile country code, three digits.
-    mcc: String,
+    mcc: Digits,
     /// Mobile network code, two or three digits.
-    mnc: String,
+    mnc: Digits,
+}
+
+/// Up to three ASCII digits; what is not used is zero. They are what every identity of a place holds, and need no
+/// memory of their own.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Digits([u8; 3]);
+
+impl Digits {
+    fn of(text: &str, lengths: std::ops::RangeInclusive<usize>) -> Option<Digits> {
+        let fits = lengths.contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+        let mut digits = [0; 3];
+        digits.get_mut(..text.len()).filter(|_| fits)?.copy_from_slice(text.as_bytes());
+        Some(Digits(digits))
+    }
+
+    fn as_str(&self) -> &str {
+        let length = self.0.iter().position(|digit| *digit == 0).unwrap_or(3);
+        std::str::from_utf8(&self.0[..length]).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Digits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digits {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        crate::text::read(from, |text| Digits::of(text, 0..=3).ok_or_else(|| NotValid::new("PlmnId", text)))
+    }
 }
 
 #[derive(Deserialize)]
 struct RawPlmnId {
-    mcc: String,
-    mnc: String,
+    mcc: Digits,
+    mnc: Digits,
 }
 
 impl TryFrom<RawPlmnId> for PlmnId {
     type Error = NotValid;
     fn try_from(raw: RawPlmnId) -> Result<Self, NotValid> {
-        PlmnId::new(&raw.mcc, &raw.mnc)
+        PlmnId::new(raw.mcc.as_str(), raw.mnc.as_str())
+    }
+}
+
+impl Serialize for PlmnId {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut to = to.serialize_struct("PlmnId", 2)?;
+        to.serialize_field("mcc", self.mcc())?;
+        to.serialize_field("mnc", self.mnc())?;
+        to.end()
     }
 }
 
 impl PlmnId {
     /// From the digits of both codes.
     pub fn new(mcc: &str, mnc: &str) -> Result<Self, NotValid> {
-        let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
-        if mcc.len() == 3 && (2..=3).contains(&mnc.len()) && digits(mcc) && digits(mnc) {
-            Ok(PlmnId { mcc: mcc.into(), mnc: mnc.into() })
-        } else {
-            Err(NotValid::new("PlmnId", &format!("{mcc}-{mnc}")))
+        match (Digits::of(mcc, 3..=3), Digits::of(mnc, 2..=3)) {
+            (Some(mcc), Some(mnc)) => Ok(PlmnId { mcc, mnc }),
+            _ => Err(NotValid::new("PlmnId", &format!("{mcc}-{mnc}"))),
         }
     }
     /// Mobile country code, three digits.
     pub fn mcc(&self) -> &str {
-        &self.mcc
+        self.mcc.as_str()
     }
     /// Mobile network code, two or three digits.
     pub fn mnc(&self) -> &str {
-        &self.mnc
+        self.mnc.as_str()
     }
     /// The `5G:mnc…` name of the serving network (TS 24.501, 9.12.1), as key derivation and `AuthenticationInfo`
     /// use it.
     pub fn serving_network_name(&self) -> String {
-        format!("5G:mnc{:0>3}.mcc{}.3gppnetwork.org", self.mnc, self.mcc)
+        format!("5G:mnc{:0>3}.mcc{}.3gppnetwork.org", self.mnc(), self.mcc())
     }
 }
 
 /// Both codes one after the other, such as `00101`.
 impl fmt::Display for PlmnId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.mcc, self.mnc)
+        write!(f, "{}{}", self.mcc(), self.mnc())
     }
 }
 
@@ -154,8 +194,8 @@ impl FromStr for PlmnId {
 }
 
 /// A PLMN, or a stand-alone non-public network by its network identifier (TS 29.571, 5.4).
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "RawPlmnIdNid", into = "RawPlmnIdNid")]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "RawPlmnIdNid")]
 pub struct PlmnIdNid {
     /// The PLMN.
     pub plmn_id: PlmnId,
@@ -164,24 +204,29 @@ pub struct PlmnIdNid {
 }
 
 // One level in JSON. Not `#[serde(flatten)]`, which buffers every member.
-#[skip_serializing_none]
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct RawPlmnIdNid {
-    mcc: String,
-    mnc: String,
+    mcc: Digits,
+    mnc: Digits,
     nid: Option<String>,
 }
 
 impl TryFrom<RawPlmnIdNid> for PlmnIdNid {
     type Error = NotValid;
     fn try_from(raw: RawPlmnIdNid) -> Result<Self, NotValid> {
-        Ok(PlmnIdNid { plmn_id: PlmnId::new(&raw.mcc, &raw.mnc)?, nid: raw.nid })
+        Ok(PlmnIdNid { plmn_id: PlmnId::new(raw.mcc.as_str(), raw.mnc.as_str())?, nid: raw.nid })
     }
 }
 
-impl From<PlmnIdNid> for RawPlmnIdNid {
-    fn from(value: PlmnIdNid) -> Self {
-        RawPlmnIdNid { mcc: value.plmn_id.mcc, mnc: value.plmn_id.mnc, nid: value.nid }
+impl Serialize for PlmnIdNid {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut to = to.serialize_struct("PlmnIdNid", 2 + usize::from(self.nid.is_some()))?;
+        to.serialize_field("mcc", self.plmn_id.mcc())?;
+        to.serialize_field("mnc", self.plmn_id.mnc())?;
+        if let Some(nid) = &self.nid {
+            to.serialize_field("nid", nid)?;
+        }
+        to.end()
     }
 }
 

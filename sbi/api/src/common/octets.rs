@@ -3,14 +3,31 @@ use super::NotValid;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
 /// Octets that travel in base64 (TS 29.571, 5.2, `Bytes`).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Base64(pub Bytes);
+
+impl Serialize for Base64 {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&STANDARD.encode(&self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Base64 {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        crate::text::read(from, Base64::decode)
+    }
+}
+
+impl Base64 {
+    fn decode(text: &str) -> Result<Self, NotValid> {
+        STANDARD.decode(text).map(|octets| Base64(octets.into())).map_err(|_| NotValid::new("base64 text", text))
+    }
+}
 
 impl From<Base64> for String {
     fn from(value: Base64) -> String {
@@ -21,16 +38,34 @@ impl From<Base64> for String {
 impl TryFrom<String> for Base64 {
     type Error = NotValid;
     fn try_from(text: String) -> Result<Self, NotValid> {
-        STANDARD.decode(&text).map(|octets| Base64(octets.into())).map_err(|_| NotValid::new("base64 text", &text))
+        Base64::decode(&text)
     }
 }
 
 macro_rules! hexadecimal {
     ($(#[$meta:meta])* $name:ident) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
+        #[derive(Clone, Copy, PartialEq, Eq, Hash)]
         pub struct $name<const N: usize>(pub [u8; N]);
+
+        impl<const N: usize> Serialize for $name<N> {
+            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                let mut text = [0; 128];
+                // On the stack where there is room.
+                if let Some(text) = text.get_mut(..2 * N)
+                    && hex::encode_to_slice(self.0, text).is_ok()
+                {
+                    return to.serialize_str(std::str::from_utf8(text).unwrap_or_default());
+                }
+                to.serialize_str(&hex::encode(self.0))
+            }
+        }
+
+        impl<'de, const N: usize> Deserialize<'de> for $name<N> {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                crate::text::read(from, str::parse)
+            }
+        }
 
         impl<const N: usize> From<[u8; N]> for $name<N> {
             fn from(octets: [u8; N]) -> Self {

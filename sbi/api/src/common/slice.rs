@@ -6,9 +6,22 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Slice differentiator, 24 bits; six hexadecimal digits as text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Sd(u32);
+
+impl Serialize for Sd {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut text = [0; 6];
+        let _ = hex::encode_to_slice(self.to_octets(), &mut text);
+        to.serialize_str(std::str::from_utf8(&text).unwrap_or_default())
+    }
+}
+
+impl<'de> Deserialize<'de> for Sd {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        crate::text::read(from, str::parse)
+    }
+}
 
 impl Sd {
     /// From the low 24 bits.

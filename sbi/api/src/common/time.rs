@@ -10,12 +10,12 @@ checked_string! {
 impl DateTime {
     /// Now, in UTC.
     pub fn now() -> Self {
-        DateTime(jiff::Timestamp::now().to_string())
+        DateTime(compact_str::format_compact!("{}", jiff::Timestamp::now()))
     }
     /// A time from now, in UTC.
     pub fn after(time: Duration) -> Self {
         let then = jiff::Timestamp::now().checked_add(time).unwrap_or(jiff::Timestamp::MAX);
-        DateTime(then.to_string())
+        DateTime(compact_str::format_compact!("{then}"))
     }
     /// Time until then; zero where it has passed.
     pub fn remaining(&self) -> Duration {

@@ -1,4 +1,5 @@
 //! Compact octets into values. The octets come from another process: nothing in them is trusted.
+use super::fields::Fields;
 use super::names::NAMES;
 use super::*;
 use serde::de::{self, Deserialize, DeserializeSeed, IntoDeserializer, Visitor};
@@ -81,6 +82,16 @@ impl<'de> Decoder<'de> {
         NAMES.get(usize::from(number)).copied().ok_or_else(|| Error::new("a name that the list does not have"))
     }
 
+    /// The number of the name that comes next, if it is one with a number, and the octets that it takes.
+    #[inline]
+    fn peek_number(&self) -> Option<(u16, usize)> {
+        match *self.rest {
+            [first @ 0x80..=0xbf, ..] => Some((u16::from(first & 0x3f), 1)),
+            [NAME, low, high, ..] => Some((u16::from_le_bytes([low, high]), 3)),
+            _ => None,
+        }
+    }
+
     /// Text or a name, if that is what comes next; else nothing is read. The most frequent case, and the first looked
     /// for.
     #[inline]
@@ -150,8 +161,18 @@ impl<'de> Decoder<'de> {
         left: Option<usize>,
         read: impl FnOnce(&mut Group<'_, 'de>) -> Result<T, Error>,
     ) -> Result<T, Error> {
+        self.members(left, None, read)
+    }
+
+    /// Reads a group whose members are known, if they are.
+    fn members<T>(
+        &mut self,
+        left: Option<usize>,
+        fields: Option<Fields>,
+        read: impl FnOnce(&mut Group<'_, 'de>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         self.depth = self.depth.checked_sub(1).ok_or_else(|| Error::new("too many levels"))?;
-        let mut group = Group { decoder: self, left };
+        let mut group = Group { decoder: self, left, fields };
         let value = read(&mut group)?;
         if group.more()? {
             return Err(Error::new("more values than the type has"));
@@ -202,11 +223,23 @@ impl<'de> de::Deserializer<'de> for &mut Decoder<'de> {
 
     fn deserialize_struct<V: Visitor<'de>>(
         self,
-        _: &'static str,
-        _: &'static [&'static str],
+        name: &'static str,
+        fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        self.deserialize_map(visitor)
+        match self.rest.first() {
+            Some(first @ 0xd0..=0xdf) => {
+                self.octet()?;
+                let left = Some(usize::from(first & 0x0f));
+                self.members(left, Fields::of(name, fields), |group| visitor.visit_map(group))
+            }
+            Some(&OBJECT) => {
+                self.octet()?;
+                let left = Some(self.length()?);
+                self.members(left, Fields::of(name, fields), |group| visitor.visit_map(group))
+            }
+            _ => self.deserialize_any(visitor),
+        }
     }
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.rest.first() {
@@ -260,6 +293,7 @@ struct Group<'a, 'de> {
     decoder: &'a mut Decoder<'de>,
     /// Values that follow; `None` where an end follows instead.
     left: Option<usize>,
+    fields: Option<Fields>,
 }
 
 impl Group<'_, '_> {
@@ -308,6 +342,13 @@ impl<'de> de::MapAccess<'de> for &mut Group<'_, 'de> {
             return Ok(None);
         }
         self.count();
+        if let Some(fields) = &mut self.fields
+            && let Some((number, length)) = self.decoder.peek_number()
+            && let Some(place) = fields.find(number)
+        {
+            self.decoder.take(length)?;
+            return seed.deserialize(place.into_deserializer()).map(Some);
+        }
         let Some(name) = self.decoder.some_text()? else {
             return Err(Error::new("the name of a member has to be text"));
         };

@@ -1,9 +1,7 @@
 //! Values into compact octets.
-use super::names::NAMES;
+use super::names::{self, NONE};
 use super::*;
 use serde::ser::{self, Serialize};
-use std::collections::HashMap;
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Appends a value.
@@ -15,13 +13,6 @@ struct Encoder<'a> {
     out: &'a mut Vec<u8>,
 }
 
-/// Numbers of the names.
-static NUMBERS: LazyLock<HashMap<&'static str, u16>> =
-    LazyLock::new(|| NAMES.iter().enumerate().map(|(number, name)| (*name, number as u16)).collect());
-
-/// No number: the name is not in the list.
-const NONE: u16 = 0x3ff;
-const _: () = assert!(NAMES.len() < NONE as usize);
 const CACHE: usize = 2048;
 
 /// Numbers by where a name's text lies: its address in the upper 47 bits, its length in the next 7, its number in the
@@ -29,10 +20,10 @@ const CACHE: usize = 2048;
 static SEEN: [[AtomicU64; 2]; CACHE / 2] = [const { [const { AtomicU64::new(0) }; 2] }; CACHE / 2];
 
 #[inline]
-fn number(name: &'static str) -> u16 {
+fn number_at(name: &'static str) -> u16 {
     let at = name.as_ptr() as usize as u64;
     if name.len() > 0x7f || at >> 47 != 0 {
-        return NUMBERS.get(name).copied().unwrap_or(NONE);
+        return names::number(name);
     }
     let key = at << 7 | name.len() as u64;
     let places = &SEEN[(at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 53) as usize % (CACHE / 2)];
@@ -47,7 +38,7 @@ fn number(name: &'static str) -> u16 {
 
 #[cold]
 fn look_up(name: &'static str, key: u64, places: &[AtomicU64; 2]) -> u16 {
-    let number = NUMBERS.get(name).copied().unwrap_or(NONE);
+    let number = names::number(name);
     let place = usize::from(places[0].load(Relaxed) != 0);
     places[place].store(key << 10 | u64::from(number), Relaxed);
     number
@@ -73,7 +64,7 @@ impl Encoder<'_> {
     }
 
     fn name(&mut self, name: &'static str) {
-        match number(name) {
+        match number_at(name) {
             NONE => self.text(name),
             number @ 0..64 => self.out.push(0x80 | number as u8),
             number => {

@@ -22,6 +22,7 @@
 //! n is LEB128. Names of an object are text.
 mod decode;
 mod encode;
+mod fields;
 pub mod names;
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,19 @@
 //! Member names that travel as a number. Both ends have the same list: [`model`](super::model) tells whether they do.
 //! The names that occur most often in the samples of `sbi/api` come first, and take one octet.
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// No number: the name is not in the list.
+pub(super) const NONE: u16 = 0x3ff;
+const _: () = assert!(NAMES.len() < NONE as usize);
+
+static NUMBERS: LazyLock<HashMap<&'static str, u16>> =
+    LazyLock::new(|| NAMES.iter().enumerate().map(|(number, name)| (*name, number as u16)).collect());
+
+/// The number of a name, or [`NONE`].
+pub(super) fn number(name: &str) -> u16 {
+    NUMBERS.get(name).copied().unwrap_or(NONE)
+}
 
 /// The names.
 pub const NAMES: &[&str] = &[

@@ -1,4 +1,5 @@
 //! The task of a link: takes what comes to those whom it concerns, and sleeps when nothing comes.
+use super::place;
 use super::spin::{Spin, Spinner};
 use crate::fd;
 use crate::link::Link;
@@ -56,6 +57,7 @@ async fn run(link: &Arc<Link>, spin: &Spin) -> std::io::Result<()> {
             }
         }
         channel.awake();
+        place::look();
     }
 }
 

@@ -1,6 +1,7 @@
 //! The fabric in a tokio runtime: a task for the manager, one for each link, and one for each request served.
 mod binding;
 mod driver;
+mod place;
 mod server;
 mod spin;
 mod stream;
@@ -31,6 +32,9 @@ pub struct FabricConfig {
     pub name: String,
     /// Whether it looks for answers a little while before it sleeps.
     pub spin: Spin,
+    /// Whether the thread of a runtime with one thread shares a processor with the others of the fabric as long as one is
+    /// enough for all: for functions that answer in turns.
+    pub together: bool,
     /// Whether bodies go in compact form to peers that understand it; else always as JSON.
     pub compact: bool,
     /// What it takes on.
@@ -49,6 +53,7 @@ impl Default for FabricConfig {
             socket: default_socket(),
             name: "nf".into(),
             spin: Spin::default(),
+            together: false,
             compact: true,
             limits: ProcessLimits::default(),
             retries: 2,
@@ -74,6 +79,10 @@ impl Fabric {
     /// more: the process joins as soon as there is one, and goes other ways as long as there is none.
     pub fn start(config: FabricConfig) -> Fabric {
         let model = if config.compact { compact::model() } else { 0 };
+        let alone = tokio::runtime::Handle::current().runtime_flavor() == tokio::runtime::RuntimeFlavor::CurrentThread;
+        if config.together && alone {
+            place::come_together();
+        }
         let process = Arc::new(Process::new(&config.name, model, config.limits.clone()));
         let shared = Arc::new(Shared {
             config,

@@ -6,10 +6,12 @@ use crate::link::{Host, Link};
 use crate::messages::Service;
 use crate::sockets::Listener;
 use bytes::Bytes;
-use martlet_sbi::{Form, Problem, Request, Response, Router};
+use martlet_sbi::{BoxFuture, Form, Problem, Request, Response, Router};
 use std::cell::RefCell;
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 /// A router that is reachable under an authority as long as this value lives.
@@ -55,10 +57,24 @@ impl Host for Shared {
         let longest = now + Duration::from_millis(self.config.longest_ms);
         request.deadline = Some(request.deadline.map_or(longest, |deadline| deadline.min(longest)));
         let (form, backlog) = (self.form(link), self.config.limits.backlog);
-        let task = tokio::spawn(answer(router, request, link.clone(), stream, form, backlog));
-        let task = task.abort_handle();
-        link.abort_with(stream, Box::new(move || task.abort()));
+        begin(Box::pin(answer(router, request, link.clone(), stream, form, backlog)), link, stream);
         Ok(())
+    }
+}
+
+/// Begins the work on a request here and now; what has to wait for something goes on in a task of its own. Most answers
+/// are there at once, and to hand them to a task would take longer than to find them.
+fn begin(mut work: BoxFuture<'static, ()>, link: &Link, stream: u32) {
+    // Whatever would wake the work is asked again by its task, which begins by looking.
+    let mut context = Context::from_waker(Waker::noop());
+    match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(&mut context))) {
+        Ok(Poll::Pending) => {
+            let task = tokio::spawn(work).abort_handle();
+            link.abort_with(stream, Box::new(move || task.abort()));
+        }
+        Ok(Poll::Ready(())) => {}
+        // The consumer has its answer by now: `Due` gave it while the work was unwound.
+        Err(_) => tracing::error!(peer = link.peer.name, "the handler of a request panicked"),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Whether a process looks for answers a little while before it sleeps. To be woken costs more than most answers take,
 //! but who looks uses a processor that somebody else might need.
+use super::place;
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
@@ -152,6 +153,10 @@ impl Spinner {
     /// There was nothing to do: whether to look again before sleeping. `expecting` says whether an answer is due.
     pub fn again(&mut self, expecting: bool) -> bool {
         if self.longest.is_zero() {
+            return false;
+        }
+        if self.polite && place::is_together() {
+            // The answer comes from one of those who want this processor: it is theirs as soon as this process sleeps.
             return false;
         }
         let now = Instant::now();
