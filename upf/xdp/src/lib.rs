@@ -9,6 +9,7 @@
 //! | `classify.h` | from a tunnel or address to a rule, by precedence |
 //! | `qos.h` | gates, bit rates, quotas, usage |
 //! | `events.h` | what user space is told; packets that wait |
+//! | `nat.h` | translation of the addresses of UEs |
 //! | `forwarding.h` | tunnel headers put on and taken off, next hops |
 //! | `packets.h`, `programs.bpf.c` | the way of a packet, and the programs |
 //! | `bench.h`, `bare.h` | packets to measure with, and what the least costs |
@@ -22,6 +23,7 @@ mod cells;
 mod error;
 mod fence;
 mod load;
+mod nat;
 mod run;
 mod table;
 
@@ -29,6 +31,7 @@ pub use attach::{Attachment, Mode};
 pub use bench::{Bench, BenchPath, bench_teid, bench_ue};
 pub use error::XdpError;
 pub use load::{Program, Programs, Sizes};
+pub use nat::{NatTimes, nat_settings};
 pub use run::Verdict;
 pub use table::Table;
 
