@@ -100,7 +100,10 @@ impl Forwarder {
         if buffered_before {
             self.release(state, seid);
         }
-        state.forget_old_rules(&self.programs, seid);
+        if !fresh {
+            state.retired.push_back((Instant::now(), seid));
+        }
+        state.forget_retired(&self.programs);
         Ok(())
     }
 

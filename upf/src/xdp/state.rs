@@ -80,6 +80,8 @@ pub(super) struct State {
     pub group_slots: Slots,
     pub bucket_slots: Slots,
     pub limit_slots: Slots,
+    /// Sessions that had rules of before, with the time at which packets could no longer find those.
+    pub retired: VecDeque<(Instant, u64)>,
     /// Translated flows.
     pub flows: Flows,
     last_incarnation: u32,
@@ -101,6 +103,7 @@ impl State {
             group_slots: Slots::new(programs.groups.entries()),
             bucket_slots: Slots::new(programs.buckets.entries()),
             limit_slots: Slots::new(programs.limits.entries()),
+            retired: VecDeque::new(),
             flows: Flows::default(),
             last_incarnation: 0,
             waiting: 0,
@@ -136,6 +139,14 @@ impl State {
         total[0] += rule.octets;
         total[1] += rule.packets;
         self.rule_slots.give_back(placed.index, 1);
+    }
+
+    /// Rules of any session that packets found until a while ago: their places are free.
+    pub fn forget_retired(&mut self, programs: &Programs) {
+        while self.retired.front().is_some_and(|(since, _)| since.elapsed() >= AT_REST) {
+            let Some((_, seid)) = self.retired.pop_front() else { break };
+            self.forget_old_rules(programs, seid);
+        }
     }
 
     /// Rules that packets found until a while ago.

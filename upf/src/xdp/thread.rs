@@ -76,6 +76,7 @@ fn serve(forwarder: &Forwarder, local: IpAddr, stopped: &UnixStream) -> io::Resu
             looked_up = Instant::now();
             forwarder.programs.forget_hops();
             forwarder.sweep_flows();
+            forwarder.lock().forget_retired(&forwarder.programs);
             // Whoever reads the metrics finds them no older than this.
             forwarder.refresh();
         }

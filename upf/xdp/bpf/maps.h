@@ -43,7 +43,8 @@ TABLE(ports, BPF_MAP_TYPE_HASH, __u32, __u32, 64, 0);
 
 /* Translated flows, and those that are free again. */
 TABLE(nat_flows, BPF_MAP_TYPE_ARRAY, __u32, struct nat_flow, 1, BPF_F_MMAPABLE);
-TABLE(nat_cells, BPF_MAP_TYPE_ARRAY, __u32, struct nat_cells, 1, 0);
+/* Mappable only so that each set fills one line of the cache. */
+TABLE(nat_cells, BPF_MAP_TYPE_ARRAY, __u32, struct nat_cells, 1, BPF_F_MMAPABLE);
 TABLE(nat_by_key, BPF_MAP_TYPE_HASH, struct nat_key, __u32, 1, 0);
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);

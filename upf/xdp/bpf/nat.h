@@ -34,12 +34,6 @@ inline_always __u32 change32(__u32 from, __u32 to)
 	return change16(from & 0xffff, to & 0xffff) + change16(from >> 16, to >> 16);
 }
 
-inline_always __u16 fold16(__u32 sum)
-{
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (sum & 0xffff) + (sum >> 16);
-}
-
 inline_always __u16 changed(__u16 checksum, __u16 change)
 {
 	return ~fold16((__u16)~checksum + change);

@@ -69,6 +69,13 @@ struct flow {
 	__u8 dont_fragment;
 };
 
+/* A one's complement sum of 16 bits. */
+inline_always __u16 fold16(__u32 sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (sum & 0xffff) + (sum >> 16);
+}
+
 inline_always void *data_of(struct xdp_md *ctx)
 {
 	return (void *)(long)ctx->data;

@@ -162,4 +162,24 @@ int bench_bare_downlink(struct xdp_md *ctx)
 	return bench_make_downlink(ctx) ? bare_encapsulate(ctx) : XDP_ABORTED;
 }
 
+/* What is sent over links, and what receives it there. */
+SEC("xdp")
+int bench_send_up(struct xdp_md *ctx)
+{
+	return bench_make_uplink(ctx) ? bench_send(ctx, 14 + sizeof(struct bench_uplink) - sizeof(struct bench_inner))
+				      : XDP_ABORTED;
+}
+
+SEC("xdp")
+int bench_send_down(struct xdp_md *ctx)
+{
+	return bench_make_downlink(ctx) ? bench_send(ctx, 14) : XDP_ABORTED;
+}
+
+SEC("xdp")
+int bench_receive(struct xdp_md *ctx)
+{
+	return bench_sink(ctx);
+}
+
 char LICENSE[] SEC("license") = "GPL";

@@ -43,6 +43,12 @@ pub enum Program {
     Socket,
     /// Tells the programs' time.
     Clock,
+    /// Makes packets of gNBs and sends them; see [`Traffic`](crate::Traffic).
+    SendUp,
+    /// Makes packets for UEs and sends them.
+    SendDown,
+    /// Counts what comes.
+    Receive,
     /// What is measured; see [`Bench`](crate::Bench).
     Bench(crate::Bench),
 }
@@ -57,6 +63,9 @@ impl Program {
             Program::Socket => 4,
             Program::Clock => 5,
             Program::Bench(bench) => 6 + bench as usize,
+            Program::SendUp => 12,
+            Program::SendDown => 13,
+            Program::Receive => 14,
         }
     }
 }
@@ -66,6 +75,8 @@ pub struct Programs {
     programs: Vec<OwnedFd>,
     bare: [MapHandle; 2],
     pub(crate) bench: Table<types::bench>,
+    pub(crate) bench_publics: Table<types::bench_public>,
+    pub(crate) bench_sunk: MapHandle,
     by_teid: Cells,
     by_ue4: Cells,
     by_ue6: MapHandle,
@@ -140,6 +151,7 @@ impl Programs {
             (&mut maps.nat_of_public, nat_flows),
             (&mut maps.bare_by_teid, sizes.bench.max(1)),
             (&mut maps.bare_by_ue, sizes.bench.max(1)),
+            (&mut maps.bench_publics, sizes.bench.max(1)),
         ];
         for (map, entries) in entries {
             map.set_max_entries(entries).map_err(load_error)?;
@@ -152,6 +164,9 @@ impl Programs {
             progs.bench_downlink.set_autoload(false);
             progs.bench_bare_uplink.set_autoload(false);
             progs.bench_bare_downlink.set_autoload(false);
+            progs.bench_send_up.set_autoload(false);
+            progs.bench_send_down.set_autoload(false);
+            progs.bench_receive.set_autoload(false);
         }
         let loaded = open.load().map_err(load_error)?;
         let (maps, progs) = (&loaded.maps, &loaded.progs);
@@ -172,6 +187,9 @@ impl Programs {
                 owned(progs.bench_bare_downlink.as_fd())?,
                 owned(progs.bench_uplink.as_fd())?,
                 owned(progs.bench_downlink.as_fd())?,
+                owned(progs.bench_send_up.as_fd())?,
+                owned(progs.bench_send_down.as_fd())?,
+                owned(progs.bench_receive.as_fd())?,
             ]);
         }
         let handle = |map| MapHandle::try_from(map).map_err(load_error);
@@ -180,6 +198,8 @@ impl Programs {
             programs,
             bare: [handle(&maps.bare_by_teid)?, handle(&maps.bare_by_ue)?],
             bench: Table::map("bench", maps.data_bench.as_fd(), 1)?,
+            bench_publics: Table::map("bench_publics", maps.bench_publics.as_fd(), entries(&maps.bench_publics))?,
+            bench_sunk: handle(&maps.bench_sunk)?,
             by_teid: Cells {
                 name: "by_teid",
                 cells: Table::map("teid_cells", maps.teid_cells.as_fd(), cells as usize)?,
