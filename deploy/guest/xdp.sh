@@ -17,8 +17,9 @@ echo "Building the tests of the XDP datapath."
 "$cargo" test --locked -p martlet-upf-xdp -p martlet-upf --no-run --quiet
 load=$(program martlet-upf-xdp load)
 packets=$(program martlet-upf xdp_packets)
+nat=$(program martlet-upf xdp_nat)
 conformance=$(program martlet-upf xdp)
-[ -x "$load" ] && [ -x "$packets" ] && [ -x "$conformance" ] || { echo "guest-test: a test program was not built" >&2; exit 1; }
+[ -x "$load" ] && [ -x "$packets" ] && [ -x "$nat" ] && [ -x "$conformance" ] || { echo "guest-test: a test program was not built" >&2; exit 1; }
 
 export RUST_BACKTRACE=0
 echo "Starting a guest with Debian's kernel."
@@ -28,8 +29,9 @@ deploy/guest/run.sh --kernel "$kernel" --modules "veth tun" --timeout 900 bash -
     "$1" || failed=1
     "$2" --test-threads 1 || failed=1
     "$3" --test-threads 1 native || failed=1
+    "$4" --test-threads 1 || failed=1
     exit $failed
-' guest "$load" "$packets" "$conformance" | tee target/guest/output
+' guest "$load" "$packets" "$conformance" "$nat" | tee target/guest/output
 if grep -q SKIPPED target/guest/output || ! grep -q "conforms_in_native_mode ... ok" target/guest/output; then
     echo "guest-test: something was skipped or not run, see above" >&2
     exit 1

@@ -239,6 +239,58 @@ pub struct XdpConfig {
     pub events: usize,
     /// Octets of the socket's buffers.
     pub socket_buffer: usize,
+    /// Translation of addresses by the programs.
+    pub nat: XdpNatConfig,
+}
+
+/// Translation of the IPv4 addresses of UEs by the programs, with `n6.mode: nat`. Without addresses the kernel translates,
+/// to those of its interfaces.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct XdpNatConfig {
+    /// Public addresses, at most 8. A UE always has the same one. Those that the machine does not have yet it gets.
+    pub addresses: Vec<Ipv4Addr>,
+    /// The first port that UEs get. Where the machine has the address for itself too, its own sockets must not use these.
+    pub first_port: u16,
+    /// The last port that UEs get.
+    pub last_port: u16,
+    /// Flows at a time.
+    pub flows: u32,
+    /// Flows of one UE at a time.
+    pub flows_per_ue: u32,
+    /// What any host sends to the public port of a UE reaches the UE; otherwise only those that it has sent to do.
+    pub full_cone: bool,
+    /// Seconds for which a TCP connection lives without a packet (RFC 5382, REQ-5).
+    pub tcp_established_s: u32,
+    /// The same while it is being made or closed.
+    pub tcp_transitory_s: u32,
+    /// The same for UDP (RFC 4787, REQ-5).
+    pub udp_s: u32,
+    /// The same for UDP that nobody has answered.
+    pub udp_unanswered_s: u32,
+    /// The same for ICMP queries (RFC 5508, REQ-2).
+    pub icmp_s: u32,
+    /// The same for other protocols, of which a UE has one flow with each host.
+    pub other_s: u32,
+}
+
+impl Default for XdpNatConfig {
+    fn default() -> Self {
+        XdpNatConfig {
+            addresses: Vec::new(),
+            first_port: 1024,
+            last_port: 32_767,
+            flows: 131_072,
+            flows_per_ue: 1024,
+            full_cone: false,
+            tcp_established_s: 7440,
+            tcp_transitory_s: 240,
+            udp_s: 300,
+            udp_unanswered_s: 120,
+            icmp_s: 60,
+            other_s: 600,
+        }
+    }
 }
 
 impl Default for XdpConfig {
@@ -258,6 +310,7 @@ impl Default for XdpConfig {
             local_switching: true,
             events: 4096,
             socket_buffer: 1 << 20,
+            nat: XdpNatConfig::default(),
         }
     }
 }

@@ -33,11 +33,13 @@ pub enum DropReason {
     N3,
     /// N6 did not take it.
     N6,
+    /// There is no public address and port for it, or nothing in it can be translated.
+    Nat,
 }
 
 impl DropReason {
     /// All of them, in the order of their numbers.
-    pub const ALL: [DropReason; 14] = [
+    pub const ALL: [DropReason; 15] = [
         DropReason::Malformed,
         DropReason::UnknownTunnel,
         DropReason::UnknownUe,
@@ -52,6 +54,7 @@ impl DropReason {
         DropReason::UnknownExtension,
         DropReason::N3,
         DropReason::N6,
+        DropReason::Nat,
     ];
 
     /// Its name in status and metrics.
@@ -71,6 +74,7 @@ impl DropReason {
             DropReason::UnknownExtension => "unknown_extension",
             DropReason::N3 => "n3",
             DropReason::N6 => "n6",
+            DropReason::Nat => "nat",
         }
     }
 }

@@ -5,10 +5,10 @@ use common::in_namespace;
 use common::peers::{HOST, N3, PeersRig, UE};
 use common::rig::{SocketRig, config};
 use martlet_upf::UpfConfig;
-use martlet_upf::config::{DatapathChoice, XdpMode};
+use martlet_upf::config::{DatapathChoice, N6Mode, XdpMode};
 use martlet_upf::conformance::{Rig, checks, g_pdu, udp_packet};
 use martlet_upf::datapath::Change;
-use std::net::UdpSocket;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
@@ -58,6 +58,41 @@ fn the_xdp_datapath_conforms_in_native_mode() {
 #[test]
 fn the_xdp_datapath_conforms_in_generic_mode() {
     conforms_between_peers(XdpMode::Generic);
+}
+
+/// What a UE sends has an address of the data network, for which nobody has a route to us: the kernel says it is here.
+fn addresses_are_translated(mode: XdpMode) {
+    in_namespace(move || {
+        let public = Ipv4Addr::new(10, 98, 0, 50);
+        let mut config = between_peers(mode);
+        config.n6.mode = N6Mode::Nat;
+        config.xdp.nat.addresses = vec![public];
+        let mut rig = PeersRig::new(config);
+        let session = martlet_upf::conformance::session(&rig, 1, 7, UE);
+        rig.datapath().apply(&Change::to(&session)).expect("the session");
+        let host = rig.network.within(|| UdpSocket::bind((HOST, 7005)).expect("a port"));
+        host.set_read_timeout(Some(Duration::from_secs(3))).expect("a timeout");
+        let mut buffer = [0; 2048];
+        for n in 0..3u8 {
+            rig.send_n3(&g_pdu(7, Some(1), &udp_packet((UE, 9000), (HOST, 7005), &[n; 100])));
+            let (length, from) = host.recv_from(&mut buffer).expect("the packet of the UE");
+            assert_eq!((&buffer[..length], from), (&[n; 100][..], (public, 9000).into()));
+            host.send_to(&[n; 50], from).expect("sent");
+            let octets = rig.receive_n3().expect("the answer");
+            let Ok(martlet_gtpu::Message::GPdu(pdu)) = martlet_gtpu::decode(&octets) else { panic!("no G-PDU") };
+            assert_eq!(martlet_upf::conformance::payload_of(pdu.payload), Some(&[n; 50][..]));
+        }
+    });
+}
+
+#[test]
+fn addresses_are_translated_in_native_mode() {
+    addresses_are_translated(XdpMode::Native);
+}
+
+#[test]
+fn addresses_are_translated_in_generic_mode() {
+    addresses_are_translated(XdpMode::Generic);
 }
 
 /// The datapath between peers, with the session of the UE.

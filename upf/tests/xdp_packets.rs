@@ -465,3 +465,23 @@ fn a_next_hop_that_changes_is_followed() {
         assert_eq!((verdict, &octets[14..]), (Verdict::Redirect(0), &packet[..]));
     });
 }
+
+#[test]
+fn rules_of_before_give_their_places_back() {
+    Bench::each(|mut bench| {
+        // 60 sessions fill half of the table; each is changed in turn, and none twice.
+        let sessions: Vec<Session> = (0..60u8)
+            .map(|n| bench.session_of(1 + u64::from(n), 0x100 + u32::from(n), Ipv4Addr::new(10, 45, 1, n)))
+            .collect();
+        sessions.iter().for_each(|session| bench.apply(session));
+        for (n, mut session) in sessions.into_iter().enumerate() {
+            if n % 20 == 19 {
+                std::thread::sleep(std::time::Duration::from_millis(120));
+            }
+            session.qers.get_mut(&1).unwrap().qfi = Some(5);
+            bench.apply(&session);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(2200));
+        assert_eq!(bench.datapath.details()["tables"]["rules"]["used"], 120);
+    });
+}

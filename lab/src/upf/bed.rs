@@ -6,9 +6,10 @@ use martlet_upf::config::{DatapathChoice, DnnConfig, N6Mode, UpfConfig};
 use martlet_upf::datapath::{Change, Datapath};
 use martlet_upf::rules::*;
 use martlet_upf::{Signals, XdpDatapath};
-use martlet_upf_xdp::{BenchPath, bench_teid, bench_ue};
+use martlet_upf_xdp::{Bench, BenchPath, bench_teid, bench_ue};
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
+use std::sync::mpsc::{Sender, channel};
 
 const N3: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 1);
 const GNB: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 2);
@@ -31,33 +32,35 @@ fn ip(words: &str) -> Result<()> {
     Ok(())
 }
 
-/// Makes the links, once.
+/// Link addresses of both ends of a link: ours, and the other one.
+pub fn link_addresses(uplink: bool) -> ([u8; 6], [u8; 6]) {
+    let number = if uplink { 3 } else { 6 };
+    ([2, 0, 0, 0, number, 1], [2, 0, 0, 0, number, 2])
+}
+
+/// Makes the links, once in a network namespace.
 pub fn links() -> Result<()> {
-    for (name, ours, theirs) in [("n3", N3, GNB), ("n6", N6, HOST)] {
-        ip(&format!("link add {name}a type veth peer name {name}b"))?;
+    for (name, uplink, ours, theirs) in [("n3", true, N3, GNB), ("n6", false, N6, HOST)] {
+        let text = |octets: [u8; 6]| octets.map(|octet| format!("{octet:02x}")).join(":");
+        let (own, other) = link_addresses(uplink);
+        let (own, other) = (text(own), text(other));
+        ip(&format!("link add {name}a address {own} type veth peer name {name}b address {other}"))?;
         ip(&format!("link set {name}a up"))?;
         ip(&format!("link set {name}b up"))?;
         ip(&format!("addr add {ours}/24 dev {name}a"))?;
-        ip(&format!("neigh add {theirs} lladdr 02:00:00:00:00:02 dev {name}a nud permanent"))?;
+        ip(&format!("neigh add {theirs} lladdr {other} dev {name}a nud permanent"))?;
     }
     Ok(())
 }
 
-fn ifindex(name: &str) -> Result<u32> {
+pub fn ifindex(name: &str) -> Result<u32> {
     Ok(nix::net::if_::if_nametoindex(name)?)
 }
 
 impl Bed {
     /// A datapath with so many sessions.
     pub fn new(rules: Rules, sessions: u32) -> Result<Bed> {
-        let mut config = UpfConfig { datapath: DatapathChoice::Xdp, ..UpfConfig::default() };
-        config.n3.address = (N3, 2152).into();
-        config.n6.mode = N6Mode::Routing;
-        config.dnns = vec![DnnConfig { name: "internet".into(), pools: vec!["10.0.0.0/11".into()] }];
-        config.xdp.interfaces = vec!["n3a".into(), "n6a".into()];
-        config.xdp.sessions = sessions;
-        config.xdp.rules = sessions * (2 * rules.pdrs());
-        config.xdp.filters = (sessions * 2 * rules.pdrs()).max(64);
+        let config = configuration(rules, sessions);
         let (mut datapath, signals) =
             XdpDatapath::open_to_measure(&config, sessions).map_err(|error| anyhow!(error))?;
         for n in 0..sessions {
@@ -67,18 +70,113 @@ impl Bed {
         }
         let bed = Bed { datapath, _signals: signals, n3: ifindex("n3a")?, n6: ifindex("n6a")? };
         bed.datapath.programs().fill_bare(sessions, &bed.path(true, 64))?;
+        if rules == Rules::Nat {
+            bed.make_flows(sessions)?;
+        }
         Ok(bed)
+    }
+
+    /// Has every session have a flow that is translated. Sessions are drawn at random, so it takes some rounds.
+    fn make_flows(&self, sessions: u32) -> Result<()> {
+        let programs = self.datapath.programs();
+        for _ in 0..20 {
+            programs.measure(Bench::Uplink, sessions, &self.path(true, 64), sessions.max(1000) * 16)?;
+            if programs.fill_publics(sessions).is_ok() {
+                return Ok(());
+            }
+        }
+        Ok(programs.fill_publics(sessions)?)
     }
 
     /// The way of measured packets, whose length is that of the UE's packet in octets.
     pub fn path(&self, uplink: bool, length: u32) -> BenchPath {
         let ifindex = if uplink { self.n3 } else { self.n6 };
-        BenchPath { n3: N3, gnb: GNB, host: (HOST, PORT), length, ifindex }
+        path(length, ifindex)
+    }
+}
+
+/// The way of packets of a length that are not really sent.
+pub fn path(length: u32, ifindex: u32) -> BenchPath {
+    BenchPath {
+        n3: N3,
+        gnb: GNB,
+        host: (HOST, PORT),
+        length,
+        ifindex,
+        translated: false,
+        link: Default::default(),
+        stamp_at: 0,
+    }
+}
+
+/// A UPF of the `xdp` datapath with room for so many sessions.
+pub fn configuration(rules: Rules, sessions: u32) -> UpfConfig {
+    let mut config = UpfConfig { datapath: DatapathChoice::Xdp, ..UpfConfig::default() };
+    config.n3.address = (N3, 2152).into();
+    config.n6.mode = N6Mode::Routing;
+    config.dnns = vec![DnnConfig { name: "internet".into(), pools: vec!["10.0.0.0/11".into()] }];
+    config.xdp.interfaces = vec!["n3a".into(), "n6a".into()];
+    config.xdp.sessions = sessions;
+    // Rules of before stay for a moment after a change.
+    config.xdp.rules = sessions * (2 * rules.pdrs()) + 16_384;
+    config.xdp.filters = (sessions * 2 * rules.pdrs()).max(64);
+    config.kernel.sessions = sessions as usize;
+    config.n4.sessions = sessions as usize;
+    if rules == Rules::Nat {
+        config.n6.mode = N6Mode::Nat;
+        config.xdp.nat.addresses = (1..=8).map(|n| Ipv4Addr::new(198, 51, 100, n)).collect();
+        config.xdp.nat.last_port = 65_535;
+        config.xdp.nat.flows = sessions + 1024;
+    }
+    config
+}
+
+type Ask = Box<dyn FnOnce(&mut Bed) + Send>;
+
+/// A bed on a thread and in a network namespace of its own, so that there can be several of them.
+pub struct BedThread {
+    ask: Option<Sender<Ask>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl BedThread {
+    pub fn new(rules: Rules, sessions: u32) -> Result<BedThread> {
+        let (ask, asked) = channel::<Ask>();
+        let (ready, made) = channel();
+        let thread = std::thread::spawn(move || {
+            let bed =
+                crate::namespace::enter_a_new_one().and_then(|()| links()).and_then(|()| Bed::new(rules, sessions));
+            let mut bed = match bed {
+                Ok(bed) => bed,
+                Err(error) => return drop(ready.send(Err(error))),
+            };
+            let _ = ready.send(Ok(()));
+            asked.into_iter().for_each(|act| act(&mut bed));
+        });
+        made.recv().context("a datapath was not made")??;
+        Ok(BedThread { ask: Some(ask), thread: Some(thread) })
+    }
+
+    /// Does something with the bed, there.
+    pub fn run<T: Send + 'static>(&self, act: impl FnOnce(&mut Bed) -> T + Send + 'static) -> Result<T> {
+        let (give, given) = channel();
+        let act: Ask = Box::new(move |bed| drop(give.send(act(bed))));
+        self.ask.as_ref().context("the bed is gone")?.send(act).ok().context("the bed is gone")?;
+        given.recv().context("the bed is gone")
+    }
+}
+
+impl Drop for BedThread {
+    fn drop(&mut self) {
+        self.ask.take();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
     }
 }
 
 /// The n-th session.
-fn session(rules: Rules, n: u32) -> Session {
+pub fn session(rules: Rules, n: u32) -> Session {
     let gnb = IpAddr::V4(GNB);
     let seid = u64::from(n) + 1;
     let mut session = Session::new(seid, FSeid::new(seid, gnb), NodeId::Ip(gnb));

@@ -1,19 +1,36 @@
-//! `martlet lab upf`: what a packet costs in the `xdp` datapath, beside programs that do the least.
+//! `martlet lab upf`: what packets and sessions cost in the `xdp` datapath, beside programs that do the least, and beside
+//! the `kernel` datapath.
+//!
+//! | file | what it measures |
+//! | --- | --- |
+//! | `cost` | nanoseconds for a packet, by running programs on packets |
+//! | `wire` | packets over virtual links: how many, at which loss, how late, at what processor time |
+//! | `control` | N4: sessions a second, memory, and packets lost while rules change |
+//! | `bed`, `report` | datapaths with sessions in them; tables and plots |
 mod bed;
+mod control;
+mod cost;
 mod report;
+mod wire;
 
-use crate::progress::Progress;
-use crate::stats::{Estimate, median};
-use crate::{Figure, Output, namespace};
-use anyhow::{Context, Result};
-use bed::Bed;
-use clap::Args;
-use martlet_upf_xdp::Bench;
-use rand::seq::SliceRandom;
+use crate::Output;
+use anyhow::Result;
+use clap::{Args, ValueEnum};
 use rand::{SeedableRng, rngs::StdRng};
 use std::path::PathBuf;
 
-/// Measures what a packet costs, by sessions, rules, and size.
+/// A part of the study.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Part {
+    /// Nanoseconds for a packet.
+    Cost,
+    /// Packets over virtual links.
+    Wire,
+    /// N4.
+    Control,
+}
+
+/// Measures what packets and sessions cost.
 #[derive(Debug, Clone, Args)]
 pub struct UpfArgs {
     /// Folder for raw data, report and plots (lab-results/upf-TIME)
@@ -25,6 +42,9 @@ pub struct UpfArgs {
     /// Seed for the order of the runs
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Only these parts of it
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub parts: Vec<Part>,
 }
 
 /// What rules the sessions have.
@@ -40,6 +60,8 @@ pub enum Rules {
     Full,
     /// The same, behind 31 PDRs with filters that do not match.
     Full32,
+    /// One PDR with a FAR, and translation of the UE's address.
+    Nat,
 }
 
 impl Rules {
@@ -53,7 +75,7 @@ impl Rules {
 
     fn urrs(self) -> impl Iterator<Item = u32> {
         match self {
-            Rules::Far | Rules::Qer => 1..1,
+            Rules::Far | Rules::Qer | Rules::Nat => 1..1,
             Rules::Urr => 1..2,
             Rules::Full | Rules::Full32 => 1..3,
         }
@@ -66,100 +88,30 @@ impl Rules {
             Rules::Urr => "urr",
             Rules::Full => "full",
             Rules::Full32 => "pdrs32",
+            Rules::Nat => "nat",
         }
     }
 }
-
-/// Sessions of a kind, and how many of them.
-#[derive(Debug, Clone, Copy)]
-struct Case {
-    rules: Rules,
-    sessions: u32,
-}
-
-impl Case {
-    /// As it is called in figures, after the direction.
-    fn name(&self) -> String {
-        match self.rules {
-            Rules::Full => format!("{}_sessions", self.sessions),
-            other => format!("{}_sessions_{}", self.sessions, other.name()),
-        }
-    }
-}
-
-const CASES: [Case; 9] = [
-    Case { rules: Rules::Full32, sessions: 1 },
-    Case { rules: Rules::Full, sessions: 60_000 },
-    Case { rules: Rules::Full, sessions: 1 },
-    Case { rules: Rules::Full, sessions: 1000 },
-    Case { rules: Rules::Full32, sessions: 1000 },
-    Case { rules: Rules::Full, sessions: 100_000 },
-    Case { rules: Rules::Far, sessions: 60_000 },
-    Case { rules: Rules::Qer, sessions: 60_000 },
-    Case { rules: Rules::Urr, sessions: 60_000 },
-];
-
-const BENCHES: [(Bench, &str, &str); 6] = [
-    (Bench::NothingUp, "nothing", "uplink"),
-    (Bench::NothingDown, "nothing", "downlink"),
-    (Bench::BareUplink, "bare", "uplink"),
-    (Bench::BareDownlink, "bare", "downlink"),
-    (Bench::Uplink, "xdp", "uplink"),
-    (Bench::Downlink, "xdp", "downlink"),
-];
-
-/// Octets of the measured packets of UEs.
-const LENGTH: u32 = 64;
 
 /// Runs the experiment and returns its report.
 ///
 /// # Errors
 /// There is no right to make a network namespace or to load programs, or a program does not forward.
 pub fn run(args: &UpfArgs) -> Result<String> {
-    namespace::enter_a_new_one()?;
-    bed::links()?;
-    let mut output = Output::create("upf", args.out.as_deref(), "case,variant,direction,round,ns")?;
-    let (rounds, runs) = if args.quick { (5, 100_000) } else { (30, 1_000_000) };
+    let wanted = |part| args.parts.is_empty() || args.parts.contains(&part);
+    let mut output = Output::create("upf", args.out.as_deref(), "part,case,variant,direction,round,value,second")?;
     let mut random = StdRng::seed_from_u64(args.seed);
-    let mut progress = Progress::new("rounds", CASES.len() as u64 * rounds);
-    for case in CASES {
-        let bed = Bed::new(case.rules, case.sessions)?;
-        let programs = bed.datapath.programs();
-        let mut taken: [Vec<f64>; BENCHES.len()] = Default::default();
-        let mut order: Vec<usize> = (0..BENCHES.len()).collect();
-        for round in 0..rounds {
-            order.shuffle(&mut random);
-            for &at in &order {
-                let (bench, variant, direction) = BENCHES[at];
-                let path = bed.path(bench.is_uplink(), LENGTH);
-                let time = programs.measure(bench, case.sessions, &path, runs)?;
-                let ns = time.as_nanos() as f64;
-                output.row(format_args!("{},{variant},{direction},{round},{ns}", case.name()))?;
-                taken[at].push(ns);
-            }
-            progress.step(&case.name());
-        }
-        figures(&mut output, case, &taken)?;
+    if wanted(Part::Cost) {
+        cost::measure(&mut output, args.quick, &mut random)?;
+        report::cost(&mut output)?;
     }
-    progress.done();
-    report::write(&mut output)?;
+    if wanted(Part::Wire) {
+        wire::measure(&mut output, args)?;
+        report::wire(&mut output)?;
+    }
+    if wanted(Part::Control) {
+        control::measure(&mut output, args)?;
+        report::control(&mut output);
+    }
     output.finish()
-}
-
-fn figures(output: &mut Output, case: Case, taken: &[Vec<f64>; BENCHES.len()]) -> Result<()> {
-    for ((_, variant, direction), sample) in BENCHES.iter().zip(taken) {
-        let id = format!("ns_per_packet.{variant}.{direction}_{}.median", case.name());
-        output.figure(Figure::of(id, "ns", estimate(sample)?));
-    }
-    for (direction, bare, xdp) in [("uplink", 2, 4), ("downlink", 3, 5)] {
-        // Round by round, so that what disturbs both does not count.
-        let ratios: Vec<f64> = taken[xdp].iter().zip(&taken[bare]).map(|(xdp, bare)| xdp / bare).collect();
-        let id = format!("ns_per_packet.xdp_over_bare.{direction}_{}.median", case.name());
-        output.figure(Figure::of(id, "times", estimate(&ratios)?));
-    }
-    Ok(())
-}
-
-fn estimate(sample: &[f64]) -> Result<Estimate> {
-    median(sample).context("nothing was measured")
 }

@@ -1,5 +1,5 @@
 //! What is wrong with a configuration, said such that it can be put right.
-use super::{DatapathChoice, Pool, UpfConfig};
+use super::{DatapathChoice, N6Mode, Pool, UpfConfig};
 use martlet_config::Finding;
 
 pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
@@ -76,6 +76,7 @@ fn check_xdp(config: &UpfConfig, findings: &mut Vec<Finding>) {
     if !xdp.ring.is_power_of_two() || !(1 << 16..=1 << 30).contains(&xdp.ring) {
         find("xdp.ring", format!("{} is no power of two from 65536 to 1073741824: write 8388608", xdp.ring));
     }
+    check_nat(config, &mut find);
     if config.n6.netns != config.n3.netns {
         find("n6.netns", "XDP has N3 and N6 in one network namespace: write the same for both, or neither".into());
     }
@@ -84,6 +85,49 @@ fn check_xdp(config: &UpfConfig, findings: &mut Vec<Finding>) {
     }
     if config.n3.address.port() != martlet_gtpu::PORT {
         find("n3.address", format!("XDP knows GTP-U by its port: write {}", martlet_gtpu::PORT));
+    }
+}
+
+fn check_nat(config: &UpfConfig, find: &mut impl FnMut(&str, String)) {
+    let nat = &config.xdp.nat;
+    if nat.addresses.is_empty() {
+        return;
+    }
+    if config.n6.mode != N6Mode::Nat {
+        find("xdp.nat.addresses", "they are of no use without n6.mode: nat".into());
+    }
+    if nat.addresses.len() > 8 {
+        find("xdp.nat.addresses", format!("{} are too many: write 8 at most", nat.addresses.len()));
+    }
+    if !config.xdp.direct || config.xdp.interfaces.is_empty() {
+        let why = "programs translate only what enters and leaves by interfaces of theirs: name that of the data network, too";
+        find("xdp.interfaces", why.into());
+    }
+    if let Some(address) = nat.addresses.iter().find(|a| a.is_unspecified() || a.is_multicast() || a.is_broadcast()) {
+        find(
+            "xdp.nat.addresses",
+            format!("{address} is nobody's address: write one that the data network sends to you"),
+        );
+    }
+    if nat.first_port == 0 || nat.first_port >= nat.last_port {
+        find("xdp.nat.first_port", "no range of ports: write 1024, and 32767 for last_port".into());
+    }
+    if !(1..=1 << 24).contains(&nat.flows) {
+        find("xdp.nat.flows", format!("{} is not from 1 to 16777216: write 131072", nat.flows));
+    }
+    let times = [
+        ("flows_per_ue", nat.flows_per_ue, 1024),
+        ("tcp_established_s", nat.tcp_established_s, 7440),
+        ("tcp_transitory_s", nat.tcp_transitory_s, 240),
+        ("udp_s", nat.udp_s, 300),
+        ("udp_unanswered_s", nat.udp_unanswered_s, 120),
+        ("icmp_s", nat.icmp_s, 60),
+        ("other_s", nat.other_s, 600),
+    ];
+    for (name, value, default) in times {
+        if value == 0 {
+            find(&format!("xdp.nat.{name}"), format!("0 lets nothing work: write {default}"));
+        }
     }
 }
 
@@ -139,6 +183,22 @@ mod tests {
         config.xdp.ring = 1000;
         let paths: Vec<String> = config.check().into_iter().map(|finding| finding.path).collect();
         assert_eq!(paths, ["xdp.ring", "n6.netns", "n3.address", "n3.address"]);
+    }
+
+    #[test]
+    fn what_is_wrong_with_the_translation_of_xdp_is_named() {
+        let mut config = UpfConfig { datapath: DatapathChoice::Xdp, ..UpfConfig::default() };
+        config.xdp.nat.addresses = vec![[203, 0, 113, 1].into()];
+        config.xdp.interfaces = vec!["n3".into(), "n6".into()];
+        assert_eq!(config.check(), []);
+        config.xdp.nat.addresses.push([224, 0, 0, 1].into());
+        config.xdp.interfaces.clear();
+        (config.xdp.nat.first_port, config.xdp.nat.udp_s) = (0, 0);
+        config.n6.mode = crate::config::N6Mode::Routing;
+        let paths: Vec<String> = config.check().into_iter().map(|finding| finding.path).collect();
+        let nat = |name: &str| format!("xdp.nat.{name}");
+        let due = [&nat("addresses"), "xdp.interfaces", &nat("addresses"), &nat("first_port"), &nat("udp_s")];
+        assert_eq!(paths, due);
     }
 
     #[test]

@@ -67,7 +67,8 @@ impl Forwarder {
             Some(entry) => entry,
             None => {
                 let slot = state.session_slots.take(1).ok_or_else(|| full("sessions"))?;
-                Entry::new(session, slot)
+                let incarnation = state.incarnation();
+                Entry::new(session, slot, incarnation)
             }
         };
         let made = self.write(state, &mut entry, session, &plan, &mut taken);
@@ -99,7 +100,10 @@ impl Forwarder {
         if buffered_before {
             self.release(state, seid);
         }
-        state.forget_old_rules(&self.programs, seid);
+        if !fresh {
+            state.retired.push_back((Instant::now(), seid));
+        }
+        state.forget_retired(&self.programs);
         Ok(())
     }
 
@@ -141,7 +145,7 @@ impl Forwarder {
             taken.rules.push(at);
             let (mut rule, mut rest) = (planned.rule, planned.rest);
             rule.index = at;
-            rule.session = entry.slot;
+            (rule.session, rule.incarnation) = (entry.slot, entry.incarnation);
             rest.limits = limits_at;
             (rule.check_at, rule.stop_at) = (u64::MAX, u64::MAX);
             if plan.exact {

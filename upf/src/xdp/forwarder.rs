@@ -22,6 +22,8 @@ pub(super) struct Forwarder {
     seen: Mutex<Seen>,
     pub events: EventSender,
     pub limits: XdpConfig,
+    /// Translation of addresses by the programs.
+    pub nat: types::nat_settings,
     /// GTP-U that is not for the programs.
     pub gtpu: UdpSocket,
     /// Frames of ours.
@@ -50,6 +52,7 @@ impl Forwarder {
         programs: Programs,
         ring: Ring,
         limits: XdpConfig,
+        nat: types::nat_settings,
         events: EventSender,
         gtpu: UdpSocket,
         frames: PacketSocket,
@@ -59,7 +62,7 @@ impl Forwarder {
         let state = Mutex::new(State::new(&programs));
         let (ring, seen) = (Mutex::new(ring), Mutex::default());
         let counters = Arc::default();
-        Forwarder { programs, state, ring, counters, seen, events, limits, gtpu, frames, inner, quiet_until }
+        Forwarder { programs, state, ring, counters, seen, events, limits, nat, gtpu, frames, inner, quiet_until }
     }
 
     pub fn lock(&self) -> MutexGuard<'_, State> {
@@ -143,6 +146,7 @@ impl Forwarder {
             "filterGroups": fill(&state.group_slots),
             "rates": fill(&state.bucket_slots),
             "limits": fill(&state.limit_slots),
+            "translatedFlows": {"used": state.flows.alive, "most": self.nat.flows},
             "waiting": {"used": state.waiting, "most": self.limits.buffer_packets},
             "byWayOfTheKernel": stats.to_kernel,
             "lostEvents": stats.lost_events,

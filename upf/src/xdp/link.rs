@@ -86,6 +86,18 @@ impl Link {
         for index in [self.inner, self.outer] {
             netlink.up(index, LARGEST).map_err(|error| ("the state".into(), error))?;
         }
+        if config.n6.mode == N6Mode::Nat && !config.xdp.nat.addresses.is_empty() {
+            // Where programs leave a translated packet to the kernel, it comes from an address of its own.
+            for (setting, value) in [("accept_local", "1"), ("rp_filter", filter)] {
+                let path = format!("/proc/sys/net/ipv4/conf/{outer}/{setting}");
+                std::fs::write(&path, value).map_err(|error| (path, error))?;
+            }
+            // With it the kernel says to neighbours that the address is here, and answers what is for nobody.
+            for public in config.xdp.nat.addresses.iter().filter(|public| !is_ours(**public)) {
+                let set = netlink.address(self.outer, *public, 32);
+                set.map_err(|error| (format!("the public address {public}"), error))?;
+            }
+        }
         if config.n6.mode != N6Mode::None {
             for Pool { network, prefix } in config.pools() {
                 let gateway = Pool { network, prefix }.gateway();
@@ -105,6 +117,14 @@ impl Drop for Link {
             tracing::warn!(%error, "the interface of N6 stays");
         }
     }
+}
+
+/// Whether an interface of this machine has an address.
+fn is_ours(address: Ipv4Addr) -> bool {
+    let all = nix::ifaddrs::getifaddrs();
+    all.is_ok_and(|mut all| {
+        all.any(|one| one.address.as_ref().and_then(|a| a.as_sockaddr_in()).is_some_and(|a| a.ip() == address))
+    })
 }
 
 fn in_use(name: &str) -> String {

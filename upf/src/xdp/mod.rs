@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `compile`, `filters` | a session as the programs read it |
 //! | `apply`, `state`, `slots`, `usage` | sessions in the tables, and what they counted |
+//! | `nat` | flows whose addresses the programs translate |
 //! | `ring`, `waiting` | what the programs tell, and packets that wait |
 //! | `socket`, `thread` | what is left to user space: signalling, what nobody knows, what came in parts |
 //! | `link`, `device`, `packet_socket` | the interfaces between the kernel and the programs |
@@ -16,6 +17,7 @@ mod device;
 mod filters;
 mod forwarder;
 mod link;
+mod nat;
 mod packet_socket;
 mod ring;
 mod slots;
@@ -28,16 +30,16 @@ mod waiting;
 use crate::config::{N6Mode, UpfConfig, XdpMode};
 use crate::counters::Counters;
 use crate::datapath::{Buffered, Change, Datapath, DatapathError, EventSender, Usage};
-use crate::kernel::{Signals, nat, netns, sockets};
+use crate::kernel::{Signals, nat as kernel_nat, netns, sockets};
 use forwarder::Forwarder;
 use link::Link;
 use martlet_pfcp::ie::UpFunctionFeatures;
-use martlet_upf_xdp::{Attachment, Mode, Program, Programs, Sizes, types};
+use martlet_upf_xdp::{Attachment, Mode, NatTimes, Program, Programs, Sizes, nat_settings, types};
 pub use martlet_upf_xdp::{Verdict, XdpError};
 use nix::net::if_::if_nametoindex;
 use packet_socket::PacketSocket;
 use ring::Ring;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thread::Thread;
@@ -49,7 +51,7 @@ pub struct XdpDatapath {
     // In the order in which they end: first nothing serves the programs any more, then no packet meets them.
     _thread: Thread,
     _attached: Vec<Attachment>,
-    _nat: Option<nat::Nat>,
+    _nat: Option<kernel_nat::Nat>,
     _link: Link,
     /// Interfaces with programs.
     ports: Vec<(String, Mode)>,
@@ -100,10 +102,12 @@ impl XdpDatapath {
         })?;
         let ports = ports(config)?;
         let link = Link::open(config)?;
-        let nat = nat::open(config)?;
+        let translation = translation(config);
+        // Where programs translate, the kernel does not.
+        let nat = if translation.addresses > 0 { None } else { kernel_nat::open(config)? };
         // In generic mode frames may come with checksums that their sender left to an interface.
         let generic = |name: &String| config.xdp.mode == XdpMode::Generic || name == "lo";
-        let direct = config.xdp.direct && matches!(config.n6.mode, N6Mode::Routing);
+        let direct = config.xdp.direct && (matches!(config.n6.mode, N6Mode::Routing) || translation.addresses > 0);
         let settings = types::settings {
             n3_ip4: if let IpAddr::V4(ip) = local { u32::from_ne_bytes(ip.octets()) } else { 0 },
             has_n6: u32::from(config.n6.mode != N6Mode::None),
@@ -114,6 +118,7 @@ impl XdpDatapath {
             n6_mtu: u32::from(config.n6.mtu),
             bounce: u32::from(ports.iter().any(|(name, _)| generic(name))),
             transmit: u32::from(ports.iter().all(|(name, _)| device::is_hardware(name))),
+            nat: translation,
             ..Default::default()
         };
         let sizes = Sizes {
@@ -121,6 +126,7 @@ impl XdpDatapath {
             rules: config.xdp.rules,
             filters: config.xdp.filters,
             ring: config.xdp.ring,
+            nat_flows: if translation.addresses > 0 { config.xdp.nat.flows } else { 0 },
             bench,
         };
         let text = |error: XdpError| error.to_string();
@@ -151,11 +157,33 @@ impl XdpDatapath {
         let restored_by = Instant::now() + Duration::from_secs(config.n3.restoration_s);
         let limits = config.xdp.clone();
         let inner = link.inner;
-        let forwarder = Forwarder::new(programs, ring, limits, events, gtpu, frames, inner, Some(restored_by));
+        let forwarder =
+            Forwarder::new(programs, ring, limits, translation, events, gtpu, frames, inner, Some(restored_by));
         let forwarder = Arc::new(forwarder);
         crate::metrics::show(&forwarder.counters);
         let thread = Thread::start(&forwarder, local, failure)?;
         Ok(XdpDatapath { forwarder, _thread: thread, _attached: attached, _nat: nat, _link: link, ports: modes })
+    }
+}
+
+/// How the programs translate addresses; not at all where the configuration names none to translate to.
+fn translation(config: &UpfConfig) -> types::nat_settings {
+    let nat = &config.xdp.nat;
+    let seconds = |seconds: u32| Duration::from_secs(seconds.into());
+    let times = NatTimes {
+        tcp: seconds(nat.tcp_established_s),
+        tcp_transitory: seconds(nat.tcp_transitory_s),
+        udp: seconds(nat.udp_s),
+        udp_unanswered: seconds(nat.udp_unanswered_s),
+        icmp: seconds(nat.icmp_s),
+        other: seconds(nat.other_s),
+    };
+    let addresses: &[Ipv4Addr] = if config.n6.mode == N6Mode::Nat { &nat.addresses } else { &[] };
+    types::nat_settings {
+        flows: nat.flows,
+        flows_per_ue: nat.flows_per_ue,
+        full_cone: u32::from(nat.full_cone),
+        ..nat_settings(addresses, (nat.first_port, nat.last_port), times, rand::random())
     }
 }
 

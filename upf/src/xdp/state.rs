@@ -1,5 +1,6 @@
 //! What is known of sessions beside what the programs have in their tables.
 use super::compile::{Entrance, Limit};
+use super::nat::Flows;
 use super::slots::Slots;
 use super::usage::{Account, Clock, Placed};
 use crate::datapath::Usage;
@@ -24,6 +25,8 @@ const BETWEEN: std::time::Duration = std::time::Duration::from_micros(1);
 /// A session.
 pub(super) struct Entry {
     pub seid: u64,
+    /// No other session has had the same.
+    pub incarnation: u32,
     /// In the table of sessions.
     pub slot: u32,
     pub rules: Vec<Placed>,
@@ -77,6 +80,11 @@ pub(super) struct State {
     pub group_slots: Slots,
     pub bucket_slots: Slots,
     pub limit_slots: Slots,
+    /// Sessions that had rules of before, with the time at which packets could no longer find those.
+    pub retired: VecDeque<(Instant, u64)>,
+    /// Translated flows.
+    pub flows: Flows,
+    last_incarnation: u32,
     /// Packets that wait, of all sessions.
     pub waiting: usize,
     /// Octets and packets of rules that are gone, from and to UEs.
@@ -95,9 +103,18 @@ impl State {
             group_slots: Slots::new(programs.groups.entries()),
             bucket_slots: Slots::new(programs.buckets.entries()),
             limit_slots: Slots::new(programs.limits.entries()),
+            retired: VecDeque::new(),
+            flows: Flows::default(),
+            last_incarnation: 0,
             waiting: 0,
             gone: [[0; 2]; 2],
         }
+    }
+
+    /// A number for a new session, not 0.
+    pub fn incarnation(&mut self) -> u32 {
+        self.last_incarnation = self.last_incarnation.wrapping_add(1).max(1);
+        self.last_incarnation
     }
 
     /// Octets and packets from and to UEs since the start.
@@ -124,6 +141,14 @@ impl State {
         self.rule_slots.give_back(placed.index, 1);
     }
 
+    /// Rules of any session that packets found until a while ago: their places are free.
+    pub fn forget_retired(&mut self, programs: &Programs) {
+        while self.retired.front().is_some_and(|(since, _)| since.elapsed() >= AT_REST) {
+            let Some((_, seid)) = self.retired.pop_front() else { break };
+            self.forget_old_rules(programs, seid);
+        }
+    }
+
     /// Rules that packets found until a while ago.
     pub fn forget_old_rules(&mut self, programs: &Programs, seid: u64) {
         let Some(entry) = self.sessions.get_mut(&seid) else { return };
@@ -141,9 +166,10 @@ impl State {
 }
 
 impl Entry {
-    pub fn new(session: &Session, slot: u32) -> Self {
+    pub fn new(session: &Session, slot: u32, incarnation: u32) -> Self {
         Entry {
             seid: session.seid,
+            incarnation,
             slot,
             rules: Vec::new(),
             old_rules: Vec::new(),

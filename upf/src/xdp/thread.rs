@@ -75,6 +75,8 @@ fn serve(forwarder: &Forwarder, local: IpAddr, stopped: &UnixStream) -> io::Resu
         if looked_up.elapsed() >= Duration::from_millis(HOPS_MS.into()) {
             looked_up = Instant::now();
             forwarder.programs.forget_hops();
+            forwarder.sweep_flows();
+            forwarder.lock().forget_retired(&forwarder.programs);
             // Whoever reads the metrics finds them no older than this.
             forwarder.refresh();
         }

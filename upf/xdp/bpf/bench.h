@@ -16,10 +16,30 @@ struct bench {
 	__be32 gnb;
 	__be32 host;
 	__u16 port;		/* of the host */
-	__u16 unused;
-	__u32 ifindex;		/* where a bare program sends to */
+	__u16 translated;	/* packets for UEs go to their public ends */
+	__u32 ifindex;		/* where a bare program, or the generator, sends to */
+	__u8 to[6];		/* link addresses of what the generator sends */
+	__u8 from[6];
+	__u32 stamp_at;		/* where the sink finds the time at which a packet was made; 0: nowhere */
 };
 volatile struct bench bench SEC(".data.bench");
+
+/* The public end of each session's port, where addresses are translated. */
+struct bench_public {
+	__be32 address;
+	__be16 port;
+	__u16 unused;
+};
+TABLE(bench_publics, BPF_MAP_TYPE_ARRAY, __u32, struct bench_public, 1, BPF_F_MMAPABLE);
+
+/* What came to the sink, on each processor, and how long it took: eighths of a power of two of nanoseconds. */
+#define SUNK_CLASSES 256
+struct bench_sunk {
+	__u64 packets;
+	__u64 octets;
+	__u64 took[SUNK_CLASSES];
+};
+TABLE(bench_sunk, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct bench_sunk, 1, 0);
 
 /* TEIDs look random, and no two sessions have the same. */
 inline_always __u32 bench_teid(__u32 n)
@@ -62,6 +82,18 @@ inline_always void bench_ip(struct iphdr *ip, __u32 length, __be32 from, __be32 
 	ip->daddr = to;
 }
 
+/* The checksum of a header that somebody reads. */
+inline_always void bench_check(struct iphdr *ip)
+{
+	__u16 *words = (void *)ip;
+	__u32 sum = 0;
+	ip->check = 0;
+#pragma unroll
+	for (int i = 0; i < 10; i++)
+		sum += words[i];
+	ip->check = ~fold16(sum);
+}
+
 /* Gives the frame the length that it shall have. */
 inline_always int bench_length(struct xdp_md *ctx, __u32 length)
 {
@@ -91,6 +123,8 @@ inline_always int bench_make_uplink(struct xdp_md *ctx)
 	bench_ip(&p->inner.ip, length, bpf_htonl(BENCH_FIRST_UE + n), bench.host);
 	p->inner.udp.source = bpf_htons(9000);
 	p->inner.udp.dest = bpf_htons(bench.port);
+	p->inner.udp.len = bpf_htons(length - sizeof(p->inner.ip));
+	p->inner.udp.check = 0;
 	return 1;
 }
 
@@ -104,8 +138,74 @@ inline_always int bench_make_downlink(struct xdp_md *ctx)
 	if ((void *)(p + 1) > (void *)(long)ctx->data_end)
 		return 0;
 	eth->h_proto = bpf_htons(ETH_P_IP);
-	bench_ip(&p->ip, length, bench.host, bpf_htonl(BENCH_FIRST_UE + n));
+	__be32 to = bpf_htonl(BENCH_FIRST_UE + n);
+	__be16 port = bpf_htons(9000);
+	if (bench.translated) {
+		struct bench_public *public = bpf_map_lookup_elem(&bench_publics, &n);
+		if (!public)
+			return 0;
+		to = public->address;
+		port = public->port;
+	}
+	bench_ip(&p->ip, length, bench.host, to);
 	p->udp.source = bpf_htons(bench.port);
-	p->udp.dest = bpf_htons(9000);
+	p->udp.dest = port;
+	p->udp.len = bpf_htons(length - sizeof(p->ip));
+	p->udp.check = 0;
 	return 1;
+}
+
+/* A time within the packet of a UE, behind its headers. */
+struct bench_stamp {
+	__u64 made;
+};
+
+/* Completes a packet that is really sent, and sends it. `inner` is the offset of the UE's packet. */
+inline_always int bench_send(struct xdp_md *ctx, __u32 inner)
+{
+	struct ethhdr *eth = data_of(ctx);
+	void *end = end_of(ctx);
+	struct iphdr *ip = (void *)(eth + 1);
+	struct iphdr *of_ue = (void *)eth + inner;
+	struct bench_stamp *stamp = (void *)of_ue + sizeof(struct bench_inner);
+	if ((void *)(ip + 1) > end || (void *)(stamp + 1) > end)
+		return XDP_ABORTED;
+	for (int i = 0; i < 6; i++) {
+		eth->h_dest[i] = bench.to[i];
+		eth->h_source[i] = bench.from[i];
+	}
+	bench_check(ip);
+	if ((void *)of_ue != (void *)ip)
+		bench_check(of_ue);
+	stamp->made = bpf_ktime_get_ns();
+	return bpf_redirect(bench.ifindex, 0);
+}
+
+/* The least that a receiver does: counts a packet of ours, and how long it took. */
+inline_always int bench_sink(struct xdp_md *ctx)
+{
+	__u32 zero = 0;
+	struct bench_sunk *sunk = bpf_map_lookup_elem(&bench_sunk, &zero);
+	struct ethhdr *eth = data_of(ctx);
+	struct iphdr *ip = (void *)(eth + 1);
+	__u32 at = bench.stamp_at;
+	if (!sunk || (void *)(ip + 1) > end_of(ctx) || eth->h_proto != bpf_htons(ETH_P_IP) || ip->protocol != IPPROTO_UDP)
+		return XDP_PASS;
+	sunk->packets++;
+	sunk->octets += end_of(ctx) - data_of(ctx);
+	struct bench_stamp *stamp = (void *)eth + at;
+	if (!at || at > 256 || (void *)(stamp + 1) > end_of(ctx))
+		return XDP_DROP;
+	__u64 took = bpf_ktime_get_ns() - stamp->made;
+	__u32 class = 0;
+	if (took >= 8) {
+		__u32 power = 3;
+#pragma unroll
+		for (int step = 16; step; step >>= 1)
+			if (took >> power >> step)
+				power += step;
+		class = (power - 2) * 8 + (took >> (power - 3) & 7);
+	}
+	sunk->took[class & (SUNK_CLASSES - 1)]++;
+	return XDP_DROP;
 }

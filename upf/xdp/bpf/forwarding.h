@@ -2,7 +2,7 @@
 /* Tunnel headers put on and taken off, and the way out. */
 #pragma once
 
-#include "events.h"
+#include "nat.h"
 
 /* The link address of both ends of the link between the kernel and the programs: the kernel, which asks nobody, sends
  * to its own, and takes as meant for others what comes with another one. */
@@ -39,12 +39,6 @@ struct gtp_extension {
 	struct gtp_optional optional;
 	struct gtp_container container;
 };
-
-inline_always __u16 fold(__u32 sum)
-{
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (sum & 0xffff) + (sum >> 16);
-}
 
 /* Takes 1 from the TTL and corrects the checksum (RFC 1624). */
 inline_always void age4(struct iphdr *ip)
@@ -84,6 +78,8 @@ global int find_hop4(struct xdp_md *ctx, struct hop *hop, __be32 source, __be32 
 	int found = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
 	int ok = found == BPF_FIB_LKUP_RET_SUCCESS && usable(fib.ifindex);
 	hop->generation = 0;
+	hop->local = (found >= BPF_FIB_LKUP_RET_BLACKHOLE && found <= BPF_FIB_LKUP_RET_NOT_FWDED) ||
+		     fib.ifindex == settings.outer_ifindex;
 	hop->destination[0] = destination;
 	hop->ifindex = ok ? fib.ifindex : 0;
 	hop->mtu = fib.mtu_result;
@@ -93,15 +89,22 @@ global int find_hop4(struct xdp_md *ctx, struct hop *hop, __be32 source, __be32 
 	return ok;
 }
 
-/* The next hop towards an address, or nothing where the kernel has to find the way. */
-inline_always struct hop *next_hop4(struct xdp_md *ctx, __be32 source, __be32 destination)
+/* What is known of the way to an address. */
+inline_always struct hop *way4(struct xdp_md *ctx, __be32 source, __be32 destination)
 {
 	struct hop *hop = hop_of(destination);
 	if (!hop)
 		return NULL;
 	if (unlikely(hop->destination[0] != destination || hop->generation != globals.generation))
 		find_hop4(ctx, hop, source, destination);
-	return hop->ifindex ? hop : NULL;
+	return hop;
+}
+
+/* The next hop towards an address, or nothing where the kernel has to find the way. */
+inline_always struct hop *next_hop4(struct xdp_md *ctx, __be32 source, __be32 destination)
+{
+	struct hop *hop = way4(ctx, source, destination);
+	return hop && hop->ifindex ? hop : NULL;
 }
 
 /* Sends a frame to an interface. What came from user space, user space sends: it finds the interface before the frame. */
@@ -195,7 +198,7 @@ inline_always int into_tunnel4(struct xdp_md *ctx, __u32 offset, __u32 length, s
 	outer->ip.daddr = peer;
 	__u32 sum = bpf_htons(0x4500) + bpf_htons(whole) + bpf_htons(OUTER_TTL << 8 | IPPROTO_UDP) +
 		    (settings.n3_ip4 & 0xffff) + (settings.n3_ip4 >> 16) + (peer & 0xffff) + (peer >> 16);
-	outer->ip.check = ~fold(sum);
+	outer->ip.check = ~fold16(sum);
 	outer->udp.source = outer->udp.dest = bpf_htons(GTP_PORT);
 	outer->udp.len = bpf_htons(whole - sizeof(struct iphdr));
 	outer->udp.check = 0;
@@ -215,8 +218,8 @@ inline_always int into_tunnel4(struct xdp_md *ctx, __u32 offset, __u32 length, s
 }
 
 /* A packet for the data network without its tunnel: it lies `offset` octets into the frame, which has no link header of
- * its own yet. */
-inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow, enum origin origin)
+ * its own yet. With a rule it is a UE's, whose address may be translated. */
+inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule, enum origin origin)
 {
 	static const __u8 own[6] = LINK_MAC, bounce[6] = BOUNCE_MAC;
 	if (unlikely(!trim(ctx, offset + flow->length)))
@@ -229,8 +232,19 @@ inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow
 		return dropped(DROP_N6);
 	__be16 protocol = flow->version == 4 ? bpf_htons(ETH_P_IP) : bpf_htons(ETH_P_IPV6);
 	if (settings.direct && flow->version == 4 && flow->ttl > 1) {
-		struct hop *hop = next_hop4(ctx, flow->source4, flow->destination4);
-		if (likely(hop && flow->length <= hop->mtu)) {
+		__be32 source = settings.nat.addresses ? settings.nat.address[0] : flow->source4;
+		struct hop *hop = way4(ctx, source, flow->destination4);
+		int fits = hop && hop->ifindex && flow->length <= hop->mtu;
+		/* What the kernel takes or answers has the UE's address. */
+		if (rule && settings.nat.addresses && hop && !hop->local && (fits || !hop->ifindex || !flow->dont_fragment)) {
+			if (unlikely(!translate_out(ctx, sizeof(*eth), flow, rule)))
+				return dropped(DROP_NAT);
+			eth = data_of(ctx);
+			ip = (void *)(eth + 1);
+			if ((void *)(ip + 1) > end_of(ctx))
+				return dropped(DROP_N6);
+		}
+		if (likely(fits)) {
 			age4(ip);
 			link_to(eth, hop->to, hop->from, protocol);
 			return leave(ctx, hop, origin);

@@ -41,6 +41,21 @@ TABLE(hops, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct hop, HOPS, 0);
 /* Interfaces to which packets may be redirected. */
 TABLE(ports, BPF_MAP_TYPE_HASH, __u32, __u32, 64, 0);
 
+/* Translated flows, and those that are free again. */
+TABLE(nat_flows, BPF_MAP_TYPE_ARRAY, __u32, struct nat_flow, 1, BPF_F_MMAPABLE);
+/* Mappable only so that each set fills one line of the cache. */
+TABLE(nat_cells, BPF_MAP_TYPE_ARRAY, __u32, struct nat_cells, 1, BPF_F_MMAPABLE);
+TABLE(nat_by_key, BPF_MAP_TYPE_HASH, struct nat_key, __u32, 1, 0);
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, 1);
+	__uint(value_size, 4);
+} nat_free SEC(".maps");
+/* Bindings by the UE's end, and by the public one. */
+TABLE(nat_of_ue, BPF_MAP_TYPE_HASH, struct nat_end, struct nat_binding, 1, 0);
+TABLE(nat_of_public, BPF_MAP_TYPE_HASH, struct nat_end, struct nat_binding, 1, 0);
+TABLE(nat_parts, BPF_MAP_TYPE_LRU_HASH, struct nat_part, struct nat_part_of, 4096, 0);
+
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 24);
@@ -62,7 +77,7 @@ struct {
 
 const volatile struct settings settings;
 
-volatile struct globals globals = { .generation = 1, .ue4_low = 0xffffffff };
+volatile struct globals globals = { .generation = 1, .ue4_low = 0xffffffff, .nat_next = 1 };
 
 /* The types that user space needs, and that neither a table nor a variable has. */
 struct shared_types {
@@ -71,6 +86,7 @@ struct shared_types {
 	enum rule_flag rule_flag;
 	enum filter_flag filter_flag;
 	enum drop drop;
+	enum nat_seen nat_seen;
 	enum event_kind event_kind;
 };
 struct shared_types shared_types SEC(".data.types");

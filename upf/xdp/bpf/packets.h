@@ -48,12 +48,15 @@ inline_always int to_ue(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u
 	struct rule *rule = classify(ctx, offset, flow, &none, entrance, 0);
 	if (unlikely(!rule))
 		return dropped(DROP_NO_RULE);
+	/* It was translated for a session that had this address before. */
+	if (unlikely(flow->incarnation && flow->incarnation != rule->incarnation))
+		return dropped(DROP_NAT);
 	int verdict = admit(ctx, offset, flow, rule, origin);
 	if (verdict >= 0)
 		return verdict;
 	if (likely(rule->flags & RULE_TUNNEL))
 		return into_tunnel4(ctx, offset, flow->length, rule, qfi_of(rule, NULL), origin);
-	return to_network(ctx, offset, flow, origin);
+	return to_network(ctx, offset, flow, NULL, origin);
 }
 
 /* The same for a packet that another UE sent. */
@@ -62,6 +65,22 @@ noinline int between_ues(struct xdp_md *ctx, __u32 offset, struct flow *flow, __
 	if (!flow || offset > 1024)
 		return XDP_DROP;
 	return to_ue(ctx, offset, flow, entrance, origin);
+}
+
+/* Whether a packet of a UE is for the public end of another one, to which it goes at once (RFC 4787, REQ-9): it is
+ * translated then. Less than 0: it cannot be. */
+global int hairpin(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule)
+{
+	if (!flow || !rule || offset > 1024)
+		return 0;
+	struct nat_place place = {};
+	struct iphdr *ip = data_of(ctx) + offset;
+	if ((void *)(ip + 1) > end_of(ctx) || flow->fragment || !nat_places(ip, end_of(ctx), 0, &place))
+		return 0;
+	struct nat_end end = { .address = ip->daddr, .port = *place.far, .protocol = ip->protocol };
+	if (!bpf_map_lookup_elem(&nat_of_public, &end))
+		return 0;
+	return nat_out(ctx, offset, rule) && nat_in(ctx, offset, flow) == NAT_DONE ? 1 : -1;
 }
 
 /* A G-PDU. Packets of unknown tunnels are seen by user space, within a rate, for it to send Error Indications. */
@@ -97,5 +116,11 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 		if (unlikely(other))
 			return between_ues(ctx, offset, flow, other, origin);
 	}
-	return to_network(ctx, offset, flow, origin);
+	if (settings.nat.addresses && unlikely(flow->version == 4 && is_public(flow->destination4))) {
+		int outcome = hairpin(ctx, offset, flow, rule);
+		__u32 other = outcome > 0 ? entrance_of_ue(flow, 0) : NONE;
+		if (outcome)
+			return other ? between_ues(ctx, offset, flow, other, origin) : dropped(DROP_NAT);
+	}
+	return to_network(ctx, offset, flow, rule, origin);
 }

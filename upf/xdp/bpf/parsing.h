@@ -21,6 +21,26 @@
 #define MOST_VLANS 2
 #define MOST_EXTENSIONS 8
 
+/* ICMP (RFC 792). `linux/icmp.h` asks for headers of the C library. */
+enum icmp_type {
+	ICMP_ECHO_REPLY = 0,
+	ICMP_UNREACHABLE = 3,
+	ICMP_ECHO = 8,
+	ICMP_EXCEEDED = 11,
+	ICMP_PARAMETER = 12,
+	ICMP_TIMESTAMP = 13,
+	ICMP_TIMESTAMP_REPLY = 14,
+};
+#define ICMP_TOO_LARGE 4	/* code of ICMP_UNREACHABLE */
+
+struct icmp {
+	__u8 type;
+	__u8 code;
+	__u16 checksum;
+	__be16 id;
+	__be16 sequence;
+};
+
 struct vlan {
 	__be16 tci;
 	__be16 protocol;
@@ -36,6 +56,7 @@ struct flow {
 	__u32 transport;	/* offset of the transport header from the IP header */
 	__u32 label;		/* IPv6 flow label */
 	__u32 spi;
+	__u32 incarnation;	/* of the session that it was translated for; 0: it was not */
 	__u16 source_port;
 	__u16 destination_port;
 	__u8 version;
@@ -47,6 +68,13 @@ struct flow {
 	__u8 fragment;		/* 1: the first of several, 2: a later one */
 	__u8 dont_fragment;
 };
+
+/* A one's complement sum of 16 bits. */
+inline_always __u16 fold16(__u32 sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (sum & 0xffff) + (sum >> 16);
+}
 
 inline_always void *data_of(struct xdp_md *ctx)
 {

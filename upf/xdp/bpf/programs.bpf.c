@@ -40,9 +40,21 @@ inline_always int handle(struct xdp_md *ctx, enum origin origin)
 	}
 	if (!read_ip(data + offset, end, protocol, &flow))
 		return XDP_PASS;
+	if (origin == FROM_PORT && flow.version == 4 && is_public(flow.destination4)) {
+		switch (translate_in(ctx, offset, &flow)) {
+		case NAT_FOREIGN:
+			return XDP_PASS;
+		case NAT_ANSWERED_BACK:
+			return settings.transmit ? XDP_TX : bpf_redirect(ctx->ingress_ifindex, 0);
+		case NAT_LOST:
+			return dropped(DROP_NAT);
+		}
+		data = data_of(ctx);
+		end = end_of(ctx);
+	}
 	__u32 entrance = entrance_of_ue(&flow, 0);
 	if (!entrance)
-		return origin == FROM_PORT ? XDP_PASS : dropped(DROP_UNKNOWN_UE);
+		return origin == FROM_PORT && !flow.incarnation ? XDP_PASS : dropped(DROP_UNKNOWN_UE);
 	/* What does not fit, and what has come too far, the kernel answers. */
 	if (origin == FROM_PORT) {
 		if (flow.ttl <= 1 || (settings.has_n6 && flow.length > settings.n6_mtu))
@@ -148,6 +160,26 @@ SEC("xdp")
 int bench_bare_downlink(struct xdp_md *ctx)
 {
 	return bench_make_downlink(ctx) ? bare_encapsulate(ctx) : XDP_ABORTED;
+}
+
+/* What is sent over links, and what receives it there. */
+SEC("xdp")
+int bench_send_up(struct xdp_md *ctx)
+{
+	return bench_make_uplink(ctx) ? bench_send(ctx, 14 + sizeof(struct bench_uplink) - sizeof(struct bench_inner))
+				      : XDP_ABORTED;
+}
+
+SEC("xdp")
+int bench_send_down(struct xdp_md *ctx)
+{
+	return bench_make_downlink(ctx) ? bench_send(ctx, 14) : XDP_ABORTED;
+}
+
+SEC("xdp")
+int bench_receive(struct xdp_md *ctx)
+{
+	return bench_sink(ctx);
 }
 
 char LICENSE[] SEC("license") = "GPL";

@@ -53,7 +53,8 @@ struct rule {
 	/* A rate that is the rule's alone; see `struct bucket`. */
 	__u64 burst;
 	__u64 per_octet;	/* 0: there is none */
-	__u64 unused2;
+	__u32 incarnation;	/* of the session: no two of them have had the same */
+	__u32 unused2;
 	/* Written by packets. */
 	__u64 octets;
 	__u64 packets;
@@ -139,10 +140,12 @@ struct filter {
 	__u32 unused;
 };
 
-/* A session's share in the buffer of user space. */
+/* A session's share in the buffer of user space, and in the table of translated flows. */
 struct session {
 	__u32 pending;		/* packets given to user space that have not left */
 	__u32 limit;		/* most of them */
+	__u32 flows;		/* that are translated */
+	__u32 unused;
 };
 
 /* A maximum bit rate, by the generic cell rate algorithm: packets conform while the time at which the bucket would be
@@ -170,6 +173,7 @@ enum drop {
 	DROP_UNKNOWN_EXTENSION,
 	DROP_N3,
 	DROP_N6,
+	DROP_NAT,
 	DROP_REASONS,
 };
 
@@ -210,13 +214,115 @@ struct hop {
 	__u16 vlan;
 	__u8 to[6];
 	__u8 from[6];
-	__u8 unused[4];
+	__u8 local;		/* the kernel takes or refuses it itself, or it is a UE's */
+	__u8 unused[3];
 };
 
 /* What became of an injected packet, before its octets. */
 struct verdict {
 	__u32 action;		/* enum xdp_action */
 	__u32 ifindex;		/* with XDP_REDIRECT */
+};
+
+/* Public addresses. */
+#define NAT_ADDRESSES 8
+
+/* What was seen of a translated flow: bits of `struct nat_flow.seen`. */
+enum nat_seen {
+	NAT_ANSWERED = 1 << 0,	/* a packet came from outside */
+	NAT_CONFIRMED = 1 << 1,	/* TCP: and one left after it */
+	NAT_FIN_OUT = 1 << 2,
+	NAT_FIN_IN = 1 << 3,
+	NAT_RESET = 1 << 4,
+};
+
+/* Two sides of a flow as packets have them, before their translation. Of ICMP the identifier is the port of the first. */
+struct nat_key {
+	__be32 near;		/* the UE's address, or, of what comes from outside, the public one */
+	__be32 far;
+	__be16 near_port;
+	__be16 far_port;
+	__u8 protocol;
+	__u8 inward;
+	__u16 unused;
+};
+
+/* A flow that is translated. Fills a line of the cache. */
+struct nat_flow {
+	__be32 ue;
+	__be32 far;
+	__be32 public4;
+	__be16 ue_port;
+	__be16 far_port;
+	__be16 public_port;
+	__u8 protocol;
+	__u8 used;
+	__u32 seen;
+	__u32 session;
+	__u32 incarnation;
+	__u64 last;		/* the time of the last packet, in ticks */
+	__u16 address_change;	/* what the checksum of the IP header changes by on the way out, */
+	__u16 transport_change;	/* and that of the transport header */
+	__u32 unused;
+	__u64 unused2[2];
+};
+
+/* Flows by what their packets look like: some of those with the same hash. A cell has part of the hash in its upper half,
+ * and the flow in its lower; 0: none. What is not found here is looked up in a table of the kernel. */
+#define NAT_WAYS 8
+struct nat_cells {
+	__u64 cell[NAT_WAYS];
+};
+
+/* An address and port, the UE's or the public one, and where it leads on the other side. A UE's port keeps its public one
+ * whatever it talks to (RFC 4787, REQ-1). */
+struct nat_end {
+	__be32 address;
+	__be16 port;
+	__u8 protocol;
+	__u8 unused;
+};
+struct nat_binding {
+	__be32 address;
+	__be16 port;
+	__u16 unused;
+	__u32 session;
+	__u32 incarnation;
+};
+
+/* Packets that came in parts: whose the later ones are. */
+struct nat_part {
+	__be32 far;
+	__be32 public4;
+	__be16 id;
+	__u8 protocol;
+	__u8 unused;
+};
+struct nat_part_of {
+	__be32 ue;
+	__u32 incarnation;
+};
+
+/* Translation of addresses. Times are in ticks. */
+struct nat_settings {
+	__u64 seed;
+	__u32 addresses;	/* how many; 0: the kernel translates, or nobody */
+	__be32 address[NAT_ADDRESSES];
+	__u32 low;		/* their span, in the machine's byte order */
+	__u32 high;
+	__u32 sets;		/* how many there are of `struct nat_cells` */
+	__u32 flows;
+	__u32 flows_per_ue;
+	__u32 first_port;
+	__u32 ports;
+	__u32 full_cone;
+	__u32 tcp;
+	__u32 tcp_transitory;
+	__u32 udp;
+	__u32 udp_unanswered;
+	__u32 icmp;
+	__u32 other;
+	__u32 unused;
 };
 
 /* Settings, fixed before the programs are loaded. */
@@ -233,6 +339,7 @@ struct settings {
 	__u32 ue4_cells;
 	__u32 tick;		/* nanoseconds */
 	__u32 transmit;		/* frames may go back where they came from */
+	struct nat_settings nat;
 };
 
 /* What changes while the programs run. */
@@ -241,6 +348,6 @@ struct globals {
 	/* The span of the IPv4 addresses of UEs, in the machine's byte order; for others no table has to be asked. */
 	__u32 ue4_low;
 	__u32 ue4_high;
-	__u32 unused;
+	__u32 nat_next;		/* flows from here on have never been used */
 	__u64 ticks;		/* as `martlet_clock` found it */
 };

@@ -39,8 +39,14 @@ pub struct BenchPath {
     pub host: (Ipv4Addr, u16),
     /// Octets of the UE's packet.
     pub length: u32,
-    /// The interface that packets come from, and with bare programs leave by.
+    /// The interface that packets come from, and with bare programs leave by. Of what is sent, the one to send by.
     pub ifindex: u32,
+    /// Packets for UEs go to their public ends: see [`Programs::fill_publics`].
+    pub translated: bool,
+    /// Link addresses of what is sent: to, from.
+    pub link: ([u8; 6], [u8; 6]),
+    /// Where a receiver finds the time at which a packet was made; 0 for nowhere.
+    pub stamp_at: u32,
 }
 
 /// The TEID of the n-th session of which packets are made.
@@ -71,25 +77,54 @@ impl Programs {
         Ok(())
     }
 
-    /// How long one run takes, over so many, on packets of so many sessions.
+    /// Has packets for UEs go to their public ends, as the flows that there are say: of each session one, made by running
+    /// [`Bench::Uplink`] on all of them.
     ///
     /// # Errors
-    /// The kernel does not run it, or the program does not do with packets what it should.
-    pub fn measure(&self, bench: Bench, sessions: u32, path: &BenchPath, runs: u32) -> Result<Duration, XdpError> {
+    /// A session has no flow.
+    pub fn fill_publics(&self, sessions: u32) -> Result<(), XdpError> {
+        let mut known = 0;
+        for flow in (1..self.nat_end()).filter_map(|index| self.nat_flow(index)) {
+            let n = u32::from_be(flow.ue).wrapping_sub(bench_ue(0).to_bits());
+            if n < sessions {
+                let public = types::bench_public { address: flow.public4, port: flow.public_port, unused: 0 };
+                self.bench_publics.write(n, public);
+                known += 1;
+            }
+        }
+        if known < sessions {
+            let error = std::io::Error::other(format!("{known} of {sessions} sessions have a translated flow"));
+            return Err(XdpError::Table { table: "nat_flows", error });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn set_path(&self, sessions: u32, path: &BenchPath, state: u32) {
         self.bench.write(
             0,
             types::bench {
                 sessions,
-                state: 0x1234_5679,
+                state,
                 length: path.length,
                 n3: u32::from_ne_bytes(path.n3.octets()),
                 gnb: u32::from_ne_bytes(path.gnb.octets()),
                 host: u32::from_ne_bytes(path.host.0.octets()),
                 port: path.host.1,
-                unused: 0,
+                translated: path.translated.into(),
                 ifindex: path.ifindex,
+                to: path.link.0,
+                from: path.link.1,
+                stamp_at: path.stamp_at,
             },
         );
+    }
+
+    /// How long one run takes, over so many, on packets of so many sessions.
+    ///
+    /// # Errors
+    /// The kernel does not run it, or the program does not do with packets what it should.
+    pub fn measure(&self, bench: Bench, sessions: u32, path: &BenchPath, runs: u32) -> Result<Duration, XdpError> {
+        self.set_path(sessions, path, 0x1234_5679);
         let frame = vec![0; path.length as usize + if bench.is_uplink() { 58 } else { 14 }];
         let mut out = vec![0; frame.len() + 256];
         let (action, _, time) = self.test_run(Program::Bench(bench), path.ifindex, &frame, &mut out, runs)?;

@@ -9,9 +9,10 @@
 //! | `classify.h` | from a tunnel or address to a rule, by precedence |
 //! | `qos.h` | gates, bit rates, quotas, usage |
 //! | `events.h` | what user space is told; packets that wait |
+//! | `nat.h` | translation of the addresses of UEs |
 //! | `forwarding.h` | tunnel headers put on and taken off, next hops |
 //! | `packets.h`, `programs.bpf.c` | the way of a packet, and the programs |
-//! | `bench.h`, `bare.h` | packets to measure with, and what the least costs |
+//! | `bench.h`, `bare.h` | packets to measure with, made and received, and what the least costs |
 //!
 //! This crate knows no rules of PFCP: `martlet-upf` writes the tables. [`types`] are the structs of `structs.h`, made from
 //! the compiled programs.
@@ -22,15 +23,19 @@ mod cells;
 mod error;
 mod fence;
 mod load;
+mod nat;
 mod run;
 mod table;
+mod traffic;
 
 pub use attach::{Attachment, Mode};
 pub use bench::{Bench, BenchPath, bench_teid, bench_ue};
 pub use error::XdpError;
 pub use load::{Program, Programs, Sizes};
+pub use nat::{NatTimes, nat_settings};
 pub use run::Verdict;
 pub use table::Table;
+pub use traffic::{Received, Traffic};
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
 mod skeleton {

@@ -1,5 +1,6 @@
 //! The programs, loaded.
 use crate::cells::Cells;
+use crate::nat::NatTables;
 use crate::skeleton::ProgramsSkelBuilder;
 use crate::table::Table;
 use crate::{XdpError, types};
@@ -21,6 +22,8 @@ pub struct Sizes {
     pub filters: u32,
     /// Octets of the ring in which packets and events come to user space; a power of two, of at least 64 KiB.
     pub ring: u32,
+    /// Flows whose addresses are translated; 0 where programs translate none.
+    pub nat_flows: u32,
     /// Sessions of which packets are made to measure; 0 for none, as ever but in the lab.
     pub bench: u32,
 }
@@ -40,6 +43,12 @@ pub enum Program {
     Socket,
     /// Tells the programs' time.
     Clock,
+    /// Makes packets of gNBs and sends them; see [`Traffic`](crate::Traffic).
+    SendUp,
+    /// Makes packets for UEs and sends them.
+    SendDown,
+    /// Counts what comes.
+    Receive,
     /// What is measured; see [`Bench`](crate::Bench).
     Bench(crate::Bench),
 }
@@ -54,6 +63,9 @@ impl Program {
             Program::Socket => 4,
             Program::Clock => 5,
             Program::Bench(bench) => 6 + bench as usize,
+            Program::SendUp => 12,
+            Program::SendDown => 13,
+            Program::Receive => 14,
         }
     }
 }
@@ -63,12 +75,15 @@ pub struct Programs {
     programs: Vec<OwnedFd>,
     bare: [MapHandle; 2],
     pub(crate) bench: Table<types::bench>,
+    pub(crate) bench_publics: Table<types::bench_public>,
+    pub(crate) bench_sunk: MapHandle,
     by_teid: Cells,
     by_ue4: Cells,
     by_ue6: MapHandle,
     ports: MapHandle,
     stats: MapHandle,
     events: MapHandle,
+    pub(crate) nat: NatTables,
     pub(crate) fence: MapHandle,
     pub(crate) fence_slot: MapHandle,
     globals: Table<types::globals>,
@@ -104,6 +119,10 @@ impl Programs {
         let groups = sizes.filters / 2 + 2;
         (settings.teid_cells, settings.ue4_cells) = (cells, cells);
         settings.tick = tick();
+        // Both directions of a flow, in sets of eight that are half full.
+        let nat_sets = (sizes.nat_flows / 2).max(1);
+        (settings.nat.sets, settings.nat.flows) = (nat_sets, sizes.nat_flows);
+        let nat_flows = sizes.nat_flows.max(1);
         let mut place = MaybeUninit::uninit();
         let mut open = ProgramsSkelBuilder::default().open(&mut place).map_err(load_error)?;
         if let Some(data) = open.maps.rodata_data.as_mut() {
@@ -124,8 +143,15 @@ impl Programs {
             (&mut maps.buckets, sizes.rules + 1),
             (&mut maps.limits, sizes.rules * 2 + 1),
             (&mut maps.events, sizes.ring),
+            (&mut maps.nat_flows, nat_flows + 1),
+            (&mut maps.nat_cells, nat_sets),
+            (&mut maps.nat_by_key, 2 * nat_flows),
+            (&mut maps.nat_free, nat_flows),
+            (&mut maps.nat_of_ue, nat_flows),
+            (&mut maps.nat_of_public, nat_flows),
             (&mut maps.bare_by_teid, sizes.bench.max(1)),
             (&mut maps.bare_by_ue, sizes.bench.max(1)),
+            (&mut maps.bench_publics, sizes.bench.max(1)),
         ];
         for (map, entries) in entries {
             map.set_max_entries(entries).map_err(load_error)?;
@@ -138,6 +164,9 @@ impl Programs {
             progs.bench_downlink.set_autoload(false);
             progs.bench_bare_uplink.set_autoload(false);
             progs.bench_bare_downlink.set_autoload(false);
+            progs.bench_send_up.set_autoload(false);
+            progs.bench_send_down.set_autoload(false);
+            progs.bench_receive.set_autoload(false);
         }
         let loaded = open.load().map_err(load_error)?;
         let (maps, progs) = (&loaded.maps, &loaded.progs);
@@ -158,6 +187,9 @@ impl Programs {
                 owned(progs.bench_bare_downlink.as_fd())?,
                 owned(progs.bench_uplink.as_fd())?,
                 owned(progs.bench_downlink.as_fd())?,
+                owned(progs.bench_send_up.as_fd())?,
+                owned(progs.bench_send_down.as_fd())?,
+                owned(progs.bench_receive.as_fd())?,
             ]);
         }
         let handle = |map| MapHandle::try_from(map).map_err(load_error);
@@ -166,6 +198,8 @@ impl Programs {
             programs,
             bare: [handle(&maps.bare_by_teid)?, handle(&maps.bare_by_ue)?],
             bench: Table::map("bench", maps.data_bench.as_fd(), 1)?,
+            bench_publics: Table::map("bench_publics", maps.bench_publics.as_fd(), entries(&maps.bench_publics))?,
+            bench_sunk: handle(&maps.bench_sunk)?,
             by_teid: Cells {
                 name: "by_teid",
                 cells: Table::map("teid_cells", maps.teid_cells.as_fd(), cells as usize)?,
@@ -180,6 +214,13 @@ impl Programs {
             ports: handle(&maps.ports)?,
             stats: handle(&maps.stats)?,
             events: handle(&maps.events)?,
+            nat: NatTables {
+                flows: Table::map("nat_flows", maps.nat_flows.as_fd(), entries(&maps.nat_flows))?,
+                by_key: handle(&maps.nat_by_key)?,
+                free: handle(&maps.nat_free)?,
+                of_ue: handle(&maps.nat_of_ue)?,
+                of_public: handle(&maps.nat_of_public)?,
+            },
             fence: handle(&maps.fence)?,
             fence_slot: handle(&maps.fence_slot)?,
             globals: Table::map("data", maps.data.as_fd(), 1)?,
@@ -300,6 +341,11 @@ impl Programs {
         Ok((self.globals.u64(0, offset_of!(types::globals, ticks)).load(Ordering::Relaxed), tick()))
     }
 
+    /// One more than flows of which the place has ever been used.
+    pub(crate) fn nat_next(&self) -> u32 {
+        self.globals.u32(0, offset_of!(types::globals, nat_next)).load(Ordering::Relaxed)
+    }
+
     fn generation(&self) -> &std::sync::atomic::AtomicU32 {
         self.globals.u32(0, offset_of!(types::globals, generation))
     }
@@ -313,7 +359,7 @@ impl Programs {
 const GROUP: u32 = 7;
 
 /// Nanoseconds of the kernel's tick, with which its coarse clock goes.
-fn tick() -> u32 {
+pub(crate) fn tick() -> u32 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a `timespec` that outlives the call.
     let told = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &mut time) };

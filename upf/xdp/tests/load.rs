@@ -1,12 +1,24 @@
 //! The kernel's verifier takes every program.
-use martlet_upf_xdp::{Programs, Sizes, types};
-use std::time::Instant;
+use martlet_upf_xdp::{NatTimes, Programs, Sizes, nat_settings, types};
+use std::time::{Duration, Instant};
 
 #[test]
 fn the_kernel_takes_every_program() {
-    let sizes = Sizes { sessions: 16, rules: 64, filters: 64, ring: 1 << 16, bench: 1 };
+    let sizes = Sizes { sessions: 16, rules: 64, filters: 64, ring: 1 << 16, nat_flows: 64, bench: 1 };
     // What is off the verifier does not look at.
+    let minute = Duration::from_secs(60);
+    let times = NatTimes {
+        tcp: minute,
+        tcp_transitory: minute,
+        udp: minute,
+        udp_unanswered: minute,
+        icmp: minute,
+        other: minute,
+    };
+    let addresses = [[203, 0, 113, 1].into(), [203, 0, 113, 2].into()];
+    let nat = nat_settings(&addresses, (1024, 65_535), times, 7);
     let settings = types::settings {
+        nat: types::nat_settings { flows_per_ue: 16, full_cone: 1, ..nat },
         n3_ip4: u32::from_ne_bytes([192, 168, 70, 1]),
         has_n6: 1,
         direct: 1,

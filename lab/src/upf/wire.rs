@@ -1,0 +1,338 @@
+//! Packets over virtual links: a generator, the UPF, and a receiver, all on one processor, so that what is counted is what
+//! that one can do. Generator and receiver are programs of the kernel and cost the same whatever is between them.
+use super::bed::{self, configuration, ifindex, link_addresses, links, session};
+use super::{Rules, UpfArgs};
+use crate::progress::Progress;
+use crate::stats::median;
+use crate::{Figure, Output, namespace};
+use anyhow::{Context, Result, anyhow};
+use martlet_upf::Signals;
+use martlet_upf::config::DatapathChoice;
+use martlet_upf::datapath::{Change, Datapath};
+use martlet_upf_xdp::{Attachment, BenchPath, Received, Traffic};
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::Pid;
+use std::time::{Duration, Instant};
+
+/// Headers that a tunnel adds to a UE's packet.
+const TUNNEL: u32 = 44;
+/// Octets of UEs' packets.
+pub(super) const LENGTHS: [u32; 6] = [64, 128, 256, 512, 1024, 1400];
+pub(super) const VARIANTS: [(&str, DatapathChoice); 2] =
+    [("kernel", DatapathChoice::Kernel), ("xdp", DatapathChoice::Xdp)];
+pub(super) const DIRECTIONS: [(&str, bool); 2] = [("uplink", true), ("downlink", false)];
+/// Share of packets that may be lost at a rate that counts as carried.
+const LOSS: f64 = 0.001;
+
+/// A datapath between two links, a generator and receivers.
+pub(super) struct Wire {
+    traffic: Traffic,
+    pub datapath: Option<Box<dyn Datapath>>,
+    through: bool,
+    _signals: Option<Signals>,
+    _receivers: Vec<Attachment>,
+    sessions: u32,
+}
+
+/// What one round gave.
+#[derive(Debug, Clone)]
+pub(super) struct Round {
+    pub sent: u64,
+    pub received: Received,
+    pub wall: Duration,
+    /// Processor time of this process.
+    pub cpu: Duration,
+}
+
+impl Round {
+    pub fn loss(&self) -> f64 {
+        1.0 - self.received.packets as f64 / self.sent.max(1) as f64
+    }
+
+    /// Packets that came, in a second.
+    pub fn pps(&self) -> f64 {
+        self.received.packets as f64 / self.wall.as_secs_f64()
+    }
+}
+
+fn cpu_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
+}
+
+impl Wire {
+    /// With a datapath and so many sessions in it; without one, what is sent comes to a receiver at once.
+    pub fn new(datapath: Option<DatapathChoice>, rules: Rules, sessions: u32) -> Result<Wire> {
+        let traffic = Traffic::load()?;
+        let mut receivers = vec![traffic.receive(ifindex("n3b")?)?, traffic.receive(ifindex("n6b")?)?];
+        let mut opened = (None, None);
+        match datapath {
+            Some(choice) => {
+                let mut config = configuration(rules, sessions);
+                config.datapath = choice;
+                if choice == DatapathChoice::Kernel {
+                    // Frames of programs are taken by an interface that has one itself. This one lets them pass.
+                    receivers.push(traffic.pass(ifindex("n3a")?)?);
+                    receivers.push(traffic.pass(ifindex("n6a")?)?);
+                }
+                let (mut datapath, signals) = martlet_upf::open_datapath(&config).map_err(|error| anyhow!(error))?;
+                for n in 0..sessions {
+                    let mut session = session(rules, n);
+                    session.resolve(&config.rules)?;
+                    datapath.apply(&Change::to(&session))?;
+                }
+                opened = (Some(datapath), Some(signals));
+            }
+            None => {
+                receivers.push(traffic.receive(ifindex("n3a")?)?);
+                receivers.push(traffic.receive(ifindex("n6a")?)?);
+            }
+        }
+        Ok(Wire {
+            traffic,
+            through: datapath.is_some(),
+            datapath: opened.0,
+            _signals: opened.1,
+            _receivers: receivers,
+            sessions,
+        })
+    }
+
+    fn path(&self, uplink: bool, length: u32) -> Result<BenchPath> {
+        let mut path = bed::path(length, ifindex(if uplink { "n3b" } else { "n6b" })?);
+        path.link = link_addresses(uplink);
+        let stamped = 14 + 28;
+        path.stamp_at = match (uplink, self.through) {
+            (true, true) | (false, false) => stamped,
+            _ => stamped + TUNNEL,
+        };
+        Ok(path)
+    }
+
+    /// Sends so many packets as fast as it goes.
+    pub fn flat_out(&self, uplink: bool, length: u32, packets: u32) -> Result<Round> {
+        let path = self.path(uplink, length)?;
+        self.round(|| {
+            self.traffic.send(uplink, self.sessions, &path, packets, 64, 12_345)?;
+            Ok(packets.into())
+        })
+    }
+
+    /// Sends so many packets in a second for a time, a few of them every millisecond, or one at a time where they are few.
+    pub fn paced(&self, uplink: bool, length: u32, rate: f64, time: Duration) -> Result<Round> {
+        let path = self.path(uplink, length)?;
+        let step = Duration::from_micros(if rate < 20_000.0 { (1e6 / rate) as u64 } else { 500 });
+        // Where others had the processor for long, what was due meanwhile is not made up for at once.
+        let most = (rate * 0.005).max(1.0) as u64;
+        self.round(|| {
+            let start = Instant::now();
+            let (mut sent, mut due, mut n) = (0u64, 0f64, 0u32);
+            let mut last = Duration::ZERO;
+            while last < time {
+                let now = start.elapsed();
+                due += rate * (now - last).as_secs_f64();
+                last = now;
+                let batch = (due as u64).min(most);
+                if batch > 0 {
+                    n += 1;
+                    let batch = batch as u32;
+                    self.traffic.send(uplink, self.sessions, &path, batch, batch.min(64), 12_345 + n)?;
+                    sent += u64::from(batch);
+                    due = (due - f64::from(batch)).min(1.0);
+                }
+                if let Some(left) = (now + step).checked_sub(start.elapsed()) {
+                    std::thread::sleep(left);
+                }
+            }
+            Ok(sent)
+        })
+    }
+
+    /// Gives a round, in which `send` says how many packets it sent.
+    fn round(&self, send: impl FnOnce() -> Result<u64>) -> Result<Round> {
+        let before = self.traffic.received()?;
+        let (start, cpu) = (Instant::now(), cpu_time());
+        let sent = send()?;
+        let sending = start.elapsed();
+        // What is still under way in queues of the kernel comes within a moment.
+        let mut last = self.traffic.received()?.packets;
+        let mut idle = Instant::now();
+        let mut ended = sending;
+        while last < before.packets + sent && idle.elapsed() < Duration::from_millis(100) {
+            std::thread::sleep(Duration::from_millis(2));
+            let now = self.traffic.received()?.packets;
+            if now > last {
+                (last, idle, ended) = (now, Instant::now(), start.elapsed());
+            }
+        }
+        let received = self.traffic.received()?.since(&before);
+        Ok(Round { sent, received, wall: ended, cpu: cpu_time().saturating_sub(cpu) })
+    }
+}
+
+/// Does something on a thread that stays on one processor, in a network namespace with links.
+pub(super) fn on_one_processor<T: Send>(act: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            let mut one = CpuSet::new();
+            // The last one: interrupts tend to be on the first.
+            let last = std::thread::available_parallelism().map_or(1, usize::from) - 1;
+            one.set(last)?;
+            sched_setaffinity(Pid::from_raw(0), &one)?;
+            let _ = nix::sys::prctl::set_timerslack(1000);
+            namespace::enter_a_new_one()?;
+            links()?;
+            act()
+        });
+        thread.join().unwrap_or_else(|_| Err(anyhow!("a measurement broke off")))
+    })
+}
+
+/// A wire of its own for one measurement.
+pub(super) fn with_wire<T: Send>(
+    datapath: Option<DatapathChoice>,
+    rules: Rules,
+    sessions: u32,
+    act: impl FnOnce(&mut Wire) -> Result<T> + Send,
+) -> Result<T> {
+    on_one_processor(|| act(&mut Wire::new(datapath, rules, sessions)?))
+}
+
+/// Packets a second as fast as it goes, for sizes, sessions and rules.
+fn flat_out(output: &mut Output, args: &UpfArgs, progress: &mut Progress) -> Result<()> {
+    let (rounds, packets) = if args.quick { (3, 100_000) } else { (15, 1_000_000) };
+    let mut cases: Vec<(String, Option<DatapathChoice>, Rules, u32, Vec<u32>)> = vec![
+        ("generator.64".into(), None, Rules::Full, 1, vec![64]),
+        ("xdp".into(), Some(DatapathChoice::Xdp), Rules::Full, 1, LENGTHS.to_vec()),
+        ("xdp_1000_sessions".into(), Some(DatapathChoice::Xdp), Rules::Full, 1000, vec![64]),
+        ("xdp_100000_sessions".into(), Some(DatapathChoice::Xdp), Rules::Full, 100_000, vec![64]),
+        ("xdp_32_pdrs".into(), Some(DatapathChoice::Xdp), Rules::Full32, 1, vec![64]),
+    ];
+    cases[0].0 = "generator".into();
+    for (name, choice, rules, sessions, lengths) in cases {
+        let all = with_wire(choice, rules, sessions, |wire| {
+            let mut all = Vec::new();
+            for round in 0..rounds {
+                for &length in &lengths {
+                    for (direction, uplink) in DIRECTIONS {
+                        all.push((round, length, direction, wire.flat_out(uplink, length, packets)?));
+                    }
+                }
+            }
+            Ok(all)
+        })?;
+        for (round, length, direction, r) in &all {
+            let (pps, loss) = (r.pps(), r.loss());
+            output.row(format_args!("flat_out,{name}_{length},{name},{direction},{round},{pps},{loss}"))?;
+        }
+        for &length in &lengths {
+            for (direction, _) in DIRECTIONS {
+                let of = |what: fn(&Round) -> f64| -> Vec<f64> {
+                    all.iter().filter(|r| r.1 == length && r.2 == direction).map(|r| what(&r.3)).collect()
+                };
+                for (what, unit, sample) in [("pps", "packets/s", of(Round::pps)), ("loss", "share", of(Round::loss))] {
+                    let id = format!("{what}.{name}.{direction}_{length}.median");
+                    output.figure(Figure::of(id, unit, median(&sample).context("nothing was measured")?));
+                }
+            }
+        }
+        progress.step(&name);
+    }
+    Ok(())
+}
+
+/// The highest rate that a datapath carries with hardly a loss, in packets a second: rates are tried upwards, each three
+/// times at most, for the machine may have been busy once. What counts is what was really sent.
+fn carried(wire: &Wire, uplink: bool, time: Duration) -> Result<f64> {
+    let (mut best, mut rate) = (0f64, 10_000.0);
+    loop {
+        let mut kept = None;
+        for _ in 0..3 {
+            let round = wire.paced(uplink, 64, rate, time)?;
+            if round.loss() <= LOSS {
+                kept = Some(round.sent as f64 / round.wall.as_secs_f64());
+                break;
+            }
+        }
+        let Some(sent) = kept else { return Ok(best) };
+        best = best.max(sent);
+        if sent < rate * 0.5 {
+            return Ok(best);
+        }
+        rate *= 1.15;
+    }
+}
+
+/// Loss against rate, processor time at the rates, and latency, for both datapaths.
+fn against_rate(output: &mut Output, args: &UpfArgs, progress: &mut Progress) -> Result<()> {
+    let time = Duration::from_millis(if args.quick { 100 } else { 500 });
+    let rounds = if args.quick { 2 } else { 7 };
+    for (direction, uplink) in DIRECTIONS {
+        let kernel = with_wire(Some(DatapathChoice::Kernel), Rules::Full, 1, |wire| carried(wire, uplink, time))?;
+        output.figure(Figure::once(format!("pps.kernel.{direction}_64_carried"), "packets/s", kernel));
+        progress.step("what kernel carries");
+        // What the generator alone takes is not the UPF's.
+        let rates: Vec<f64> = [0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0].iter().map(|part| part * kernel).collect();
+        let mut cpu = Vec::new();
+        for (variant, choice) in [("generator", None)].into_iter().chain(VARIANTS.map(|(n, c)| (n, Some(c)))) {
+            let all = with_wire(choice, Rules::Full, 1, |wire| {
+                let mut all = Vec::new();
+                for round in 0..rounds {
+                    for &rate in &rates {
+                        all.push((round, rate, wire.paced(uplink, 64, rate, time)?));
+                    }
+                }
+                Ok(all)
+            })?;
+            for (round, rate, r) in &all {
+                let (loss, busy) = (r.loss(), r.cpu.as_secs_f64() / r.wall.as_secs_f64());
+                output.row(format_args!("rate,{rate:.0},{variant},{direction},{round},{loss},{busy}"))?;
+            }
+            for (n, &rate) in rates.iter().enumerate() {
+                let of = |what: &dyn Fn(&Round) -> f64| -> Vec<f64> {
+                    all.iter().filter(|r| r.1 == rate).map(|r| what(&r.2)).collect()
+                };
+                let loss = median(&of(&Round::loss)).context("nothing was measured")?;
+                output.figure(Figure::of(format!("loss.{variant}.{direction}_rate{n}.median"), "share", loss));
+                let busy = of(&|r| r.cpu.as_secs_f64() * 1e9 / r.sent as f64);
+                let busy = median(&busy).context("nothing was measured")?;
+                if n == 3 {
+                    cpu.push(busy.value);
+                }
+                let id = format!("cpu_per_packet.{variant}.{direction}_rate{n}.median");
+                output.figure(Figure::of(id, "ns", busy));
+                output.figure(Figure::once(format!("rate.{variant}.{direction}_rate{n}"), "packets/s", rate));
+            }
+            progress.step(variant);
+        }
+        let share = (cpu[2] - cpu[0]) / (cpu[1] - cpu[0]);
+        output.figure(Figure::once(format!("cpu.xdp_over_kernel.{direction}_64"), "times", share));
+        // Flat out it loses nothing, so that is what it carries.
+        let flat = |what: &str| output.find(&format!("{what}.xdp.{direction}_64.median")).map_or(f64::NAN, |f| f.value);
+        let xdp = if flat("loss") <= LOSS { flat("pps") } else { f64::NAN };
+        output.figure(Figure::once(format!("pps.xdp.{direction}_64_carried"), "packets/s", xdp));
+        output.figure(Figure::once(format!("pps.xdp_over_kernel.{direction}_64"), "times", xdp / kernel));
+        for (variant, choice) in VARIANTS {
+            let rate = (kernel / 4.0).min(20_000.0);
+            let round = with_wire(Some(choice), Rules::Full, 1, |wire| wire.paced(uplink, 64, rate, time * rounds))?;
+            for (name, q) in [("p50", 0.5), ("p99", 0.99), ("p999", 0.999)] {
+                if let Some(ns) = round.received.quantile(q) {
+                    let id = format!("latency.{variant}.{direction}_64.{name}");
+                    output.figure(Figure::once(id, "us", ns / 1000.0));
+                    output.row(format_args!("latency,{name},{variant},{direction},0,{ns},{rate:.0}"))?;
+                }
+            }
+            progress.step(variant);
+        }
+    }
+    Ok(())
+}
+
+/// Measures packets over links.
+pub(super) fn measure(output: &mut Output, args: &UpfArgs) -> Result<()> {
+    let mut progress = Progress::new("steps", 5 + 2 * 6);
+    flat_out(output, args, &mut progress)?;
+    against_rate(output, args, &mut progress)?;
+    progress.done();
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! Packets sent over links, and counted at their other end (`BPF_F_TEST_XDP_LIVE_FRAMES`): generator and receiver are
+//! programs, too, so that what lies between them is what is measured.
+use crate::attach::{Attachment, Mode};
+use crate::bench::BenchPath;
+use crate::load::{Program, Programs, Sizes, table_error};
+use crate::{XdpError, types};
+use libbpf_rs::{MapCore, MapFlags, libbpf_sys};
+use std::io;
+use std::os::fd::AsRawFd;
+
+/// A generator and a receiver. They need not belong to the datapath that is between them.
+pub struct Traffic(Programs);
+
+/// What a receiver has counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Received {
+    /// Packets.
+    pub packets: u64,
+    /// Octets of their frames.
+    pub octets: u64,
+    /// How long they took: how many for each class, of which there are eight for each power of two.
+    pub took: Vec<u64>,
+}
+
+impl Received {
+    /// A quantile (0 to 1) of the time that packets took, in nanoseconds: the upper end of its class.
+    pub fn quantile(&self, q: f64) -> Option<f64> {
+        let all: u64 = self.took.iter().sum();
+        let rank = (all as f64 * q).ceil().max(1.0) as u64;
+        let mut sum = 0;
+        let class = self.took.iter().position(|count| {
+            sum += count;
+            sum >= rank
+        })?;
+        (all > 0).then(|| upper_end(class))
+    }
+
+    /// What has come since an earlier count.
+    pub fn since(&self, earlier: &Received) -> Received {
+        let took = self.took.iter().zip(&earlier.took).map(|(now, then)| now - then).collect();
+        Received { packets: self.packets - earlier.packets, octets: self.octets - earlier.octets, took }
+    }
+}
+
+/// As `bench_sink` in `bpf/bench.h` has it.
+fn upper_end(class: usize) -> f64 {
+    if class < 8 {
+        return 8.0;
+    }
+    let (power, part) = (class / 8 + 2, class % 8);
+    2f64.powi(power as i32) * (1.0 + (part + 1) as f64 / 8.0)
+}
+
+impl Traffic {
+    /// Loads generator and receiver.
+    ///
+    /// # Errors
+    /// The kernel refuses them.
+    pub fn load() -> Result<Traffic, XdpError> {
+        let sizes = Sizes { sessions: 1, rules: 1, filters: 1, ring: 1 << 16, nat_flows: 0, bench: 1 };
+        Ok(Traffic(Programs::load(types::settings::default(), &sizes)?))
+    }
+
+    /// Receives what comes to an interface.
+    ///
+    /// # Errors
+    /// The kernel does not attach the program.
+    pub fn receive(&self, ifindex: u32) -> Result<Attachment, XdpError> {
+        self.0.attach(Program::Receive, ifindex, Some(Mode::Native))
+    }
+
+    /// Lets what comes to an interface pass: one that has a program takes frames of programs.
+    ///
+    /// # Errors
+    /// The kernel does not attach the program.
+    pub fn pass(&self, ifindex: u32) -> Result<Attachment, XdpError> {
+        self.0.attach(Program::Outer, ifindex, Some(Mode::Native))
+    }
+
+    /// Sends so many packets, of sessions drawn at random beginning with `seed`, in runs of at most `batch`. Returns when
+    /// they are sent, and where the links are virtual, what one processor does with them is done, too.
+    ///
+    /// # Errors
+    /// The kernel does not do it.
+    pub fn send(
+        &self,
+        uplink: bool,
+        sessions: u32,
+        path: &BenchPath,
+        packets: u32,
+        batch: u32,
+        seed: u32,
+    ) -> Result<(), XdpError> {
+        self.0.set_path(sessions, path, seed.max(1));
+        let frame = vec![0u8; path.length as usize + if uplink { 58 } else { 14 }];
+        let mut context =
+            libbpf_sys::xdp_md { data_end: frame.len() as u32, ingress_ifindex: path.ifindex, ..Default::default() };
+        let mut options = libbpf_sys::bpf_test_run_opts {
+            sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
+            data_in: frame.as_ptr().cast(),
+            data_size_in: frame.len() as u32,
+            ctx_in: (&raw mut context).cast(),
+            ctx_size_in: size_of_val(&context) as u32,
+            repeat: packets as i32,
+            flags: libbpf_sys::BPF_F_TEST_XDP_LIVE_FRAMES,
+            batch_size: batch,
+            ..Default::default()
+        };
+        let program = self.0.fd(if uplink { Program::SendUp } else { Program::SendDown });
+        // SAFETY: the descriptor is open, and each pointer goes with the length of what it points to, which outlives the
+        // call.
+        let outcome = unsafe { libbpf_sys::bpf_prog_test_run_opts(program.as_raw_fd(), &mut options) };
+        if outcome < 0 {
+            return Err(XdpError::Table { table: "packets", error: io::Error::from_raw_os_error(-outcome) });
+        }
+        Ok(())
+    }
+
+    /// What all receivers have counted.
+    ///
+    /// # Errors
+    /// The kernel does not tell.
+    pub fn received(&self) -> Result<Received, XdpError> {
+        let each = self.0.bench_sunk.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY);
+        let each = each.map_err(|error| table_error("bench_sunk", error))?.unwrap_or_default();
+        let mut words = vec![0u64; size_of::<types::bench_sunk>() / 8];
+        for processor in each {
+            for (sum, word) in words.iter_mut().zip(processor.as_chunks::<8>().0) {
+                *sum += u64::from_ne_bytes(*word);
+            }
+        }
+        Ok(Received { packets: words[0], octets: words[1], took: words[2..].to_vec() })
+    }
+}
