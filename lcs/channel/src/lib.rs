@@ -16,8 +16,13 @@ mod engine;
 mod error;
 mod identity;
 mod kind;
-#[cfg(any(feature = "openssl", feature = "wolfssl"))]
+mod ktls;
+#[cfg(feature = "mbedtls")]
+mod mbedtls;
+#[cfg(any(feature = "mbedtls", feature = "openssl", feature = "wolfssl"))]
 mod memory;
+#[cfg(feature = "msquic")]
+mod msquic;
 #[cfg(feature = "openssl")]
 mod openssl;
 mod quic;

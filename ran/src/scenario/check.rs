@@ -314,6 +314,7 @@ impl GnbSection {
         config.slices = self.slices.iter().map(|s| s.0).collect();
         config.n2_local = self.n2_local;
         config.n3 = self.n3;
+        config.radio = self.radio.clone();
         config.sctp = match self.sctp {
             Sctp::Auto => StackChoice::Auto,
             Sctp::Kernel => StackChoice::Kernel,
