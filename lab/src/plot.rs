@@ -25,8 +25,17 @@ pub struct Panel {
 }
 
 const SIZE: (u32, u32) = (560, 420);
-const COLOURS: [RGBColor; 5] =
-    [RGBColor(0, 90, 160), RGBColor(200, 80, 20), RGBColor(40, 130, 60), RGBColor(120, 60, 140), RGBColor(90, 90, 90)];
+const COLOURS: [RGBColor; 9] = [
+    RGBColor(0, 90, 160),
+    RGBColor(200, 80, 20),
+    RGBColor(40, 130, 60),
+    RGBColor(120, 60, 140),
+    RGBColor(90, 90, 90),
+    RGBColor(190, 30, 70),
+    RGBColor(20, 150, 170),
+    RGBColor(170, 130, 20),
+    RGBColor(0, 0, 0),
+];
 
 /// Draws panels side by side, four of them in a square, into `NAME.svg` and `NAME.png`.
 pub fn draw(folder: &Path, name: &str, panels: &[Panel]) -> Result<()> {

@@ -25,8 +25,14 @@ struct Exchange {
 /// Rounds that are asked at once, at most.
 pub const MOST_ROUNDS: usize = 100_000;
 
-nix::ioctl_write_ptr!(ask, b'm', 0x41, Exchange);
-nix::ioctl_readwrite!(answer, b'm', 0x42, Exchange);
+/// The two calls of `/dev/martlet_lcs`.
+mod calls {
+    #![allow(missing_docs)]
+    use super::Exchange;
+    nix::ioctl_write_ptr!(ask, b'm', 0x41, Exchange);
+    nix::ioctl_readwrite!(answer, b'm', 0x42, Exchange);
+}
+use calls::{answer, ask};
 
 /// The loaded module.
 #[derive(Debug)]

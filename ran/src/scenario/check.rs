@@ -303,6 +303,9 @@ impl GnbSection {
         if self.slices.is_empty() {
             wrong("slices", "at least one".into());
         }
+        if let Some(Err(why)) = self.radio.as_ref().map(crate::user_plane::RadioConfig::check) {
+            wrong("radio", why);
+        }
         findings
     }
 
