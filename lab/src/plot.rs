@@ -67,13 +67,16 @@ fn failed(error: impl std::fmt::Display) -> anyhow::Error {
 fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Result<()> {
     let points = || panel.series.iter().flat_map(|s| s.points.iter());
     let x_most = points().map(|p| p.0).fold(1.0, f64::max);
+    let x_least = points().map(|p| p.0).fold(f64::INFINITY, f64::min);
+    // An axis begins at 0, unless most of it would be empty.
+    let x_first = if x_least.is_finite() && x_least > x_most / 2.0 { x_least - (x_most - x_least) * 0.05 } else { 0.0 };
     let y_most = points().map(|p| p.3).fold(0.0, f64::max).max(1e-6);
     let mut chart = ChartBuilder::on(area)
         .caption(&panel.title, ("sans-serif", 18))
         .margin(12)
         .x_label_area_size(42)
         .y_label_area_size(58)
-        .build_cartesian_2d(0.0..x_most * 1.05, 0.0..y_most * 1.1)
+        .build_cartesian_2d(x_first..x_most + (x_most - x_first) * 0.05, 0.0..y_most * 1.1)
         .map_err(failed)?;
     chart
         .configure_mesh()

@@ -21,6 +21,9 @@ pub struct LcsUppClientArgs {
     end: EndArgs,
 }
 
+/// How long a channel without work is looked after.
+const REST: Duration = Duration::from_millis(60);
+
 /// What rounds are done with.
 enum Asker {
     Channel(Talk),
@@ -105,6 +108,8 @@ pub fn ask(args: LcsUppClientArgs) -> Result<()> {
         let times: Vec<String> = times.iter().map(|time| time.as_nanos().to_string()).collect();
         writeln!(output, "{}", times.join(" "))?;
         output.flush()?;
+        // What the peer sent last is acknowledged before others have their turn.
+        asker.channel().rest(REST)?;
     }
     asker.channel().close()?;
     Ok(())

@@ -88,7 +88,11 @@ impl Route {
         }
         let namespace = Namespace::open(&name, false)?;
         // The UPF's own address in the network of the phones.
-        Ok(Route { server: Ipv4Addr::new(10, 45 + SITE, 0, 1).into(), namespace: Some(namespace), stop: Some((stop, thread)) })
+        Ok(Route {
+            server: Ipv4Addr::new(10, 45 + SITE, 0, 1).into(),
+            namespace: Some(namespace),
+            stop: Some((stop, thread)),
+        })
     }
 
     /// Starts a program at the UE's end.

@@ -22,6 +22,9 @@ pub enum Kind {
     /// TLS over TCP by wolfSSL.
     #[cfg(feature = "wolfssl")]
     WolfSsl,
+    /// DTLS 1.3 over UDP by wolfSSL, with repetition and order above it.
+    #[cfg(feature = "wolfssl")]
+    Dtls,
     /// TLS over TCP by Mbed TLS.
     #[cfg(feature = "mbedtls")]
     MbedTls,
@@ -44,6 +47,8 @@ impl Kind {
         Kind::OpenSsl,
         #[cfg(feature = "wolfssl")]
         Kind::WolfSsl,
+        #[cfg(feature = "wolfssl")]
+        Kind::Dtls,
         #[cfg(feature = "mbedtls")]
         Kind::MbedTls,
         Kind::Ktls,
@@ -62,6 +67,8 @@ impl Kind {
             Kind::OpenSsl => "openssl",
             #[cfg(feature = "wolfssl")]
             Kind::WolfSsl => "wolfssl",
+            #[cfg(feature = "wolfssl")]
+            Kind::Dtls => "dtls",
             #[cfg(feature = "mbedtls")]
             Kind::MbedTls => "mbedtls",
             Kind::Ktls => "ktls",
@@ -83,12 +90,12 @@ impl Kind {
 
     /// Whether a UE may know the LMF by an address in its certificate, and not by a name alone.
     pub fn knows_addresses(self) -> bool {
-        self.name() != "wolfssl"
+        !matches!(self.name(), "wolfssl" | "dtls")
     }
 
     /// Whether it is TLS over TCP, so that it works with every other one that is.
     pub fn is_tls_over_tcp(self) -> bool {
-        self.is_secure() && !self.is_quic()
+        self.is_secure() && !self.is_quic() && self.name() != "dtls"
     }
 
     /// Whether it is QUIC.
@@ -160,6 +167,8 @@ pub fn listen(
         Kind::RawUdp => return Ok(Box::new(RawUdpListener(shared_udp(at)?, options.clone()))),
         Kind::Quinn => return Ok(Box::new(QuicListener::new(at, identity, options)?)),
         Kind::Ktls => return Ok(Box::new(KtlsListener::new(TcpListener::bind(at)?, identity, options)?)),
+        #[cfg(feature = "wolfssl")]
+        Kind::Dtls => return Ok(Box::new(crate::dtls::DtlsListener::new(at, identity, options)?)),
         #[cfg(feature = "msquic")]
         Kind::MsQuic => return Ok(Box::new(crate::msquic::MsQuicListener::new(at, identity, options)?)),
         _ => {}
@@ -180,6 +189,8 @@ pub fn connect(kind: Kind, to: SocketAddr, trust: &Trust, options: &Options) -> 
         Kind::RawUdp => return Ok(Box::new(RawUdp::connect(to, options)?)),
         Kind::Quinn => return Ok(Box::new(Quic::connect(to, trust, options)?)),
         Kind::Ktls => return Ok(Box::new(Ktls::connect(to, trust, options)?)),
+        #[cfg(feature = "wolfssl")]
+        Kind::Dtls => return Ok(Box::new(crate::dtls::Dtls::connect(to, trust, options)?)),
         #[cfg(feature = "msquic")]
         Kind::MsQuic => return Ok(Box::new(crate::msquic::MsQuic::connect(to, trust, options)?)),
         _ => {}

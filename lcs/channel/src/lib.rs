@@ -10,8 +10,12 @@
 //! Kinds that this build has are in [`Kind::ALL`]; every one of them passes `tests/conformance.rs`. The plain kinds,
 //! [`Kind::RawTcp`] and [`Kind::RawUdp`], protect nothing: they are there to compare with.
 
+#[cfg(feature = "wolfssl")]
+mod arq;
 mod asynchronous;
 mod channel;
+#[cfg(feature = "wolfssl")]
+mod dtls;
 mod engine;
 mod error;
 mod identity;

@@ -295,8 +295,9 @@ impl MsQuic {
     /// Wait until the handshake is done.
     fn connected(&self) -> Result<(), ChannelError> {
         let done = self.shared.wait(&self.options, |state| match (state.connected, state.over) {
-            (_, true) => Some(Err(state.why.clone())),
-            (true, false) => Some(Ok(())),
+            // A peer that has sent all, and gone, was there.
+            (true, _) => Some(Ok(())),
+            (false, true) => Some(Err(state.why.clone())),
             (false, false) => None,
         });
         done.ok_or(ChannelError::Timeout)?.map_err(|why| why.map_or(ChannelError::Cut, failed))
