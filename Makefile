@@ -65,15 +65,16 @@ soak: packages-test ## Phones do whatever they like for SECONDS (30) with the wi
 	MARTLET_SOAK_SECONDS=$(SECONDS) MARTLET_SOAK_SEED=$(SEED) $(CARGO) test --locked -p martlet-tests --test soak $(RUNNER) -- --nocapture --test-threads 1
 	MARTLET_KILLS=$(KILLS) $(CARGO) test -p martlet-sbi-fabric --locked --test deaths -- --nocapture
 
-guest-test: packages-guest ## Run what needs the kernel's SCTP, and XDP on an older kernel, in a guest with Debian's kernel (QEMU, no KVM needed)
+guest-test: packages-guest ## Run what needs the kernel's SCTP or TLS, XDP on an older kernel, and our kernel module, in a guest with Debian's kernel (QEMU, no KVM needed)
 	CARGO="$(CARGO)" deploy/guest/test.sh
 	CARGO="$(CARGO)" deploy/guest/xdp.sh
+	CARGO="$(CARGO)" deploy/guest/lcs.sh
 
 lab-test: packages-build ## Test the outside reference of `martlet lab sbi`, iceoryx2, which other builds do without
 	$(CARGO) test -p martlet-lab --features iceoryx2 --locked $(RUNNER) sbi::iceoryx
 
 channels-test: packages-channels ## Run the conformance suite of secure channels over the TLS libraries in C too (wolfSSL is GPL: not for release)
-	$(CARGO) test --locked -p martlet-lcs-channel --features openssl,wolfssl
+	$(CARGO) test --locked -p martlet-lcs-channel --features openssl,wolfssl,mbedtls,msquic $(RUNNER)
 
 lint: ## Check form and habits
 	$(CARGO) fmt --check
@@ -86,8 +87,11 @@ lab: packages-build ## Measure the control plane and its service calls, beside i
 	$(AS_ROOT) target/release/martlet --log warn lab idle
 
 lab-positioning: packages-channels ## Measure LCS-UPP over every secure channel, in a build of its own (wolfSSL is GPL: not for release)
-	$(CARGO) build --release --locked -p martlet --features openssl,wolfssl --target-dir target/positioning
-	$(AS_ROOT) target/positioning/release/martlet --log warn lab lcs-upp
+	$(CARGO) build --release --locked -p martlet --features openssl,wolfssl,mbedtls,msquic --target-dir target/positioning
+	$(AS_ROOT) env LD_LIBRARY_PATH="$$(echo target/positioning/release/build/msquic-*/out/lib)" \
+		target/positioning/release/martlet --log warn lab lcs-upp
+	$(AS_ROOT) env LD_LIBRARY_PATH="$$(echo target/positioning/release/build/msquic-*/out/lib)" \
+		target/positioning/release/martlet --log warn lab lcs-upp --path radio --radio loss=0.005 --realtime --rounds 200
 
 fuzz: ## Run every fuzz target for SECONDS each (30), with a nightly toolchain that it installs through rustup
 	fuzz/run.sh $(SECONDS)

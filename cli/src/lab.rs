@@ -19,6 +19,8 @@ pub enum LabCommand {
     SbiServer(martlet_lab::sbi::SbiServerArgs),
     #[command(hide = true)]
     LcsUppServer(martlet_lab::lcs_upp::LcsUppServerArgs),
+    #[command(hide = true)]
+    LcsUppClient(martlet_lab::lcs_upp::LcsUppClientArgs),
 }
 
 /// Runs an experiment and prints its report.
@@ -33,6 +35,7 @@ pub fn run(command: LabCommand) -> Result<()> {
         LabCommand::Upf(args) => martlet_lab::upf::run(&args)?,
         LabCommand::LcsUpp(args) => martlet_lab::lcs_upp::run(&args)?,
         LabCommand::LcsUppServer(args) => return martlet_lab::lcs_upp::serve(args),
+        LabCommand::LcsUppClient(args) => return martlet_lab::lcs_upp::ask(args),
         LabCommand::SbiServer(args) => return crate::runtime::block_on(martlet_lab::sbi::serve(args)),
     };
     print!("{report}");

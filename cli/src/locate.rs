@@ -3,6 +3,7 @@ use crate::{oam_client, runtime};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use martlet::config::Config;
+use martlet_lcs_position::Place;
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -22,6 +23,9 @@ pub struct LocateArgs {
     /// Address of the core's status endpoint, in place of the configuration's `oam.bind`
     #[arg(long)]
     at: Option<SocketAddr>,
+    /// The folder in which a simulated phone leaves where it is in truth: the error of the answer is shown
+    #[arg(long)]
+    truth: Option<PathBuf>,
     /// As JSON
     #[arg(long)]
     json: bool,
@@ -59,8 +63,22 @@ pub fn run(args: LocateArgs) -> Result<()> {
         println!("{}", serde_json::to_string_pretty(&position)?);
     } else {
         println!("{}", render(&supi, &position, start.elapsed()));
+        if let Some(folder) = &args.truth {
+            println!("  {:.1} m from where it is in truth", error(&folder.join(&supi), &position)?);
+        }
     }
     Ok(())
+}
+
+/// Metres between a position and what a simulated phone left in a file.
+fn error(file: &std::path::Path, position: &Value) -> Result<f64> {
+    let text = std::fs::read_to_string(file).with_context(|| format!("{}: no phone left it", file.display()))?;
+    let numbers: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let [lat, lon] = numbers[..] else { bail!("{}: is no latitude and longitude", file.display()) };
+    let point = &position["locationEstimate"]["point"];
+    let number = |name: &str| point[name].as_f64().context("a position without a point");
+    let found = Place { lat: number("lat")?, lon: number("lon")? };
+    Ok(found.distance(&Place { lat, lon }))
 }
 
 /// A position as a person reads it.
@@ -69,7 +87,8 @@ fn render(supi: &str, position: &Value, took: Duration) -> String {
     let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
     let (lat, lon) = (number(&area["point"]["lat"]), number(&area["point"]["lon"]));
     let ellipse = &area["uncertaintyEllipse"];
-    let method = &position["positioningDataList"][0]["method"];
+    let gnss = position["gnssPositioningDataList"][0]["gnss"].as_str();
+    let method = gnss.or(position["positioningDataList"][0]["method"].as_str());
     format!(
         "{supi} is at {lat:.6}, {lon:.6}\n  within {:.0} m by {:.0} m, {} degrees from north, with {} % confidence\n  \
          found by {} in {:.1} ms",
@@ -77,7 +96,7 @@ fn render(supi: &str, position: &Value, took: Duration) -> String {
         number(&ellipse["semiMinor"]),
         ellipse["orientationMajor"],
         area["confidence"],
-        method.as_str().unwrap_or("?"),
+        method.unwrap_or("?"),
         took.as_secs_f64() * 1000.0,
     )
 }

@@ -14,7 +14,7 @@ tests="tshark tcpdump python3 python3-venv python3-yaml binutils"
 # The fabric's Go package is tested with whatever Go there is.
 command -v go >/dev/null || [ -x /usr/local/go/bin/go ] || tests="$tests golang-go"
 guest="qemu-system-x86 busybox-static cpio kmod xz-utils"
-channels="autoconf automake libtool libssl-dev"
+channels="autoconf automake libtool libssl-dev cmake perl libnuma-dev libclang-dev tshark tcpdump openssl"
 case "${1:-build}" in
 build) wanted="$build" ;;
 demo) wanted="$build $demo" ;;

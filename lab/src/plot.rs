@@ -25,8 +25,17 @@ pub struct Panel {
 }
 
 const SIZE: (u32, u32) = (560, 420);
-const COLOURS: [RGBColor; 5] =
-    [RGBColor(0, 90, 160), RGBColor(200, 80, 20), RGBColor(40, 130, 60), RGBColor(120, 60, 140), RGBColor(90, 90, 90)];
+const COLOURS: [RGBColor; 9] = [
+    RGBColor(0, 90, 160),
+    RGBColor(200, 80, 20),
+    RGBColor(40, 130, 60),
+    RGBColor(120, 60, 140),
+    RGBColor(90, 90, 90),
+    RGBColor(190, 30, 70),
+    RGBColor(20, 150, 170),
+    RGBColor(170, 130, 20),
+    RGBColor(0, 0, 0),
+];
 
 /// Draws panels side by side, four of them in a square, into `NAME.svg` and `NAME.png`.
 pub fn draw(folder: &Path, name: &str, panels: &[Panel]) -> Result<()> {
@@ -58,13 +67,16 @@ fn failed(error: impl std::fmt::Display) -> anyhow::Error {
 fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Result<()> {
     let points = || panel.series.iter().flat_map(|s| s.points.iter());
     let x_most = points().map(|p| p.0).fold(1.0, f64::max);
+    let x_least = points().map(|p| p.0).fold(f64::INFINITY, f64::min);
+    // An axis begins at 0, unless most of it would be empty.
+    let x_first = if x_least.is_finite() && x_least > x_most / 2.0 { x_least - (x_most - x_least) * 0.05 } else { 0.0 };
     let y_most = points().map(|p| p.3).fold(0.0, f64::max).max(1e-6);
     let mut chart = ChartBuilder::on(area)
         .caption(&panel.title, ("sans-serif", 18))
         .margin(12)
         .x_label_area_size(42)
         .y_label_area_size(58)
-        .build_cartesian_2d(0.0..x_most * 1.05, 0.0..y_most * 1.1)
+        .build_cartesian_2d(x_first..x_most + (x_most - x_first) * 0.05, 0.0..y_most * 1.1)
         .map_err(failed)?;
     chart
         .configure_mesh()

@@ -19,14 +19,14 @@ const OPC: [u8; 16] = [0xcd; 16];
 
 /// Where a core of the lab is: each has a loopback network and an address pool of its own.
 #[derive(Debug, Clone)]
-pub(super) struct Site {
+pub(crate) struct Site {
     number: u8,
     folder: PathBuf,
 }
 
 impl Site {
     /// Makes the folder, the configuration and the subscribers of a core.
-    pub(super) fn prepare(number: u8, name: &str, subscribers: u64, folder: &Path) -> Result<Site> {
+    pub(crate) fn prepare(number: u8, name: &str, subscribers: u64, folder: &Path) -> Result<Site> {
         let site = Site { number, folder: folder.join(CORES).join(name) };
         std::fs::create_dir_all(&site.folder)?;
         let store = site.folder.join("martlet.db");
@@ -73,7 +73,7 @@ impl Site {
     }
 
     /// Starts the core.
-    pub(super) fn start(&self, variant: Variant) -> Result<CoreProcess> {
+    pub(crate) fn start(&self, variant: Variant) -> Result<CoreProcess> {
         let program = std::env::current_exe()?;
         CoreProcess::start(&program, &self.config(), &self.folder, variant.arguments(), self.oam(), FUNCTIONS)
     }
@@ -90,7 +90,7 @@ impl Site {
         Ok(Gnb::connect(self.gnb_config()?).await?)
     }
 
-    fn gnb_config(&self) -> Result<GnbConfig> {
+    pub(crate) fn gnb_config(&self) -> Result<GnbConfig> {
         let plmn = martlet_security::Plmn::new("001", "01")?;
         let mut config = GnbConfig::new("lab-gnb", plmn, 1, (self.address(5), 38412).into());
         config.n2_local = Some(self.address(100).into());
@@ -100,13 +100,17 @@ impl Site {
 
 /// The n-th subscriber's phone, from 0. It answers paging by itself, as phones do.
 pub(super) fn phone(gnb: &Gnb, n: u64) -> Result<Ue> {
+    Ok(gnb.new_ue(phone_config(n)?)?)
+}
+
+/// What the n-th subscriber's phone is.
+pub(crate) fn phone_config(n: u64) -> Result<UeConfig> {
     let imsi = format!("{:015}", 1_010_000_000_001 + n);
-    let config = UeConfig::new(&imsi, 2, KEY, OperatorKey::Opc(OPC))?;
-    Ok(gnb.new_ue(config)?)
+    Ok(UeConfig::new(&imsi, 2, KEY, OperatorKey::Opc(OPC))?)
 }
 
 /// Waits until sessions can come up.
-pub(super) async fn associated(core: &CoreProcess) -> Result<()> {
+pub(crate) async fn associated(core: &CoreProcess) -> Result<()> {
     let give_up = tokio::time::Instant::now() + ASSOCIATION;
     while !core.status()?.to_string().contains("\"associated\":true") {
         anyhow::ensure!(tokio::time::Instant::now() < give_up, "the SMF is not associated with the UPF");

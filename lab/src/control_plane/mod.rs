@@ -1,6 +1,6 @@
 //! `martlet lab control-plane`: how long procedures take, for one UE after the other and for many at once, for each way
 //! of running the network functions (the experiment of L25GC+, figures 6 to 8).
-mod bed;
+pub(crate) mod bed;
 mod capacity;
 mod figures;
 mod idle;

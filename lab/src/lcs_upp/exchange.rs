@@ -1,12 +1,11 @@
 //! One round, at both ends: an uplink message is made, sent, verified, echoed downlink, and verified.
 use anyhow::{Context, Result, bail, ensure};
-use martlet_lcs_channel::{Channel, ChannelError, Kind, Options, Trust, connect};
+use martlet_lcs_channel::{Channel, ChannelError};
 use martlet_lcsupp::{Framer, Message as Upp, PayloadType, Transport};
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// Octets of the largest session identity: with its length they are the 256 octets of session parameters of the paper.
-const SESSION: usize = 255;
+pub(super) const SESSION: usize = 255;
 
 /// What a round carries.
 pub(super) struct Message {
@@ -20,33 +19,26 @@ impl Message {
         Message { payload: (0..n).map(|at| (at * 31 + 7) as u8).collect(), session: vec![0x5e; SESSION] }
     }
 
-    /// Octets of the payload.
-    pub(super) fn payload(&self) -> usize {
-        self.payload.len()
-    }
-
     fn transport(&self) -> Transport<'_> {
         Transport { payload_type: PayloadType::Lpp, payload: &self.payload, session: &self.session }
     }
 }
 
-/// The UE's end.
-pub(super) struct Client {
+/// The UE's end of a channel.
+pub(super) struct Talk {
     channel: Box<dyn Channel>,
     framer: Framer,
     output: Vec<u8>,
     input: Vec<u8>,
 }
 
-impl Client {
-    pub(super) fn connect(kind: Kind, to: SocketAddr, trust: &Trust, options: &Options) -> Result<Self> {
-        let channel = connect(kind, to, trust, options)?;
-        Ok(Client { channel, framer: Framer::new(), output: Vec::new(), input: Vec::new() })
+impl Talk {
+    pub(super) fn new(channel: Box<dyn Channel>) -> Self {
+        Talk { channel, framer: Framer::new(), output: Vec::new(), input: Vec::new() }
     }
 
-    /// What protects the channel.
-    pub(super) fn description(&self) -> martlet_lcs_channel::Description {
-        self.channel.describe()
+    pub(super) fn channel(&mut self) -> &mut dyn Channel {
+        &mut *self.channel
     }
 
     /// The transport time of one round: from before the uplink message is made until the downlink message is verified.

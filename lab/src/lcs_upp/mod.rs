@@ -1,20 +1,26 @@
 //! `martlet lab lcs-upp`: how long LCS-UPP takes to carry a payload to the LMF and back, for each secure channel, after
 //! "User Plane Positioning in 5G Networks: A Design Space Study for Implementation".
+mod client;
 mod exchange;
+mod path;
 mod proc_usage;
 mod realtime;
 mod report;
 mod server;
 mod statistics;
+mod way;
 
+pub use client::{LcsUppClientArgs, ask};
+pub use path::PathKind;
 pub use server::{LcsUppServerArgs, serve};
 
 use crate::progress::Progress;
 use crate::{Figure, Output, namespace};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use exchange::{Client, Message};
-use martlet_lcs_channel::{Kind, Options};
+use client::Client;
+use martlet_lcs_channel::Options;
+use path::Route;
 use proc_usage::Usage;
 use rand::seq::SliceRandom;
 use rand::{SeedableRng, rngs::StdRng};
@@ -22,6 +28,7 @@ use server::Server;
 use statistics::Interval;
 use std::path::PathBuf;
 use std::time::Duration;
+use way::Way;
 
 /// Measures the transport time of LCS-UPP: from the making of an uplink message to the downlink answer, read and verified.
 #[derive(Debug, Clone, Args)]
@@ -32,48 +39,98 @@ pub struct LcsUppArgs {
     /// Few rounds and sizes, in under a minute, for a look
     #[arg(long)]
     pub quick: bool,
-    /// Seed for the order of the runs
+    /// Seed for the order of the runs, and for the radio model
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Channels to compare; left out: all that this build has
+    /// Ways to compare, such as rustls or wolfssl_default; left out: all that this build has and this machine can do
     #[arg(long, value_delimiter = ',')]
     pub channels: Vec<String>,
-    /// Rounds for each channel and size (1,000 in the paper)
+    /// Payload sizes; left out: those of the paper
+    #[arg(long, value_delimiter = ',')]
+    pub sizes: Vec<usize>,
+    /// Rounds for each way and size (1,000 in the paper)
     #[arg(long, default_value_t = 1000)]
     pub rounds: usize,
+    /// Connections that are set up to see how long that takes
+    #[arg(long, default_value_t = 50)]
+    pub setups: usize,
+    /// Where the messages go along
+    #[arg(long, value_enum, default_value = "loopback")]
+    pub path: PathKind,
+    /// The radio model, such as loss=0.01,request_ms=20; what is not said is that of a small cell
+    #[arg(long, default_value = "")]
+    pub radio: String,
     /// Microseconds to look for an answer again and again before sleeping, at both ends
     #[arg(long, default_value_t = 0)]
     pub spin: u64,
-    /// Octets of an IP packet of the path, for QUIC and UDP; the loopback interface has 65,535
-    #[arg(long, default_value_t = 65_535)]
-    pub mtu: u16,
-    /// Leave small segments to Nagle's algorithm
+    /// Octets of an IP packet of the path, for QUIC and UDP; left out: as large as the path's are
     #[arg(long)]
-    pub nagle: bool,
+    pub mtu: Option<u16>,
     /// SCHED_FIFO with priority 1, memory locked, processors at full speed: at both ends, each checked to be in force
     #[arg(long)]
     pub realtime: bool,
 }
 
-impl LcsUppArgs {
-    fn options(&self) -> Options {
-        Options {
-            timeout: Duration::from_secs(10),
-            spin: Duration::from_micros(self.spin),
-            no_delay: !self.nagle,
-            mtu: self.mtu,
-        }
+/// What an end of a way is told.
+#[derive(Debug, Clone, Args)]
+pub struct EndArgs {
+    #[arg(long, default_value = "")]
+    way: String,
+    #[arg(long)]
+    spin: u64,
+    #[arg(long)]
+    mtu: u16,
+    #[arg(long)]
+    realtime: bool,
+}
+
+impl EndArgs {
+    fn way(&self) -> Result<Way> {
+        Way::from_name(&self.way).with_context(|| format!("there is no channel {:?}", self.way))
     }
 
-    fn kinds(&self) -> Result<Vec<Kind>> {
+    fn options(&self) -> Result<Options> {
+        Ok(Options {
+            timeout: Duration::from_secs(10),
+            spin: Duration::from_micros(self.spin),
+            no_delay: self.way()?.no_delay(),
+            mtu: self.mtu,
+        })
+    }
+
+    /// The arguments of a process that is an end of this way.
+    fn for_process(&self, way: Way) -> Vec<String> {
+        let mut words = vec!["--way".into(), way.name(), "--spin".into(), self.spin.to_string()];
+        words.extend(["--mtu".into(), self.mtu.to_string()]);
+        words.extend(self.realtime.then(|| "--realtime".into()));
+        words
+    }
+}
+
+impl LcsUppArgs {
+    fn end(&self) -> EndArgs {
+        let mtu = self.mtu.unwrap_or(self.path.mtu());
+        EndArgs { way: String::new(), spin: self.spin, mtu, realtime: self.realtime }
+    }
+
+    fn ways(&self) -> Result<Vec<Way>> {
         if self.channels.is_empty() {
-            return Ok(Kind::ALL.to_vec());
+            return Ok(Way::all());
         }
-        let kind = |name: &String| {
-            let all: Vec<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-            Kind::from_name(name).with_context(|| format!("there is no channel {name:?}; there are {}", all.join(", ")))
+        let way = |name: &String| {
+            let all: Vec<_> = Way::all().iter().map(|way| way.name()).collect();
+            Way::from_name(name).with_context(|| format!("there is no channel {name:?}; there are {}", all.join(", ")))
         };
-        self.channels.iter().map(kind).collect()
+        self.channels.iter().map(way).collect()
+    }
+
+    /// Payload sizes of the paper: the powers of two, and the largest payload.
+    fn payloads(&self) -> Vec<usize> {
+        match (self.sizes.is_empty(), self.quick) {
+            (false, _) => self.sizes.iter().map(|n| (*n).clamp(1, 65_535)).collect(),
+            (true, true) => vec![1, 1024, 16_384, 65_535],
+            (true, false) => (0..16).map(|power| 1 << power).chain([65_535]).collect(),
+        }
     }
 }
 
@@ -82,23 +139,19 @@ const BLOCK: usize = 50;
 /// Rounds that are not counted, at the start of each block.
 const WARM_UP: usize = 5;
 
-/// Payload sizes of the paper: the powers of two, and the largest payload.
-fn sizes(quick: bool) -> Vec<usize> {
-    match quick {
-        true => vec![1, 1024, 16_384, 65_535],
-        false => (0..16).map(|power| 1 << power).chain([65_535]).collect(),
-    }
-}
-
-/// One channel with both ends, and what it gave.
+/// One way with both ends, and what it gave.
 struct Subject {
-    kind: Kind,
+    way: Way,
     client: Client,
     server: Server,
     /// Milliseconds, for each size.
     samples: Vec<Vec<f64>>,
     client_used: Vec<Usage>,
     server_used: Vec<Usage>,
+    /// Milliseconds of each new connection.
+    setups: Vec<f64>,
+    /// Resident kilobytes of the client when it had done its rounds.
+    resident: u64,
 }
 
 /// Runs the experiment and returns its report.
@@ -106,74 +159,96 @@ struct Subject {
 /// # Errors
 /// There is no right to make a network namespace, a channel does not come up, or an answer is wrong.
 pub fn run(args: &LcsUppArgs) -> Result<String> {
-    let kinds = args.kinds()?;
-    ensure!(!kinds.is_empty() && args.rounds > 0, "name at least one of --channels and one round");
+    let ways = args.ways()?;
+    ensure!(!ways.is_empty() && args.rounds > 0, "name at least one of --channels and one round");
+    let radio = path::radio(&args.radio, args.seed)?;
     namespace::enter_a_new_one()?;
     let mut output = Output::create("lcs-upp", args.out.as_deref(), "channel,n,round,transport_time_ms")?;
     let conditions = if args.realtime { realtime::enter()? } else { realtime::Conditions::ordinary() };
-    let sizes = sizes(args.quick);
+    let sizes = args.payloads();
     let rounds = if args.quick { args.rounds.min(100) } else { args.rounds };
+    let route = Route::open(args.path, &radio, output.folder())?;
+    let end = args.end();
     let mut subjects = Vec::new();
-    for kind in kinds {
-        let server = Server::start(kind, args)?;
-        let client = Client::connect(kind, server.address, &server.trust, &args.options())
-            .with_context(|| format!("the channel {} does not come up", kind.name()))?;
-        let empty = || vec![Vec::new(); sizes.len()];
+    for way in ways {
+        let server = Server::start(way, route.server, &end)?;
+        let client = Client::start(way, &server, &end, &route)?;
         let none = || vec![Usage::default(); sizes.len()];
-        subjects.push(Subject { kind, client, server, samples: empty(), client_used: none(), server_used: none() });
+        subjects.push(Subject {
+            way,
+            client,
+            server,
+            samples: vec![Vec::new(); sizes.len()],
+            client_used: none(),
+            server_used: none(),
+            setups: Vec::new(),
+            resident: 0,
+        });
     }
     let mut random = StdRng::seed_from_u64(args.seed);
     let mut order: Vec<usize> = (0..subjects.len()).collect();
     let blocks = rounds.div_ceil(BLOCK);
     let mut progress = Progress::new("blocks", (blocks * sizes.len()) as u64);
     for (at, &n) in sizes.iter().enumerate() {
-        let message = Message::new(n);
         for block in 0..blocks {
             order.shuffle(&mut random);
             for &which in &order {
                 let count = BLOCK.min(rounds - block * BLOCK);
-                measure(&mut subjects[which], at, &message, count)?;
+                let subject = &mut subjects[which];
+                let name = subject.way.name();
+                subject.measure(at, n, count).with_context(|| format!("{name}, n = {n}"))?;
             }
             progress.step(&format!("n = {n}"));
         }
     }
     progress.done();
+    for subject in &mut subjects {
+        subject.resident = proc_usage::resident_kb(subject.client.pid());
+        let name = subject.way.name();
+        let times = subject.client.setups(if args.quick { args.setups.min(5) } else { args.setups });
+        subject.setups = milliseconds(&times.with_context(|| format!("setting up {name}"))?);
+    }
     for subject in &subjects {
         for (samples, n) in subject.samples.iter().zip(&sizes) {
             for (round, ms) in samples.iter().enumerate() {
-                output.row(format_args!("{},{n},{round},{ms:.6}", subject.kind.name()))?;
+                output.row(format_args!("{},{n},{round},{ms:.6}", subject.way.name()))?;
             }
         }
     }
-    figures(&mut output, &subjects, &sizes)?;
-    report::write(&mut output, args, &conditions, &subjects, &sizes)?;
+    figures(&mut output, args.path, &subjects, &sizes)?;
+    report::write(&mut output, args, &radio, &conditions, &subjects, &sizes)?;
+    drop(subjects);
+    route.close()?;
     output.finish()
 }
 
-/// A block of rounds of a channel.
-fn measure(subject: &mut Subject, at: usize, message: &Message, count: usize) -> Result<()> {
-    let name = subject.kind.name();
-    let failed = || format!("{name}, n = {}", message.payload());
-    for _ in 0..WARM_UP {
-        subject.client.round(message).with_context(failed)?;
-    }
-    let pid = std::process::id();
-    let before = (Usage::of(pid), Usage::of(subject.server.pid()));
-    for _ in 0..count {
-        let took = subject.client.round(message).with_context(failed)?;
-        subject.samples[at].push(took.as_secs_f64() * 1000.0);
-    }
-    subject.client_used[at].add(&Usage::of(pid).since(&before.0));
-    subject.server_used[at].add(&Usage::of(subject.server.pid()).since(&before.1));
-    Ok(())
+fn milliseconds(times: &[Duration]) -> Vec<f64> {
+    times.iter().map(|time| time.as_secs_f64() * 1000.0).collect()
 }
 
-fn figures(output: &mut Output, subjects: &[Subject], sizes: &[usize]) -> Result<()> {
+impl Subject {
+    /// A block of rounds.
+    fn measure(&mut self, at: usize, n: usize, count: usize) -> Result<()> {
+        self.client.rounds(n, WARM_UP)?;
+        let used = |subject: &Subject| (Usage::of(subject.client.pid()), Usage::of(subject.server.pid()));
+        let before = used(self);
+        let times = self.client.rounds(n, count)?;
+        let after = used(self);
+        self.samples[at].extend(milliseconds(&times));
+        self.client_used[at].add(&after.0.since(&before.0));
+        self.server_used[at].add(&after.1.since(&before.1));
+        Ok(())
+    }
+}
+
+fn figures(output: &mut Output, path: PathKind, subjects: &[Subject], sizes: &[usize]) -> Result<()> {
+    let path = path.name();
     for subject in subjects {
+        let name = subject.way.name();
         for (samples, n) in subject.samples.iter().zip(sizes) {
             let interval = Interval::of(samples).context("no samples")?;
             output.figure(Figure {
-                id: format!("transport_time.{}.n{n}_loopback.mean", subject.kind.name()),
+                id: format!("transport_time.{name}.n{n}_{path}.mean"),
                 value: interval.mean,
                 unit: "ms",
                 low: interval.low(),
@@ -181,9 +256,12 @@ fn figures(output: &mut Output, subjects: &[Subject], sizes: &[usize]) -> Result
                 n: samples.len(),
             });
             let median = crate::stats::median(samples).context("no samples")?;
-            let id = format!("transport_time.{}.n{n}_loopback.p50", subject.kind.name());
-            output.figure(Figure::of(id, "ms", median));
+            output.figure(Figure::of(format!("transport_time.{name}.n{n}_{path}.p50"), "ms", median));
         }
+        if let Some(median) = crate::stats::median(&subject.setups) {
+            output.figure(Figure::of(format!("setup.{name}.{path}.p50"), "ms", median));
+        }
+        output.figure(Figure::once(format!("resident.client.{name}.once"), "kB", subject.resident as f64));
     }
     Ok(())
 }

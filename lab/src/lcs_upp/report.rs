@@ -1,76 +1,108 @@
 //! What the experiment says.
+use super::path::PathKind;
 use super::realtime::Conditions;
 use super::statistics::{Interval, Z};
-use super::{LcsUppArgs, Subject, proc_usage};
+use super::{LcsUppArgs, Subject};
 use crate::plot::{Panel, Series, draw};
 use crate::{Figure, Output};
 use anyhow::{Context, Result};
-use martlet_lcs_channel::Kind;
+use martlet_ran::user_plane::RadioConfig;
 use std::fmt::Write;
 
-/// The channel of which the paper's changes count.
-const BASE: &str = "wolfssl";
-/// Average change of the paper, per cent, and of what.
-const PAPER: [(&str, f64); 2] = [("msquic", -42.01), ("mbedtls", 3.38)];
+/// The ways of which the paper's changes count, the first that is there.
+const BASES: [&str; 2] = ["wolfssl_default", "wolfssl"];
+/// Average changes of the paper, per cent, against wolfSSL.
+const PAPER: [(&str, f64); 4] = [("msquic", -42.01), ("mbedtls", 3.38), ("ktls", 13.35), ("kernel_module", -5.84)];
+/// The same of everything in the kernel against the kernel's TLS.
+const PAPER_KERNEL: f64 = -16.95;
 
 /// Writes the report, its figures and its plots.
 pub(super) fn write(
     output: &mut Output,
     args: &LcsUppArgs,
+    radio: &RadioConfig,
     conditions: &Conditions,
     subjects: &[Subject],
     sizes: &[usize],
 ) -> Result<()> {
-    output.say(&what_was_run(args, conditions, subjects));
+    output.say(&what_was_run(args, radio, conditions, subjects));
     let table = intervals(subjects)?;
-    let raw = subjects.iter().position(|subject| subject.kind == Kind::RawTcp);
-    let base = subjects.iter().position(|subject| subject.kind.name() == BASE);
+    let index = |name: &str| subjects.iter().position(|subject| subject.way.name() == name);
+    let raw = index("raw_tcp");
     output.say(&times(subjects, sizes, &table, raw));
-    ratios(output, subjects, sizes, raw)?;
-    beside_the_paper(output, subjects, sizes, &table, base);
+    ratios(output, args, subjects, sizes, raw)?;
+    best(output, args, subjects, sizes);
+    match BASES.iter().find_map(|name| index(name)) {
+        Some(base) => beside_the_paper(output, args, subjects, sizes, &table, base),
+        None => output.say("\nwolfSSL was not measured (build with --features wolfssl; it is GPL and never in released builds): no changes are given."),
+    }
+    if let (Some(kernel), Some(ktls)) = (index("kernel_module"), index("ktls")) {
+        let change = mean_change(&table[kernel], &table[ktls]);
+        output.say(&format!(
+            "\nAll in the kernel against the kernel's TLS: {change:+.2} % here, {PAPER_KERNEL:+.2} % in the paper."
+        ));
+        output.figure(Figure::once(
+            format!("change.kernel_module_over_ktls.{}.upper_bound", args.path.name()),
+            "%",
+            change,
+        ));
+    }
     output.say(&usage(subjects, sizes));
-    let resident = proc_usage::resident_kb(std::process::id());
-    output.figure(Figure::once("resident.client.all_channels.once", "kB", resident as f64));
-    output.say(&format!("The client, with all of these channels in one process, has {resident} kB resident."));
     plots(output, subjects, sizes, &table)
 }
 
-fn what_was_run(args: &LcsUppArgs, conditions: &Conditions, subjects: &[Subject]) -> String {
+fn mean_change(of: &[Interval], from: &[Interval]) -> f64 {
+    of.iter().zip(from).map(|(it, from)| it.change(from)).sum::<f64>() / of.len().max(1) as f64
+}
+
+fn what_was_run(args: &LcsUppArgs, radio: &RadioConfig, conditions: &Conditions, subjects: &[Subject]) -> String {
     let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let has = |flag: &str| flags.split_whitespace().any(|it| it == flag);
-    let crypto: Vec<_> = ["aes", "vaes", "pclmulqdq", "vpclmulqdq"].into_iter().filter(|flag| has(flag)).collect();
+    let crypto: Vec<_> =
+        ["aes", "vaes", "pclmulqdq", "vpclmulqdq", "hypervisor"].into_iter().filter(|flag| has(flag)).collect();
     let sysctl =
         |name: &str| std::fs::read_to_string(format!("/proc/sys/net/{name}")).unwrap_or_default().replace('\t', " ");
+    let path = match args.path {
+        PathKind::Loopback => "loopback, in a network namespace of its own".into(),
+        PathKind::Core => {
+            "the interface of a simulated phone, gNB, our own UPF, and its address in the phones' network".into()
+        }
+        PathKind::Radio => format!("the same as `core` with a model of the air interface: {radio:?}"),
+    };
     let mut text = format!(
         "Transport time from the making of a UL LCS-UP TRANSPORT until the DL LCS-UP TRANSPORT that echoes it is read and \
          verified: message type, payload type, lengths, session. n is the whole payload; the session parameters have 256 \
-         octets. Path: loopback, in a network namespace of its own; one process at each end. {} rounds a point in blocks of \
+         octets. Path: {path}; one process at each end for each channel. {} rounds a point in blocks of \
          {}, the channels in turn, {} rounds of each block not counted.\n\n",
         subjects.first().and_then(|subject| subject.samples.first()).map_or(0, Vec::len),
         super::BLOCK,
         super::WARM_UP
     );
-    let nagle = if args.nagle { "on" } else { "off" };
     let _ = writeln!(
         text,
-        "- Nagle's algorithm: {nagle}; delayed acknowledgements: the kernel's; TLS records: 16,384 octets"
+        "- Nagle's algorithm: off, but on where a name ends in _default; delayed acknowledgements: the kernel's; TLS \
+         records: 16,384 octets"
     );
+    let end = args.end();
     let _ = writeln!(
         text,
         "- looking for answers before sleeping: {} µs; path MTU for QUIC and UDP: {}",
-        args.spin, args.mtu
+        end.spin, end.mtu
     );
     let _ =
         writeln!(text, "- tcp_rmem {}, tcp_wmem {}", sysctl("ipv4/tcp_rmem").trim(), sysctl("ipv4/tcp_wmem").trim());
-    let _ = writeln!(text, "- processor's help for AES-GCM: {}", crypto.join(", "));
+    let _ = writeln!(text, "- processor's help for AES-GCM, and whether it is a guest's: {}", crypto.join(", "));
     let _ = writeln!(
         text,
         "- scheduling: {}; memory: {}; governor: {}",
         conditions.scheduling, conditions.memory, conditions.governor
     );
     for subject in subjects {
-        let it = subject.client.description();
-        let _ = writeln!(text, "- {}: {}, {}, {}", subject.kind.name(), it.library, it.protocol, it.cipher_suite);
+        let _ = writeln!(text, "- {}: {}", subject.way.name(), subject.client.description);
+    }
+    if let Ok(marked) = std::env::var("MARTLET_GUEST") {
+        let _ =
+            writeln!(text, "\n**From an emulated machine ({marked}): compare these figures only with each other.**");
     }
     text
 }
@@ -85,7 +117,7 @@ fn intervals(subjects: &[Subject]) -> Result<Vec<Vec<Interval>>> {
 
 fn times(subjects: &[Subject], sizes: &[usize], table: &[Vec<Interval>], raw: Option<usize>) -> String {
     let mut text = format!("\n## Mean transport time, µs, with its 99 % confidence interval (z = {Z})\n\n| n |");
-    subjects.iter().for_each(|subject| _ = write!(text, " {} |", subject.kind.name()));
+    subjects.iter().for_each(|subject| _ = write!(text, " {} |", subject.way.name()));
     let _ = write!(text, "\n| ---: |{}", " ---: |".repeat(subjects.len()));
     for (at, n) in sizes.iter().enumerate() {
         let _ = write!(text, "\n| {n} |");
@@ -103,9 +135,15 @@ fn times(subjects: &[Subject], sizes: &[usize], table: &[Vec<Interval>], raw: Op
 }
 
 /// Ratios to plain TCP, block by block, so that what disturbs one disturbs the other.
-fn ratios(output: &mut Output, subjects: &[Subject], sizes: &[usize], raw: Option<usize>) -> Result<()> {
+fn ratios(
+    output: &mut Output,
+    args: &LcsUppArgs,
+    subjects: &[Subject],
+    sizes: &[usize],
+    raw: Option<usize>,
+) -> Result<()> {
     let Some(raw) = raw else { return Ok(()) };
-    for subject in subjects.iter().filter(|subject| subject.kind != Kind::RawTcp) {
+    for subject in subjects.iter().filter(|subject| subject.way.name() != "raw_tcp") {
         for (at, n) in sizes.iter().enumerate() {
             let blocks = |samples: &[f64]| -> Vec<f64> {
                 samples
@@ -115,40 +153,58 @@ fn ratios(output: &mut Output, subjects: &[Subject], sizes: &[usize], raw: Optio
             };
             let pairs = blocks(&subject.samples[at]).into_iter().zip(blocks(&subjects[raw].samples[at]));
             let ratios: Vec<f64> = pairs.map(|(ours, plain)| ours / plain).collect();
-            let id = format!("transport_time.{}_over_raw_tcp.n{n}_loopback.p50", subject.kind.name());
+            let id = format!("transport_time.{}_over_raw_tcp.n{n}_{}.p50", subject.way.name(), args.path.name());
             output.figure(Figure::of(id, "times", crate::stats::median(&ratios).context("no blocks")?));
         }
     }
     Ok(())
 }
 
+/// The best of ours beside the best of the paper's three libraries, at each size: ratio of medians.
+fn best(output: &mut Output, args: &LcsUppArgs, subjects: &[Subject], sizes: &[usize]) {
+    let mut text = "\n## The best of ours beside the best of the paper's three libraries, medians\n\n| n | ours | µs | the paper's | µs | ratio |\n| ---: | --- | ---: | --- | ---: | ---: |".to_string();
+    let mut any = false;
+    for (at, n) in sizes.iter().enumerate() {
+        let least = |papers: bool| {
+            let of =
+                |subject: &Subject| Some((subject.way.name(), crate::stats::median(&subject.samples[at])?.value * 1e3));
+            let it = subjects
+                .iter()
+                .filter(|it| it.way.data_path() > 0 && it.way.is_of_the_paper() == papers && it.way.no_delay());
+            it.filter_map(of).min_by(|one, other| one.1.total_cmp(&other.1))
+        };
+        let (Some((ours, our_time)), Some((theirs, their_time))) = (least(false), least(true)) else { continue };
+        any = true;
+        let ratio = our_time / their_time;
+        let _ = write!(text, "\n| {n} | {ours} | {our_time:.1} | {theirs} | {their_time:.1} | {ratio:.2} |");
+        output.figure(Figure::once(format!("best_over_papers_best.n{n}_{}.p50", args.path.name()), "times", ratio));
+    }
+    if any {
+        output.say(&text);
+    }
+}
+
 fn beside_the_paper(
     output: &mut Output,
+    args: &LcsUppArgs,
     subjects: &[Subject],
     sizes: &[usize],
     table: &[Vec<Interval>],
-    base: Option<usize>,
+    base: usize,
 ) {
-    let Some(base) = base else {
-        output.say(&format!(
-            "\nThe paper compares with {BASE}, which this build does not have (its licence keeps it out of ordinary \
-             builds): no changes are given."
-        ));
-        return;
-    };
+    let (name_of_base, path) = (subjects[base].way.name(), args.path.name());
     let mut text = format!(
-        "\n## Change of the upper bound against {BASE}, mean over all n, per cent\n\n| channel | here | paper |\n| --- | ---: | ---: |"
+        "\n## Change of the upper bound of the interval against {name_of_base}, mean over all n, per cent\n\n| channel | here | paper |\n| --- | ---: | ---: |"
     );
     for (which, subject) in subjects.iter().enumerate().filter(|(which, _)| *which != base) {
-        let changes: Vec<f64> = table[which].iter().zip(&table[base]).map(|(it, base)| it.change(base)).collect();
-        let mean = changes.iter().sum::<f64>() / changes.len() as f64;
-        let name = subject.kind.name();
+        let mean = mean_change(&table[which], &table[base]);
+        let name = subject.way.name();
         let paper =
             PAPER.iter().find(|(of, _)| *of == name).map_or("–".into(), |(_, change)| format!("{change:+.2}"));
         let _ = write!(text, "\n| {name} | {mean:+.2} | {paper} |");
-        output.figure(Figure::once(format!("change.{name}.loopback.upper_bound"), "%", mean));
-        for (change, n) in changes.iter().zip(sizes) {
-            output.figure(Figure::once(format!("change.{name}.n{n}_loopback.upper_bound"), "%", *change));
+        output.figure(Figure::once(format!("change.{name}.{path}.upper_bound"), "%", mean));
+        for ((it, from), n) in table[which].iter().zip(&table[base]).zip(sizes) {
+            output.figure(Figure::once(format!("change.{name}.n{n}_{path}.upper_bound"), "%", it.change(from)));
         }
     }
     output.say(&text);
@@ -163,7 +219,7 @@ fn usage(subjects: &[Subject], sizes: &[usize]) -> String {
             let _ = write!(
                 text,
                 "\n| {} | {n} | {:.1} | {:.1} | {:.2} | {:.2} |",
-                subject.kind.name(),
+                subject.way.name(),
                 client.processor as f64 / 1e3 / rounds,
                 server.processor as f64 / 1e3 / rounds,
                 client.switches as f64 / rounds,
@@ -171,34 +227,40 @@ fn usage(subjects: &[Subject], sizes: &[usize]) -> String {
             );
         }
     }
+    text += "\n\n## New connections, and the client's size\n\n| channel | set-up, ms (median) | resident, kB |\n| --- | ---: | ---: |";
+    for subject in subjects {
+        let median = crate::stats::median(&subject.setups).map_or("–".into(), |it| format!("{:.3}", it.value));
+        let _ = write!(text, "\n| {} | {median} | {} |", subject.way.name(), subject.resident);
+    }
     text.push('\n');
     text
 }
 
 fn plots(output: &mut Output, subjects: &[Subject], sizes: &[usize], table: &[Vec<Interval>]) -> Result<()> {
-    let series = |from: usize, until: usize| -> Vec<Series> {
-        subjects
-            .iter()
-            .zip(table)
-            .map(|(subject, intervals)| Series {
-                name: subject.kind.name().into(),
-                points: sizes
-                    .iter()
-                    .zip(intervals)
-                    .filter(|(n, _)| (from..=until).contains(*n))
-                    .map(|(n, it)| ((*n as f64).log2(), it.mean, it.low(), it.high()))
-                    .collect(),
-            })
-            .collect()
+    let series = |wanted: &dyn Fn(&Subject) -> bool, from: usize, until: usize| -> Vec<Series> {
+        let shown = subjects.iter().zip(table).filter(|(subject, _)| wanted(subject));
+        let points = |intervals: &Vec<Interval>| {
+            let within = sizes.iter().zip(intervals).filter(|(n, _)| (from..=until).contains(*n));
+            within.map(|(n, it)| ((*n as f64).log2(), it.mean, it.low(), it.high())).collect()
+        };
+        shown.map(|(subject, intervals)| Series { name: subject.way.name(), points: points(intervals) }).collect()
     };
-    let panel = |title: &str, from, until| Panel {
-        title: title.into(),
-        x_label: "payload n, as a power of two of octets".into(),
-        y_label: "transport time, ms".into(),
-        series: series(from, until),
+    let panels = |what: &str, wanted: &dyn Fn(&Subject) -> bool| -> Vec<Panel> {
+        let ranges = [(1, 4096, "n up to 4,096"), (4096, 65_535, "n from 4,096")];
+        let panel = |(from, until, range): (usize, usize, &str)| Panel {
+            title: format!("{what}, {range}"),
+            x_label: "payload n, as a power of two of octets".into(),
+            y_label: "transport time, ms".into(),
+            series: series(wanted, from, until),
+        };
+        ranges.into_iter().map(panel).collect()
     };
-    let panels = [panel("Type 1, n up to 4,096", 1, 4096), panel("Type 1, n from 4,096", 4096, 65_535)];
-    draw(output.folder(), "type-1", &panels)?;
+    draw(output.folder(), "type-1", &panels("Type 1", &|subject| subject.way.data_path() <= 1))?;
     output.say("![Type 1](type-1.svg)");
+    if subjects.iter().any(|subject| subject.way.data_path() > 1) {
+        let compared = |subject: &Subject| subject.way.data_path() > 1 || subject.way.name() == "wolfssl";
+        draw(output.folder(), "types", &panels("Types 1, 2 and 3", &compared))?;
+        output.say("![Types 1, 2 and 3](types.svg)");
+    }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use crate::ChannelError;
 use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 /// How a channel behaves.
@@ -56,6 +57,20 @@ pub trait Channel: Send {
 
     /// What protects it.
     fn describe(&self) -> Description;
+
+    /// Nothing is sent or asked for during this time: what the channel itself has to say, such as acknowledgements, goes out.
+    ///
+    /// # Errors
+    /// The connection broke.
+    fn rest(&mut self, _most: Duration) -> Result<(), ChannelError> {
+        Ok(())
+    }
+
+    /// Its socket, where the kernel makes its TLS records, so that who writes to the socket writes to the channel. What
+    /// was received before, and is not yet asked for, is nowhere but in the socket.
+    fn kernel_socket(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 }
 
 /// Waits for connections.

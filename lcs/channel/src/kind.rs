@@ -1,5 +1,6 @@
 //! The kinds of channels, and how to make one.
 
+use crate::ktls::{self, Ktls, KtlsListener};
 use crate::quic::{Quic, QuicListener};
 use crate::raw::{RawTcp, RawTcpListener, RawUdp, RawUdpListener, shared_udp};
 use crate::tcp::{Engines, TlsChannel, TlsListener, Wire};
@@ -21,8 +22,19 @@ pub enum Kind {
     /// TLS over TCP by wolfSSL.
     #[cfg(feature = "wolfssl")]
     WolfSsl,
+    /// DTLS 1.3 over UDP by wolfSSL, with repetition and order above it.
+    #[cfg(feature = "wolfssl")]
+    Dtls,
+    /// TLS over TCP by Mbed TLS.
+    #[cfg(feature = "mbedtls")]
+    MbedTls,
+    /// TLS over TCP, the handshake by rustls, then the records by the kernel.
+    Ktls,
     /// QUIC by quinn.
     Quinn,
+    /// QUIC by MsQuic.
+    #[cfg(feature = "msquic")]
+    MsQuic,
 }
 
 impl Kind {
@@ -35,7 +47,14 @@ impl Kind {
         Kind::OpenSsl,
         #[cfg(feature = "wolfssl")]
         Kind::WolfSsl,
+        #[cfg(feature = "wolfssl")]
+        Kind::Dtls,
+        #[cfg(feature = "mbedtls")]
+        Kind::MbedTls,
+        Kind::Ktls,
         Kind::Quinn,
+        #[cfg(feature = "msquic")]
+        Kind::MsQuic,
     ];
 
     /// As a person writes it.
@@ -48,7 +67,14 @@ impl Kind {
             Kind::OpenSsl => "openssl",
             #[cfg(feature = "wolfssl")]
             Kind::WolfSsl => "wolfssl",
+            #[cfg(feature = "wolfssl")]
+            Kind::Dtls => "dtls",
+            #[cfg(feature = "mbedtls")]
+            Kind::MbedTls => "mbedtls",
+            Kind::Ktls => "ktls",
             Kind::Quinn => "quinn",
+            #[cfg(feature = "msquic")]
+            Kind::MsQuic => "msquic",
         }
     }
 
@@ -64,12 +90,32 @@ impl Kind {
 
     /// Whether a UE may know the LMF by an address in its certificate, and not by a name alone.
     pub fn knows_addresses(self) -> bool {
-        self.name() != "wolfssl"
+        !matches!(self.name(), "wolfssl" | "dtls")
     }
 
     /// Whether it is TLS over TCP, so that it works with every other one that is.
     pub fn is_tls_over_tcp(self) -> bool {
-        self.is_secure() && self != Kind::Quinn
+        self.is_secure() && !self.is_quic() && self.name() != "dtls"
+    }
+
+    /// Whether it is QUIC.
+    pub fn is_quic(self) -> bool {
+        matches!(self.name(), "quinn" | "msquic")
+    }
+
+    /// Whether it has an [`Engine`].
+    pub fn has_engine(self) -> bool {
+        self.is_tls_over_tcp() && self != Kind::Ktls
+    }
+
+    /// Whether this machine can do it: its kernel may know nothing of TLS.
+    pub fn is_available(self) -> bool {
+        self != Kind::Ktls || ktls::is_available()
+    }
+
+    /// Those that this build has and this machine can do.
+    pub fn available() -> Vec<Kind> {
+        Kind::ALL.iter().copied().filter(|kind| kind.is_available()).collect()
     }
 }
 
@@ -84,7 +130,9 @@ pub fn server_engines(kind: Kind, identity: &Identity) -> Result<Option<Engines>
         Kind::OpenSsl => crate::openssl::servers(identity).map(Some),
         #[cfg(feature = "wolfssl")]
         Kind::WolfSsl => crate::wolfssl::servers(identity).map(Some),
-        Kind::RawTcp | Kind::RawUdp | Kind::Quinn => Ok(None),
+        #[cfg(feature = "mbedtls")]
+        Kind::MbedTls => crate::mbedtls::servers(identity).map(Some),
+        _ => Ok(None),
     }
 }
 
@@ -99,7 +147,9 @@ pub fn client_engine(kind: Kind, trust: &Trust) -> Result<Option<Box<dyn Engine>
         Kind::OpenSsl => crate::openssl::client(trust).map(Some),
         #[cfg(feature = "wolfssl")]
         Kind::WolfSsl => crate::wolfssl::client(trust).map(Some),
-        Kind::RawTcp | Kind::RawUdp | Kind::Quinn => Ok(None),
+        #[cfg(feature = "mbedtls")]
+        Kind::MbedTls => crate::mbedtls::client(trust).map(Some),
+        _ => Ok(None),
     }
 }
 
@@ -116,6 +166,11 @@ pub fn listen(
     match kind {
         Kind::RawUdp => return Ok(Box::new(RawUdpListener(shared_udp(at)?, options.clone()))),
         Kind::Quinn => return Ok(Box::new(QuicListener::new(at, identity, options)?)),
+        Kind::Ktls => return Ok(Box::new(KtlsListener::new(TcpListener::bind(at)?, identity, options)?)),
+        #[cfg(feature = "wolfssl")]
+        Kind::Dtls => return Ok(Box::new(crate::dtls::DtlsListener::new(at, identity, options)?)),
+        #[cfg(feature = "msquic")]
+        Kind::MsQuic => return Ok(Box::new(crate::msquic::MsQuicListener::new(at, identity, options)?)),
         _ => {}
     }
     let listener = TcpListener::bind(at)?;
@@ -133,6 +188,11 @@ pub fn connect(kind: Kind, to: SocketAddr, trust: &Trust, options: &Options) -> 
     match kind {
         Kind::RawUdp => return Ok(Box::new(RawUdp::connect(to, options)?)),
         Kind::Quinn => return Ok(Box::new(Quic::connect(to, trust, options)?)),
+        Kind::Ktls => return Ok(Box::new(Ktls::connect(to, trust, options)?)),
+        #[cfg(feature = "wolfssl")]
+        Kind::Dtls => return Ok(Box::new(crate::dtls::Dtls::connect(to, trust, options)?)),
+        #[cfg(feature = "msquic")]
+        Kind::MsQuic => return Ok(Box::new(crate::msquic::MsQuic::connect(to, trust, options)?)),
         _ => {}
     }
     let engine = client_engine(kind, trust)?;

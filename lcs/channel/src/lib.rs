@@ -10,14 +10,23 @@
 //! Kinds that this build has are in [`Kind::ALL`]; every one of them passes `tests/conformance.rs`. The plain kinds,
 //! [`Kind::RawTcp`] and [`Kind::RawUdp`], protect nothing: they are there to compare with.
 
+#[cfg(feature = "wolfssl")]
+mod arq;
 mod asynchronous;
 mod channel;
+#[cfg(feature = "wolfssl")]
+mod dtls;
 mod engine;
 mod error;
 mod identity;
 mod kind;
-#[cfg(any(feature = "openssl", feature = "wolfssl"))]
+mod ktls;
+#[cfg(feature = "mbedtls")]
+mod mbedtls;
+#[cfg(any(feature = "mbedtls", feature = "openssl", feature = "wolfssl"))]
 mod memory;
+#[cfg(feature = "msquic")]
+mod msquic;
 #[cfg(feature = "openssl")]
 mod openssl;
 mod quic;

@@ -299,6 +299,17 @@ impl Channel for Quic {
         self.turn()
     }
 
+    fn rest(&mut self, most: Duration) -> Result<(), ChannelError> {
+        let until = Instant::now() + most;
+        while !self.is_over() && Instant::now() < until {
+            match self.wait(until) {
+                Ok(()) | Err(ChannelError::Timeout) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
     fn describe(&self) -> Description {
         Description {
             protocol: "QUIC v1, TLSv1.3".into(),

@@ -102,13 +102,18 @@ impl Engine for Session {
     }
 
     fn describe(&self) -> Description {
-        let version = self.connection.protocol_version().and_then(|version| version.as_str().map(str::to_string));
-        let suite = self.connection.negotiated_cipher_suite().map(|suite| suite.suite());
-        Description {
-            protocol: version.map_or("none".into(), |version| version.replace('_', ".")),
-            cipher_suite: suite.and_then(|it| it.as_str()).unwrap_or("none").replace("TLS13_", "TLS_"),
-            library: "rustls 0.23, AWS-LC".into(),
-        }
+        describe(&self.connection)
+    }
+}
+
+/// What a connection negotiated.
+pub(crate) fn describe(connection: &Connection) -> Description {
+    let version = connection.protocol_version().and_then(|version| version.as_str().map(str::to_string));
+    let suite = connection.negotiated_cipher_suite().map(|suite| suite.suite());
+    Description {
+        protocol: version.map_or("none".into(), |version| version.replace('_', ".")),
+        cipher_suite: suite.and_then(|it| it.as_str()).unwrap_or("none").replace("TLS13_", "TLS_"),
+        library: "rustls 0.23, AWS-LC".into(),
     }
 }
 

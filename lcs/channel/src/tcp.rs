@@ -47,6 +47,25 @@ impl Wire {
         })
     }
 
+    /// As many octets as are asked for, and not one more.
+    pub(crate) fn read_exact(&self, mut into: &mut [u8]) -> Result<(), ChannelError> {
+        while !into.is_empty() {
+            match self.read(into)? {
+                0 => return Err(ChannelError::Cut),
+                count => into = &mut into[count..],
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn stream(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
     pub(crate) fn end(&self) {
         // The peer may have gone already.
         let _ = self.stream.shutdown(Shutdown::Write);

@@ -9,7 +9,7 @@ use wolfssl::{
     Secret, SessionConfig, SslVerifyMode,
 };
 
-const SUITE: &str = "TLS13-AES128-GCM-SHA256";
+pub(crate) const SUITE: &str = "TLS13-AES128-GCM-SHA256";
 
 impl IOCallbacks for Memory {
     fn recv(&mut self, into: &mut [u8]) -> IOCallbackResult<usize> {
@@ -125,34 +125,45 @@ fn builder(method: Method) -> Result<ContextBuilder, ChannelError> {
     builder.with_cipher_list(SUITE).map_err(ChannelError::tls)
 }
 
-/// Makes the sessions of an LMF.
-pub(crate) fn servers(identity: &Identity) -> Result<Engines, ChannelError> {
+/// What the sessions of an LMF have in common.
+pub(crate) fn server_context(method: Method, identity: &Identity) -> Result<Context, ChannelError> {
     let wrong = |error| ChannelError::Identity(format!("the certificate and its key do not fit: {error}"));
     // Says what is wrong with either.
     (identity.chain()?, identity.private_key()?);
-    let builder = builder(Method::TlsServerV1_3)?
+    let builder = builder(method)?
         .with_certificate(Secret::PemBuffer(identity.certificates.as_bytes()))
         .map_err(wrong)?
         .with_private_key(Secret::PemBuffer(identity.key.as_bytes()))
         .map_err(wrong)?;
-    let context = builder.build();
-    Ok(Arc::new(move || Session::engine(&context, SessionConfig::new(Memory::default()))))
+    Ok(builder.build())
 }
 
-/// The session of a UE.
-pub(crate) fn client(trust: &Trust) -> Result<Box<dyn Engine>, ChannelError> {
+/// What the session of a UE is made from.
+pub(crate) fn client_context(method: Method, trust: &Trust) -> Result<Context, ChannelError> {
     trust.certificates()?;
     if trust.name.parse::<std::net::IpAddr>().is_ok() {
         let why = "wolfSSL looks for names in certificates, not for addresses: trust the LMF by its name";
         return Err(ChannelError::Identity(why.into()));
     }
     let wrong = |error| ChannelError::Identity(format!("a root cannot be used: {error}"));
-    let builder = builder(Method::TlsClientV1_3)?
+    let builder = builder(method)?
         .with_root_certificate(RootCertificate::PemBuffer(trust.roots.as_bytes()))
         .map_err(wrong)?
         .with_verify_method(SslVerifyMode::SslVerifyPeer);
+    Ok(builder.build())
+}
+
+/// Makes the sessions of an LMF.
+pub(crate) fn servers(identity: &Identity) -> Result<Engines, ChannelError> {
+    let context = server_context(Method::TlsServerV1_3, identity)?;
+    Ok(Arc::new(move || Session::engine(&context, SessionConfig::new(Memory::default()))))
+}
+
+/// The session of a UE.
+pub(crate) fn client(trust: &Trust) -> Result<Box<dyn Engine>, ChannelError> {
+    let context = client_context(Method::TlsClientV1_3, trust)?;
     let config = SessionConfig::new(Memory::default())
         .with_checked_domain_name(&trust.name)
         .with_keyshare_group(CurveGroup::EccX25519);
-    Session::engine(&builder.build(), config)
+    Session::engine(&context, config)
 }

@@ -18,15 +18,23 @@ fn identity() -> Identity {
     Identity::self_signed(&["lmf.example", "127.0.0.1"]).unwrap()
 }
 
+/// Those that this machine can do.
+fn kinds() -> Vec<Kind> {
+    for kind in Kind::ALL.iter().filter(|kind| !kind.is_available()) {
+        println!("SKIPPED: this machine's kernel cannot do {}", kind.name());
+    }
+    let only = std::env::var("MARTLET_CHANNELS").ok();
+    let wanted = |kind: &Kind| only.as_ref().is_none_or(|only| only.split(',').any(|name| name == kind.name()));
+    Kind::available().into_iter().filter(wanted).collect()
+}
+
 /// Both ends that work together.
 fn pairs() -> Vec<(Kind, Kind)> {
-    let mut pairs: Vec<(Kind, Kind)> = Kind::ALL.iter().map(|&kind| (kind, kind)).collect();
-    for &client in Kind::ALL.iter().filter(|kind| kind.is_tls_over_tcp()) {
-        for &server in Kind::ALL.iter().filter(|kind| kind.is_tls_over_tcp() && **kind != client) {
-            pairs.push((client, server));
-        }
-    }
-    pairs
+    let kinds = kinds();
+    let work_together =
+        |a: Kind, b: Kind| a == b || a.is_tls_over_tcp() && b.is_tls_over_tcp() || a.is_quic() && b.is_quic();
+    let all = kinds.iter().flat_map(|&client| kinds.iter().map(move |&server| (client, server)));
+    all.filter(|(client, server)| work_together(*client, *server)).collect()
 }
 
 /// A server that does this with the first connection.
@@ -85,7 +93,7 @@ fn octets_arrive_whole_and_in_order_both_ways_whatever_their_number() {
 
 #[test]
 fn large_messages_arrive_over_a_path_of_small_packets() {
-    for &kind in Kind::ALL {
+    for kind in kinds() {
         let (identity, options) = (identity(), options());
         let (at, work) = serve(kind, &identity, &options, echo);
         let mut channel = connect(kind, at, &identity.trust("lmf.example"), &options).unwrap();
@@ -160,7 +168,7 @@ fn a_certificate_that_does_not_fit_is_refused() {
 
 #[test]
 fn what_is_no_tls_is_refused_and_a_silent_peer_is_given_up() {
-    for &kind in Kind::ALL.iter().filter(|kind| kind.is_tls_over_tcp()) {
+    for kind in kinds().into_iter().filter(|kind| kind.is_tls_over_tcp()) {
         let options = Options { timeout: Duration::from_millis(300), ..options() };
         let (at, work) = serve(kind, &identity(), &options, |channel| channel.err());
         let mut stream = TcpStream::connect(at).unwrap();
@@ -203,7 +211,7 @@ fn meddle(to: SocketAddr, change: impl Fn(&mut Vec<u8>) -> bool + Send + 'static
 
 #[test]
 fn a_record_that_was_changed_and_a_connection_that_was_cut_are_no_clean_end() {
-    for &kind in Kind::ALL.iter().filter(|kind| kind.is_tls_over_tcp()) {
+    for kind in kinds().into_iter().filter(|kind| kind.is_tls_over_tcp()) {
         for cut in [false, true] {
             let (identity, options) = (identity(), options());
             let (at, work) = serve(kind, &identity, &options, echo);
@@ -233,7 +241,7 @@ fn a_record_that_was_changed_and_a_connection_that_was_cut_are_no_clean_end() {
 
 #[test]
 fn nobody_there_is_an_error_and_so_is_an_identity_that_is_none() {
-    for &kind in Kind::ALL.iter().filter(|kind| kind.is_secure()) {
+    for kind in kinds().into_iter().filter(|kind| kind.is_secure()) {
         let options = Options { timeout: Duration::from_millis(200), ..options() };
         let free = std::net::TcpListener::bind(here()).unwrap().local_addr().unwrap();
         assert!(connect(kind, free, &identity().trust("lmf.example"), &options).is_err(), "{kind:?}");

@@ -8,9 +8,15 @@
 mod path_loss;
 mod place;
 mod rsrp;
+mod rstd;
+mod shape;
 mod solve;
+mod times;
 
 pub use path_loss::PathLoss;
 pub use place::{Offset, Place, Plane};
 pub use rsrp::{dbm_of_rsrp, rsrp_of_dbm};
+pub use rstd::{METRES_PER_TC, metres_of_rstd, rstd_of_metres};
+pub use shape::{Coded, metres_of_uncertainty, uncertainty_code};
 pub use solve::{Ellipse, Estimate, Heard, NotSolved, solve};
+pub use times::{Timed, solve_times};

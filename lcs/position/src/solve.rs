@@ -149,17 +149,24 @@ fn round(radius: f64) -> Ellipse {
 /// The ellipse of the covariance: that of the measurements as the model has it, or as they scatter, where they scatter
 /// more.
 fn around(at: &Offset, cells: &[(Offset, f64)], model: &PathLoss) -> Ellipse {
-    let ([ee, en, nn], _) = normal(at, cells, model);
-    let determinant = ee * nn - en * en;
+    let (square, _) = normal(at, cells, model);
     let freedom = cells.len().saturating_sub(2).max(1) as f64;
     // Values are reported in whole decibels: they deviate by 0.3 dB at least.
     let variance = (unexplained(at, cells, model) / freedom).max(model.deviation_db.max(0.3).powi(2));
+    // Cells in a line say nothing of where beside it the UE is.
+    ellipse_of(square, variance).unwrap_or(round(f64::INFINITY))
+}
+
+/// The ellipse of normal equations with measurements of this variance.
+pub(crate) fn ellipse_of([ee, en, nn]: [f64; 3], variance: f64) -> Option<Ellipse> {
+    let determinant = ee * nn - en * en;
     let (vee, ven, vnn) = (nn / determinant * variance, -en / determinant * variance, ee / determinant * variance);
     let (middle, half) = ((vee + vnn) / 2.0, ((vee - vnn) / 2.0).hypot(ven));
     let axis = |variance: f64| (variance.max(0.0) * QUANTILE).sqrt();
     // From north to east: the angle of the eigenvector, with north as the first axis.
     let orientation = (0.5 * (2.0 * ven).atan2(vnn - vee)).to_degrees().rem_euclid(180.0);
-    Ellipse { semi_major: axis(middle + half), semi_minor: axis(middle - half), orientation }
+    let ellipse = Ellipse { semi_major: axis(middle + half), semi_minor: axis(middle - half), orientation };
+    (determinant > 0.0 && ellipse.semi_major.is_finite()).then_some(ellipse)
 }
 
 #[cfg(test)]

@@ -109,7 +109,7 @@ impl UserPlaneConfig {
     pub fn kind(&self) -> Option<Kind> {
         match self.channel.as_str() {
             "auto" => Some(Kind::Rustls),
-            name => Kind::from_name(name).filter(|kind| kind.is_tls_over_tcp()),
+            name => Kind::from_name(name).filter(|kind| kind.has_engine()),
         }
     }
 }
@@ -128,8 +128,7 @@ impl LmfConfig {
         }
         let user_plane = &self.user_plane;
         if user_plane.kind().is_none() {
-            let kinds: Vec<_> =
-                Kind::ALL.iter().filter(|kind| kind.is_tls_over_tcp()).map(|kind| kind.name()).collect();
+            let kinds: Vec<_> = Kind::ALL.iter().filter(|kind| kind.has_engine()).map(|kind| kind.name()).collect();
             let text = format!("there is no channel {:?}: write auto, {}", user_plane.channel, kinds.join(", "));
             findings.push(Finding::new("user_plane.channel", text));
         }

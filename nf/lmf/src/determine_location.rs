@@ -1,16 +1,17 @@
 //! Nlmf_Location_DetermineLocation (TS 29.572, 5.2.2.2; TS 23.273, 6.1 and 6.18).
 use crate::Shared;
 use crate::config::CellConfig;
-use crate::lpp::{Conversation, nr_ecid};
+use crate::lpp::{Conversation, capabilities, dl_tdoa, failed, gnss, nr_ecid};
 use crate::metrics;
 use crate::owner::Supi;
 use crate::session::{Carrier, Session};
-use martlet_lcs_position::{Estimate, Heard, solve};
+use martlet_lcs_position::{Estimate, Heard, solve, solve_times};
 use martlet_sbi::Problem;
 use martlet_sbi_api::namf_communication::N1MessageClass;
 use martlet_sbi_api::nlmf_location::{
-    AccuracyFulfilmentIndicator, GeographicArea, GeographicalCoordinates, InputData, LocationData, PositioningMethod,
-    PositioningMethodAndUsage, PositioningMode, UeUpPositioningCapabilities, UncertaintyEllipse, Usage,
+    AccuracyFulfilmentIndicator, GeographicArea, GeographicalCoordinates, GnssId, GnssPositioningMethodAndUsage,
+    InputData, LocationData, PositioningMethod, PositioningMethodAndUsage, PositioningMode,
+    UeUpPositioningCapabilities, UncertaintyEllipse, Usage,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,7 +54,14 @@ async fn session(shared: &Arc<Shared>, ue: &Supi, input: &InputData) -> Result<O
     Session::open(shared, ue, Carrier::ControlPlane).await.map(Some)
 }
 
-/// Where the UE is that measures this.
+/// How a position was found.
+enum Found {
+    Gnss,
+    By(PositioningMethod),
+}
+
+/// Where the UE is by what it has: satellites, else differences of times, else how loud it hears cells. What a method gives
+/// that fails is the next one's to give.
 async fn measured(
     shared: &Shared,
     session: Session,
@@ -61,9 +69,72 @@ async fn measured(
     input: &InputData,
 ) -> Result<LocationData, Problem> {
     let mut conversation = Conversation::new(session, limit);
-    let cells = nr_ecid(&mut conversation).await?;
+    let able = capabilities(&mut conversation).await?;
+    let mut outcome = Err(failed("the UE has no method of positioning that this LMF has"));
+    for method in METHODS {
+        let tried = match method {
+            Method::Gnss if able.gnss => gnss(&mut conversation).await.map(|it| (it, Found::Gnss)),
+            Method::DlTdoa if able.dl_tdoa && shared.config.cells.len() > 2 => {
+                by_times(shared, &mut conversation).await.map(|it| (it, Found::By(PositioningMethod::DlTdoa)))
+            }
+            Method::NrEcid if able.nr_ecid => {
+                by_loudness(shared, &mut conversation).await.map(|it| (it, Found::By(PositioningMethod::NrEcid)))
+            }
+            _ => continue,
+        };
+        match tried {
+            Ok(found) => {
+                outcome = Ok(found);
+                break;
+            }
+            // A UE that does not answer does not answer the next question either.
+            Err(problem) if problem.cause() != "POSITIONING_FAILED" => return Err(problem),
+            Err(problem) => {
+                tracing::info!(?method, %problem, "a method of positioning gave nothing");
+                outcome = Err(problem);
+            }
+        }
+    }
     let carrier = conversation.session().carrier();
     drop(conversation);
+    let (estimate, found) = outcome?;
+    tracing::info!(supi = ?input.supi.as_deref(), carrier = carrier.name(), "a UE was located");
+    let mut data = match found {
+        Found::By(method) => data(shared, &estimate, Some((method, PositioningMode::UeAssisted))),
+        Found::Gnss => {
+            let mut data = data(shared, &estimate, None);
+            let usage = Usage::SuccessResultsUsedToGenerateLocation;
+            let gps = GnssPositioningMethodAndUsage { mode: PositioningMode::UeBased, gnss: GnssId::Gps, usage };
+            data.gnss_positioning_data_list = Some(vec![gps]);
+            data
+        }
+    };
+    data.ncgi = input.ncgi.clone();
+    let wanted = input.location_qos.as_ref().and_then(|qos| qos.h_accuracy);
+    data.accuracy_fulfilment_indicator = wanted.map(|metres| match estimate.ellipse.semi_major <= metres {
+        true => AccuracyFulfilmentIndicator::RequestedAccuracyFulfilled,
+        false => AccuracyFulfilmentIndicator::RequestedAccuracyNotFulfilled,
+    });
+    Ok(data)
+}
+
+/// Methods, the best first.
+const METHODS: [Method; 3] = [Method::Gnss, Method::DlTdoa, Method::NrEcid];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Method {
+    Gnss,
+    DlTdoa,
+    NrEcid,
+}
+
+async fn by_times(shared: &Shared, conversation: &mut Conversation) -> Result<Estimate, Problem> {
+    let timed = dl_tdoa(conversation, &shared.config.cells).await?;
+    solve_times(&timed).map_err(failed)
+}
+
+async fn by_loudness(shared: &Shared, conversation: &mut Conversation) -> Result<Estimate, Problem> {
+    let cells = nr_ecid(conversation).await?;
     let known = |pci: u16, identity: Option<u64>| {
         let by = |cell: &&CellConfig| match identity {
             Some(identity) => cell.identity() == Some(identity),
@@ -75,17 +146,7 @@ async fn measured(
         .iter()
         .filter_map(|it| known(it.pci, it.identity).map(|cell| Heard { cell: cell.place, dbm: it.dbm }))
         .collect();
-    let estimate = solve(&heard, &shared.config.path_loss)
-        .map_err(|why| Problem::new(500, "POSITIONING_FAILED").detail(why.to_string()))?;
-    tracing::info!(supi = ?input.supi.as_deref(), carrier = carrier.name(), cells = heard.len(), "a UE was located");
-    let mut data = data(shared, &estimate, PositioningMethod::NrEcid, PositioningMode::UeAssisted);
-    data.ncgi = input.ncgi.clone();
-    let wanted = input.location_qos.as_ref().and_then(|qos| qos.h_accuracy);
-    data.accuracy_fulfilment_indicator = wanted.map(|metres| match estimate.ellipse.semi_major <= metres {
-        true => AccuracyFulfilmentIndicator::RequestedAccuracyFulfilled,
-        false => AccuracyFulfilmentIndicator::RequestedAccuracyNotFulfilled,
-    });
-    Ok(data)
+    solve(&heard, &shared.config.path_loss).map_err(failed)
 }
 
 /// Where the UE's cell is.
@@ -98,12 +159,12 @@ fn by_cell(shared: &Shared, input: &InputData) -> Result<LocationData, Problem> 
     let ellipse =
         martlet_lcs_position::Ellipse { semi_major: cell.radius_m, semi_minor: cell.radius_m, orientation: 0.0 };
     let estimate = Estimate { place: cell.place, ellipse };
-    let mut data = data(shared, &estimate, PositioningMethod::Cellid, PositioningMode::Conventional);
+    let mut data = data(shared, &estimate, Some((PositioningMethod::Cellid, PositioningMode::Conventional)));
     data.ncgi = Some(ncgi.clone());
     Ok(data)
 }
 
-fn data(shared: &Shared, estimate: &Estimate, method: PositioningMethod, mode: PositioningMode) -> LocationData {
+fn data(shared: &Shared, estimate: &Estimate, how: Option<(PositioningMethod, PositioningMode)>) -> LocationData {
     let point = GeographicalCoordinates { lon: estimate.place.lon, lat: estimate.place.lat };
     let ellipse = UncertaintyEllipse {
         semi_major: estimate.ellipse.semi_major,
@@ -115,6 +176,6 @@ fn data(shared: &Shared, estimate: &Estimate, method: PositioningMethod, mode: P
     data.age_of_location_estimate = Some(0);
     data.serving_lmf_identification = Some(shared.context.instance_id().to_string());
     let usage = Usage::SuccessResultsUsedToGenerateLocation;
-    data.positioning_data_list = Some(vec![PositioningMethodAndUsage { method, mode, usage }]);
+    data.positioning_data_list = how.map(|(method, mode)| vec![PositioningMethodAndUsage { method, mode, usage }]);
     data
 }

@@ -30,6 +30,8 @@ pub struct GnbConfig {
     pub n3: Option<IpAddr>,
     /// UDP port of N3: 2152 unless several gNBs share an address in a test.
     pub n3_port: u16,
+    /// A model of the air interface between the gNB and its UEs' interfaces; `None`: packets take no time there.
+    pub radio: Option<crate::user_plane::RadioConfig>,
     /// SCTP implementation.
     pub sctp: StackChoice,
     /// SCTP streams asked for.
@@ -57,6 +59,7 @@ impl GnbConfig {
             amf,
             n3: None,
             n3_port: 2152,
+            radio: None,
             sctp: StackChoice::Auto,
             streams: 8,
             setup_timeout: Duration::from_secs(10),

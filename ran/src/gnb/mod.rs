@@ -143,10 +143,8 @@ impl Gnb {
             _ if user_plane.is_some() => user_plane,
             Some(address) => {
                 let local = (address, config.n3_port).into();
-                let started = UserPlane::start(local).map_err(|error| GnbError::UserPlane {
-                    gnb: config.name.clone(),
-                    address: format!("{local}"),
-                    error,
+                let started = UserPlane::start_with(local, config.radio.as_ref()).map_err(|error| {
+                    GnbError::UserPlane { gnb: config.name.clone(), address: format!("{local}"), error }
                 })?;
                 Some(started)
             }

@@ -1,6 +1,6 @@
 //! What the UE answers to LPP messages (TS 37.355, 5).
-use super::Surroundings;
 use super::surroundings::Cell;
+use super::{Surroundings, gnss, timing};
 use martlet_lpp::*;
 use std::time::Instant;
 
@@ -9,8 +9,17 @@ const SS_RSRP: usize = 0;
 /// Cells of a list (TS 37.355, 6.5.9).
 const MOST_CELLS: usize = 32;
 
+/// What a UE knows of what the network told it (TS 37.355, 5.2).
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    signals: Vec<timing::Signal>,
+}
+
+/// Signals that are kept.
+const MOST_SIGNALS: usize = 256;
+
 /// The answer to an LPP message, if there is one.
-pub(super) fn answer(octets: &[u8], surroundings: &Surroundings, now: Instant) -> Option<Vec<u8>> {
+pub(super) fn answer(octets: &[u8], surroundings: &Surroundings, memory: &mut Memory, now: Instant) -> Option<Vec<u8>> {
     let message = match decode(octets) {
         Ok(message) => message,
         Err(error) => {
@@ -28,9 +37,16 @@ pub(super) fn answer(octets: &[u8], surroundings: &Surroundings, now: Instant) -
     };
     let transaction = Transaction::of(&message)?;
     let body = match Body::of(message)? {
-        Body::RequestCapabilities(request) => Body::ProvideCapabilities(capabilities(&request).into()),
+        Body::RequestCapabilities(request) => Body::ProvideCapabilities(capabilities(&request, surroundings).into()),
         Body::RequestLocationInformation(request) => {
-            Body::ProvideLocationInformation(location(&request, surroundings, now).into())
+            Body::ProvideLocationInformation(location(&request, surroundings, memory, now).into())
+        }
+        Body::ProvideAssistanceData(data) => {
+            if let Some(tdoa) = &data.nr_dl_tdoa_provide_assistance_data_r16 {
+                memory.signals = timing::signals(tdoa);
+                memory.signals.truncate(MOST_SIGNALS);
+            }
+            return None;
         }
         Body::Abort(_) | Body::Error(_) => return None,
         _ => Body::Error(error_of(CommonIEsErrorErrorCause::IncorrectDataValue).into()),
@@ -42,13 +58,17 @@ fn error_of(error_cause: CommonIEsErrorErrorCause) -> ErrorR9IEs {
     ErrorR9IEs { common_ies_error: Some(CommonIEsError { error_cause }), ..Default::default() }
 }
 
-fn capabilities(request: &RequestCapabilitiesR9IEs) -> ProvideCapabilitiesR9IEs {
+fn capabilities(request: &RequestCapabilitiesR9IEs, surroundings: &Surroundings) -> ProvideCapabilitiesR9IEs {
+    let gnss = request.a_gnss_request_capabilities.is_some() && surroundings.gnss_deviation_m.is_some();
+    let tdoa = request.nr_dl_tdoa_request_capabilities_r16.is_some() && surroundings.dl_tdoa;
     let ecid = NrEcidProvideCapabilitiesR16 {
         nr_ecid_meas_supported_r16: BitString::from_ones(4, &[SS_RSRP]),
         ..Default::default()
     };
     ProvideCapabilitiesR9IEs {
         nr_ecid_provide_capabilities_r16: request.nr_ecid_request_capabilities_r16.is_some().then(|| ecid.into()),
+        a_gnss_provide_capabilities: gnss.then(|| gnss::capabilities().into()),
+        nr_dl_tdoa_provide_capabilities_r16: tdoa.then(|| timing::capabilities().into()),
         ..Default::default()
     }
 }
@@ -56,9 +76,27 @@ fn capabilities(request: &RequestCapabilitiesR9IEs) -> ProvideCapabilitiesR9IEs 
 fn location(
     request: &RequestLocationInformationR9IEs,
     surroundings: &Surroundings,
+    memory: &Memory,
     now: Instant,
 ) -> ProvideLocationInformationR9IEs {
-    let Some(wanted) = &request.nr_ecid_request_location_information_r16 else { return Default::default() };
+    let mut provided = ProvideLocationInformationR9IEs::default();
+    if request.a_gnss_request_location_information.is_some()
+        && let Some((estimate, gnss)) = gnss::locate(surroundings, now)
+    {
+        provided.common_ies_provide_location_information = Some(
+            CommonIEsProvideLocationInformation { location_estimate: Some(estimate), ..Default::default() }.into(),
+        );
+        provided.a_gnss_provide_location_information = Some(gnss.into());
+    }
+    if request.nr_dl_tdoa_request_location_information_r16.is_some() && surroundings.dl_tdoa {
+        let measured = timing::measure(&memory.signals, surroundings, now);
+        let tdoa = NrDlTdoaProvideLocationInformationR16 {
+            nr_dl_tdoa_signal_measurement_information_r16: measured,
+            ..Default::default()
+        };
+        provided.nr_dl_tdoa_provide_location_information_r16 = Some(tdoa.into());
+    }
+    let Some(wanted) = &request.nr_ecid_request_location_information_r16 else { return provided };
     let measured = surroundings.measure(now);
     let mut cells = measured.iter().take(MOST_CELLS + 1).map(|(cell, rsrp)| element(cell, *rsrp, surroundings));
     let supported = wanted.requested_measurements_r16.bit(SS_RSRP);
@@ -69,11 +107,11 @@ fn location(
             nr_measured_results_list_r16: (!others.is_empty()).then_some(others),
         }
     });
-    let provided = NrEcidProvideLocationInformationR16 {
+    provided.nr_ecid_provide_location_information_r16 = Some(NrEcidProvideLocationInformationR16 {
         nr_ecid_signal_measurement_information_r16: information.map(Into::into),
         ..Default::default()
-    };
-    ProvideLocationInformationR9IEs { nr_ecid_provide_location_information_r16: Some(provided), ..Default::default() }
+    });
+    provided
 }
 
 fn element(cell: &Cell, rsrp: u8, surroundings: &Surroundings) -> NrMeasuredResultsElementR16 {

@@ -1,15 +1,18 @@
 //! The UE's positioning: it negotiates a user plane connection with the LMF, brings it up, and answers LPP over it and over
 //! NAS with what it would measure where it is.
 mod answer;
+mod gnss;
 mod surroundings;
 mod task;
+mod timing;
 
 pub use surroundings::{Cell, Surroundings};
 
 use crate::gnb::{Ue, UeError};
 use martlet_lcs_channel::{Kind, Trust};
 use martlet_lcs_protocol::UeState;
-use std::time::Duration;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -26,6 +29,18 @@ pub struct PositioningConfig {
     pub timeout: Duration,
     /// Where it is, and what is around.
     pub surroundings: Surroundings,
+    /// The folder in which the UE leaves where it is in truth when it is asked, in a file of its SUPI.
+    pub truth: Option<PathBuf>,
+}
+
+impl PositioningConfig {
+    /// Leave where the UE is.
+    fn tell_truth(&self, supi: &str, now: Instant) {
+        let (Some(folder), Some(place)) = (&self.truth, self.surroundings.place(now)) else { return };
+        if let Err(error) = std::fs::write(folder.join(supi), format!("{} {}\n", place.lat, place.lon)) {
+            tracing::warn!(%error, folder = %folder.display(), "where the UE is in truth was not written");
+        }
+    }
 }
 
 /// A UE's positioning at work. Dropping it ends it, and closes the connection.

@@ -1,6 +1,6 @@
 //! Where a UE is, and how loud the cells are there.
 
-use martlet_lcs_position::{PathLoss, Place, Plane, rsrp_of_dbm};
+use martlet_lcs_position::{Offset, PathLoss, Place, Plane, rsrp_of_dbm};
 use martlet_security::Plmn;
 use std::time::{Duration, Instant};
 
@@ -32,13 +32,29 @@ pub struct Surroundings {
     pub started: Instant,
     /// Makes what is measured deviate, by `path_loss.deviation_db`, the same way in each run.
     pub seed: u64,
+    /// Standard deviation of a receiver for GNSS, metres; `None`: the UE has none.
+    pub gnss_deviation_m: Option<f64>,
+    /// Whether the UE measures positioning reference signals (DL-TDOA).
+    pub dl_tdoa: bool,
+    /// Standard deviation of distances by those signals, metres.
+    pub timing_deviation_m: f64,
 }
 
 impl Surroundings {
     /// A UE that stays where it is and measures without error.
     pub fn at(place: Place, plmn: Plmn, cells: Vec<Cell>, path_loss: PathLoss) -> Self {
         let path_loss = PathLoss { deviation_db: 0.0, ..path_loss };
-        Surroundings { plmn, cells, path_loss, track: vec![(Duration::ZERO, place)], started: Instant::now(), seed: 1 }
+        Surroundings {
+            plmn,
+            cells,
+            path_loss,
+            track: vec![(Duration::ZERO, place)],
+            started: Instant::now(),
+            seed: 1,
+            gnss_deviation_m: None,
+            dl_tdoa: false,
+            timing_deviation_m: 0.0,
+        }
     }
 
     /// Where the UE is.
@@ -72,13 +88,39 @@ impl Surroundings {
         heard.into_iter().map(|(cell, dbm)| (cell, rsrp_of_dbm(dbm))).filter(|(_, rsrp)| *rsrp > 0).collect()
     }
 
-    /// A normal deviate for a cell and a tenth of a second, from the seed.
+    /// What the UE measures by positioning reference signals: each cell that it hears with its distance in metres.
+    pub fn distances(&self, now: Instant) -> Vec<(Cell, f64)> {
+        let Some(place) = self.place(now) else { return Vec::new() };
+        let distance = |cell: Cell| {
+            let error = self.timing_deviation_m * self.normal(TIMING ^ cell.identity, now);
+            (cell, (cell.place.distance(&place) + error).max(0.0))
+        };
+        self.measure(now).into_iter().map(|(cell, _)| distance(cell)).collect()
+    }
+
+    /// Where the UE's receiver for GNSS says that it is.
+    pub fn gnss_place(&self, now: Instant) -> Option<Place> {
+        let (place, deviation) = (self.place(now)?, self.gnss_deviation_m?);
+        let (east, north) = (deviation * self.normal(GNSS, now), deviation * self.normal(GNSS + 1, now));
+        Some(Plane::at(place).place(&Offset { east, north }))
+    }
+
+    /// Milliseconds since the track started.
+    pub fn milliseconds(&self, now: Instant) -> u64 {
+        now.saturating_duration_since(self.started).as_millis() as u64
+    }
+
     fn noise(&self, cell: u64, now: Instant) -> f64 {
-        if self.path_loss.deviation_db == 0.0 {
-            return 0.0;
+        match self.path_loss.deviation_db {
+            0.0 => 0.0,
+            deviation => deviation * self.normal(cell, now),
         }
-        let tick = now.saturating_duration_since(self.started).as_millis() as u64 / 100;
-        let mut state = self.seed ^ cell.rotate_left(24) ^ tick.rotate_left(48);
+    }
+
+    /// A normal deviate for a quantity and a tenth of a second, from the seed.
+    fn normal(&self, quantity: u64, now: Instant) -> f64 {
+        let tick = self.milliseconds(now) / 100;
+        let mut state = self.seed ^ quantity.rotate_left(24) ^ tick.rotate_left(48);
         let mut uniform = || {
             state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
             let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -86,9 +128,13 @@ impl Surroundings {
             ((mixed ^ mixed >> 31) >> 11) as f64 / (1u64 << 53) as f64
         };
         // A sum of twelve is nearly normal.
-        self.path_loss.deviation_db * ((0..12).map(|_| uniform()).sum::<f64>() - 6.0)
+        (0..12).map(|_| uniform()).sum::<f64>() - 6.0
     }
 }
+
+/// What deviates, besides how loud each cell is.
+const TIMING: u64 = 1 << 60;
+const GNSS: u64 = 1 << 61;
 
 #[cfg(test)]
 mod tests {

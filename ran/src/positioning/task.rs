@@ -1,5 +1,5 @@
 //! The task of a UE's positioning: NAS from the UE, octets from the channel, and the protocol's state machine between.
-use super::answer::answer;
+use super::answer::{Memory, answer};
 use super::{Order, PositioningConfig};
 use crate::gnb::{Command, Reply, UeError, UeEvent};
 use crate::ue::{Event, PduSessionRequest, PositioningKind};
@@ -30,6 +30,8 @@ pub(super) struct Task {
     link: Link,
     /// What NAS said of where answers go.
     routing: Option<Vec<u8>>,
+    /// What LPP told.
+    memory: Memory,
 }
 
 /// What comes next.
@@ -71,7 +73,7 @@ impl Task {
         told: watch::Sender<UeState>,
     ) -> Self {
         let side = UeSide::new(Timers::default());
-        Task { ue, supi, config, told, side, link: Link::None, routing: None }
+        Task { ue, supi, config, told, side, link: Link::None, routing: None, memory: Memory::default() }
     }
 
     pub(super) async fn run(mut self, mut events: broadcast::Receiver<UeEvent>, mut orders: mpsc::Receiver<Order>) {
@@ -135,7 +137,8 @@ impl Task {
                 self.side.negotiation(now, &lmf, &message);
             }
             Event::Positioning { kind: PositioningKind::Lpp, message, routing } => {
-                if let Some(answer) = answer(&message, &self.config.surroundings, now) {
+                self.config.tell_truth(&self.supi, now);
+                if let Some(answer) = answer(&message, &self.config.surroundings, &mut self.memory, now) {
                     self.say(PositioningKind::Lpp, answer, routing).await;
                 }
             }
@@ -176,9 +179,10 @@ impl Task {
             return;
         }
         let Ok(messages) = lpp_messages(&payload.octets) else { return };
-        let mut answers = Vec::new();
+        let (mut answers, now) = (Vec::new(), Instant::now());
+        self.config.tell_truth(&self.supi, now);
         for message in messages {
-            if let Some(answer) = answer(message, &self.config.surroundings, Instant::now()) {
+            if let Some(answer) = answer(message, &self.config.surroundings, &mut self.memory, now) {
                 let _ = push_lpp_message(&mut answers, &answer);
             }
         }

@@ -303,6 +303,9 @@ impl GnbSection {
         if self.slices.is_empty() {
             wrong("slices", "at least one".into());
         }
+        if let Some(Err(why)) = self.radio.as_ref().map(crate::user_plane::RadioConfig::check) {
+            wrong("radio", why);
+        }
         findings
     }
 
@@ -314,6 +317,7 @@ impl GnbSection {
         config.slices = self.slices.iter().map(|s| s.0).collect();
         config.n2_local = self.n2_local;
         config.n3 = self.n3;
+        config.radio = self.radio.clone();
         config.sctp = match self.sctp {
             Sctp::Auto => StackChoice::Auto,
             Sctp::Kernel => StackChoice::Kernel,

@@ -49,6 +49,8 @@ pub struct GnbSection {
     pub amf: N2Address,
     /// Address of N3; left out: no user plane.
     pub n3: Option<IpAddr>,
+    /// A model of the air interface between the gNB and its UEs' interfaces; left out: packets take no time there.
+    pub radio: Option<crate::user_plane::RadioConfig>,
     /// SCTP implementation.
     #[serde(default)]
     pub sctp: Sctp,

@@ -36,6 +36,12 @@ pub struct PositioningSection {
     /// Makes what is measured deviate the same way in each run.
     #[serde(default)]
     pub seed: u64,
+    /// Standard deviation of the UEs' receivers for GNSS, metres; left out: they have none.
+    pub gnss_deviation_m: Option<f64>,
+    /// Standard deviation of distances by positioning reference signals (DL-TDOA), metres; left out: UEs measure none.
+    pub timing_deviation_m: Option<f64>,
+    /// A folder in which each UE leaves where it is in truth when it is asked, for `martlet locate --truth`.
+    pub truth: Option<PathBuf>,
 }
 
 /// Where UEs are at a time, counted from the start.
@@ -84,6 +90,13 @@ impl PositioningSection {
         if self.track.is_empty() {
             wrong.push(("track".into(), "say where the UEs are: [{lat: 54.09, lon: 12.1}]".into()));
         }
+        for (name, value) in
+            [("gnss_deviation_m", self.gnss_deviation_m), ("timing_deviation_m", self.timing_deviation_m)]
+        {
+            if value.is_some_and(|metres| !(0.0..=10_000.0).contains(&metres)) {
+                wrong.push((name.into(), "a standard deviation is 0 to 10000 metres".into()));
+            }
+        }
         for (n, cell) in self.cells.iter().enumerate() {
             if identity(cell).is_none() || cell.pci > 1007 {
                 let why = "a cell has nine hexadecimal digits, and a physical cell identity up to 1007";
@@ -118,7 +131,11 @@ impl PositioningSection {
                 track,
                 started: Instant::now(),
                 seed: self.seed,
+                gnss_deviation_m: self.gnss_deviation_m,
+                dl_tdoa: self.timing_deviation_m.is_some(),
+                timing_deviation_m: self.timing_deviation_m.unwrap_or_default(),
             },
+            truth: self.truth.clone(),
         })
     }
 }

@@ -1,6 +1,8 @@
 //! The GTP-U endpoint of a gNB: one thread moves the packets of all its UEs.
+use super::air::Air;
 use super::batch::{Incoming, Outgoing};
 use super::port::{Port, PortState};
+use super::radio::RadioConfig;
 use crate::gnb::ToUe;
 use bytes::Bytes;
 use martlet_gtpu::{GPdu, Message};
@@ -18,7 +20,8 @@ use tun_rs::SyncDevice;
 /// What epoll calls the socket and the wake-up; ports have higher numbers.
 const SOCKET: u64 = 0;
 const WAKE: u64 = 1;
-const FIRST_PORT: u64 = 2;
+const AIR: u64 = 2;
+const FIRST_PORT: u64 = 3;
 /// Packets that are taken from one interface before the others have their turn.
 const TURN: usize = 64;
 
@@ -74,6 +77,14 @@ impl UserPlane {
     /// # Errors
     /// The address is not this machine's, or its port is taken.
     pub fn start(local: SocketAddr) -> io::Result<UserPlane> {
+        Self::start_with(local, None)
+    }
+
+    /// Open the endpoint, with a model of the air interface between it and its UEs' interfaces.
+    ///
+    /// # Errors
+    /// As for [`UserPlane::start`].
+    pub fn start_with(local: SocketAddr, radio: Option<&RadioConfig>) -> io::Result<UserPlane> {
         let socket = UdpSocket::bind(local)?;
         socket.set_nonblocking(true)?;
         let settings = socket2::SockRef::from(&socket);
@@ -94,8 +105,12 @@ impl UserPlane {
             tables: RwLock::new(Tables { next_teid: 1, next_id: FIRST_PORT, ..Tables::default() }),
             counters: Counters::default(),
         });
+        let air = radio.map(Air::new).transpose()?;
+        if let Some(air) = &air {
+            shared.epoll.add(air.timer(), EpollEvent::new(EpollFlags::EPOLLIN, AIR))?;
+        }
         let thread = shared.clone();
-        std::thread::Builder::new().name("gtp-u".into()).spawn(move || thread.run())?;
+        std::thread::Builder::new().name("gtp-u".into()).spawn(move || thread.run(air))?;
         Ok(UserPlane(Arc::new(Owner { shared })))
     }
 
@@ -160,7 +175,7 @@ impl Shared {
         let _ = self.epoll.delete(Descriptor(tun));
     }
 
-    fn run(&self) {
+    fn run(&self, mut air: Option<Air>) {
         let mut incoming = Incoming::new();
         let mut outgoing = Outgoing::new();
         let mut events = [EpollEvent::empty(); 64];
@@ -175,30 +190,47 @@ impl Shared {
             };
             for event in events.iter().take(ready) {
                 match event.data() {
-                    SOCKET => self.downlink(&mut incoming),
-                    WAKE => {}
+                    SOCKET => self.downlink(&mut incoming, air.as_mut()),
+                    WAKE | AIR => {}
                     id => {
                         let port = self.read().by_id.get(&id).cloned();
-                        if let Some(port) = port {
-                            self.uplink(&port, &mut outgoing);
+                        match (port, &mut air) {
+                            (Some(port), None) => self.uplink(&port, &mut outgoing),
+                            (Some(port), Some(air)) => self.uplink_by_air(&port, outgoing.payload(), air),
+                            (None, _) => {}
                         }
                     }
                 }
+            }
+            if let Some(air) = &mut air {
+                while let Some(arrival) = air.arrived() {
+                    let port = self.read().by_id.get(&arrival.port).cloned();
+                    match port {
+                        Some(port) if arrival.uplink => self.send(&port, &arrival.packet, &mut outgoing),
+                        Some(port) => port.deliver(&arrival.packet),
+                        None => {}
+                    }
+                }
+                outgoing.flush(&self.socket);
+                air.wake();
             }
         }
     }
 
     /// From the UPF: one batch; what is left makes epoll report the socket again.
-    fn downlink(&self, incoming: &mut Incoming) {
+    fn downlink(&self, incoming: &mut Incoming, mut air: Option<&mut Air>) {
         let Ok(count) = incoming.receive(&self.socket) else { return };
         for index in 0..count {
             let Some((datagram, from)) = incoming.datagram(index) else { continue };
             match martlet_gtpu::decode(datagram) {
                 Ok(Message::GPdu(GPdu { teid, payload, .. })) => {
                     let port = self.read().by_teid.get(&teid).cloned();
-                    match port {
-                        Some(port) => port.deliver(payload),
-                        None => {
+                    match (port, &mut air) {
+                        (Some(port), None) => port.deliver(payload),
+                        (Some(port), Some(air)) => {
+                            air.send(port.id, false, payload);
+                        }
+                        (None, _) => {
                             self.counters.unknown_teid.fetch_add(1, Ordering::Relaxed);
                             let answer = martlet_gtpu::error_indication(teid, self.local);
                             let _ = self.socket.send_to(&answer, from);
@@ -247,6 +279,33 @@ impl Shared {
             }
         }
         outgoing.flush(&self.socket);
+    }
+}
+
+impl Shared {
+    /// From a UE's interface, into the air.
+    fn uplink_by_air(&self, port: &PortState, buffer: &mut [u8], air: &mut Air) {
+        let tun = port.tun.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
+        let Some(tun) = tun else { return };
+        for _ in 0..TURN {
+            match tun.recv(buffer) {
+                Ok(length) if length > 0 => air.send(port.id, true, &buffer[..length]),
+                _ => break,
+            };
+        }
+    }
+
+    /// A packet that came by air.
+    fn send(&self, port: &PortState, packet: &[u8], outgoing: &mut Outgoing) {
+        let Some((header, peer)) = port.header(packet.len()) else {
+            port.wait(packet);
+            return;
+        };
+        outgoing.payload()[..packet.len()].copy_from_slice(packet);
+        outgoing.push(&header, packet.len(), peer);
+        if outgoing.is_full() {
+            outgoing.flush(&self.socket);
+        }
     }
 }
 

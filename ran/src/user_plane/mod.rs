@@ -2,12 +2,14 @@
 //!
 //! One thread per gNB moves the packets. Without the right to make interfaces, packets go in and out by calls.
 mod address;
+mod air;
 mod batch;
 mod endpoint;
 mod interface;
 mod netns;
 mod packet;
 mod port;
+mod radio;
 #[cfg(test)]
 mod tests;
 
@@ -15,3 +17,4 @@ pub use endpoint::{Counters, UserPlane};
 pub use interface::Interface;
 pub use netns::{Namespace, Netns};
 pub use port::{Port, Tunnel};
+pub use radio::RadioConfig;

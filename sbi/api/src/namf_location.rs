@@ -2,8 +2,8 @@
 use crate::common::{Ncgi, NfInstanceId, Pei, Supi};
 use crate::macros::open_enum;
 use crate::nlmf_location::{
-    AccuracyFulfilmentIndicator, ExternalClientType, GeographicArea, LocationData, LocationQoS,
-    PositioningMethodAndUsage,
+    AccuracyFulfilmentIndicator, ExternalClientType, GeographicArea, GnssPositioningMethodAndUsage, LocationData,
+    LocationQoS, PositioningMethodAndUsage,
 };
 use martlet_sbi::{json_payload, service};
 use serde::{Deserialize, Serialize};
@@ -71,6 +71,8 @@ pub struct ProvidePosInfo {
     pub age_of_location_estimate: Option<u16>,
     /// How it was found
     pub positioning_data_list: Option<Vec<PositioningMethodAndUsage>>,
+    /// By which satellites
+    pub gnss_positioning_data_list: Option<Vec<GnssPositioningMethodAndUsage>>,
     /// The cell
     pub ncgi: Option<Ncgi>,
     /// The AMF
@@ -89,6 +91,7 @@ impl From<LocationData> for ProvidePosInfo {
             accuracy_fulfilment_indicator: data.accuracy_fulfilment_indicator,
             age_of_location_estimate: data.age_of_location_estimate,
             positioning_data_list: data.positioning_data_list,
+            gnss_positioning_data_list: data.gnss_positioning_data_list,
             ncgi: data.ncgi,
             target_serving_node: None,
             altitude: data.altitude,

@@ -89,18 +89,32 @@ impl Bed {
         lcs_upp: bool,
         trust: Trust,
     ) -> Result<(Ue, Positioning)> {
+        self.phone_that(n, at, lpp, lcs_upp, trust, |_| {}).await
+    }
+
+    async fn phone_that(
+        &self,
+        n: u64,
+        at: Place,
+        lpp: bool,
+        lcs_upp: bool,
+        trust: Trust,
+        able: impl FnOnce(&mut PositioningConfig),
+    ) -> Result<(Ue, Positioning)> {
         let mut phone = self.core.phone(n);
         (phone.lpp, phone.lcs_upp) = (lpp, lcs_upp);
         let ue = self.gnb.new_ue_in(phone, Netns::Named(namespace("ue")))?;
         self.core.register_with_session(&ue).await?;
         let plmn = martlet_security::Plmn::new("001", "01").context("a network")?;
-        let config = PositioningConfig {
+        let mut config = PositioningConfig {
             port: 9127,
             trust,
             channel: Kind::Rustls,
             timeout: LIMIT,
             surroundings: Surroundings::at(at, plmn, cells(), PathLoss::default()),
+            truth: None,
         };
+        able(&mut config);
         let positioning = Positioning::start(&ue, config).await?;
         Ok((ue, positioning))
     }
@@ -109,7 +123,9 @@ impl Bed {
     async fn locate(&self, n: u64) -> Result<(Place, String, f64)> {
         let supi = format!("imsi-{:015}", 1_010_000_000_000u64 + n);
         let answer = self.core.ask(&format!("locate/{supi}")).await?;
-        let (area, method) = (&answer["locationEstimate"], &answer["positioningDataList"][0]["method"]);
+        let area = &answer["locationEstimate"];
+        let gnss = &answer["gnssPositioningDataList"][0]["gnss"];
+        let method = if gnss.is_null() { &answer["positioningDataList"][0]["method"] } else { gnss };
         let number = |value: &serde_json::Value| value.as_f64().with_context(|| format!("what is in {answer}"));
         let place = Place { lat: number(&area["point"]["lat"])?, lon: number(&area["point"]["lon"])? };
         let within = number(&area["uncertaintyEllipse"]["semiMajor"])?;
@@ -152,6 +168,44 @@ fn a_phone_is_found_over_the_user_plane_in_one_process() {
 #[test]
 fn a_phone_is_found_over_the_user_plane_over_http() {
     in_namespace(|| over_the_user_plane(Sbi::Http));
+}
+
+#[test]
+fn a_phone_is_found_by_the_best_that_it_has_and_as_well_as_that_is() {
+    in_namespace(|| async {
+        let bed = Bed::start(Sbi::Local, |_| {}).await?;
+        let trust = || -> Result<Trust> {
+            Ok(Trust { roots: std::fs::read_to_string(&bed.certificate)?, name: GATEWAY.to_string() })
+        };
+        let there = place(120.0, 140.0);
+        for carrier in [true, false] {
+            // Differences of times to a metre: it is some metres off at the most, and says so.
+            let n = if carrier { 1 } else { 3 };
+            let tdoa = |config: &mut PositioningConfig| {
+                (config.surroundings.dl_tdoa, config.surroundings.timing_deviation_m) = (true, 1.0);
+            };
+            let (_ue, _positioning) = bed.phone_that(n, there, true, carrier, trust()?, tdoa).await?;
+            let (found, method, within) = bed.locate(n).await?;
+            let error = found.distance(&there);
+            ensure!(method == "DL_TDOA" && error < 6.0 && (1.0..12.0).contains(&within), "{method} {error} {within}");
+
+            // A receiver for satellites to 3 m, which leaves where it is in truth.
+            let folder = std::env::temp_dir();
+            let gnss = |config: &mut PositioningConfig| {
+                config.surroundings.gnss_deviation_m = Some(3.0);
+                config.truth = Some(folder.clone());
+            };
+            let (_ue, _positioning) = bed.phone_that(n + 1, there, true, carrier, trust()?, gnss).await?;
+            let (found, method, within) = bed.locate(n + 1).await?;
+            let error = found.distance(&there);
+            ensure!(method == "GPS" && error < 15.0 && (7.0..9.0).contains(&within), "{method} {error} {within}");
+            let left = folder.join(format!("imsi-{:015}", 1_010_000_000_000u64 + n + 1));
+            let truth = std::fs::read_to_string(&left)?;
+            std::fs::remove_file(left)?;
+            ensure!(truth == format!("{} {}\n", there.lat, there.lon), "{truth}");
+        }
+        bed.core.bodies.check(OPERATIONS)
+    });
 }
 
 #[test]

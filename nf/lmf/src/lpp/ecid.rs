@@ -3,12 +3,11 @@ use super::transaction::{Conversation, failed};
 use martlet_lcs_position::dbm_of_rsrp;
 use martlet_lpp::{
     BitString, Body, CommonIEsRequestLocationInformation, LocationInformationType, NcgiR15,
-    NrEcidRequestCapabilitiesR16, NrEcidRequestLocationInformationR16, NrMeasuredResultsElementR16,
-    RequestCapabilitiesR9IEs, RequestLocationInformationR9IEs,
+    NrEcidRequestLocationInformationR16, NrMeasuredResultsElementR16, RequestLocationInformationR9IEs,
 };
 use martlet_sbi::Problem;
 
-/// `ssrsrpReq` and `ssrsrpSup` (TS 37.355, 6.5.9).
+/// `ssrsrpReq` (TS 37.355, 6.5.9).
 const SS_RSRP: usize = 0;
 
 /// A cell as a UE hears it.
@@ -24,18 +23,6 @@ pub(crate) struct HeardCell {
 
 /// Asks a UE what it hears; its first cell is the serving one.
 pub(crate) async fn nr_ecid(conversation: &mut Conversation) -> Result<Vec<HeardCell>, Problem> {
-    let request = RequestCapabilitiesR9IEs {
-        nr_ecid_request_capabilities_r16: Some(NrEcidRequestCapabilitiesR16::default()),
-        ..Default::default()
-    };
-    let Body::ProvideCapabilities(capabilities) = conversation.ask(Body::RequestCapabilities(request.into())).await?
-    else {
-        return Err(failed("the UE answers a request for its capabilities with something else"));
-    };
-    let ecid = capabilities.nr_ecid_provide_capabilities_r16;
-    if !ecid.is_some_and(|ecid| ecid.nr_ecid_meas_supported_r16.bit(SS_RSRP)) {
-        return Err(failed("the UE does not measure SS-RSRP for NR E-CID"));
-    }
     let request = RequestLocationInformationR9IEs {
         common_ies_request_location_information: Some(Box::new(CommonIEsRequestLocationInformation {
             location_information_type: LocationInformationType::LocationMeasurementsRequired,

@@ -26,6 +26,14 @@ impl Conversation {
         &self.session
     }
 
+    /// Tells something that needs no answer.
+    pub(crate) async fn tell(&mut self, body: Body) -> Result<(), Problem> {
+        let transaction = Transaction::ByServer(self.next);
+        self.next = self.next.wrapping_add(1);
+        let octets = encode(&LppMessage::new(transaction, true, body)).map_err(failed)?;
+        self.session.send(&octets).await
+    }
+
     /// Asks, and gives the answer to it. What belongs to other transactions is passed over.
     pub(crate) async fn ask(&mut self, request: Body) -> Result<Body, Problem> {
         let transaction = Transaction::ByServer(self.next);

@@ -53,6 +53,20 @@ open_enum! {
 }
 
 open_enum! {
+    /// A satellite system (TS 29.572, 6.1.6).
+    pub enum GnssId {
+        Gps = "GPS",
+        Galileo = "GALILEO",
+        Sbas = "SBAS",
+        ModernizedGps = "MODERNIZED_GPS",
+        Qzss = "QZSS",
+        Glonass = "GLONASS",
+        Bds = "BDS",
+        Navic = "NAVIC",
+    }
+}
+
+open_enum! {
     /// Who computes and who measures (TS 29.572, 6.1.6).
     pub enum PositioningMode {
         UeBased = "UE_BASED",
@@ -166,6 +180,18 @@ pub struct PositioningMethodAndUsage {
     pub usage: Usage,
 }
 
+/// How a satellite system was used (TS 29.572, 6.1.6).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GnssPositioningMethodAndUsage {
+    /// Mode
+    pub mode: PositioningMode,
+    /// System
+    pub gnss: GnssId,
+    /// What became of it
+    pub usage: Usage,
+}
+
 /// Where the UE is (TS 29.572, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -181,6 +207,8 @@ pub struct LocationData {
     pub timestamp_of_location_estimate: Option<DateTime>,
     /// How it was found
     pub positioning_data_list: Option<Vec<PositioningMethodAndUsage>>,
+    /// By which satellites
+    pub gnss_positioning_data_list: Option<Vec<GnssPositioningMethodAndUsage>>,
     /// The cell
     pub ncgi: Option<Ncgi>,
     /// Metres above the ellipsoid
@@ -203,6 +231,7 @@ impl LocationData {
             age_of_location_estimate: None,
             timestamp_of_location_estimate: None,
             positioning_data_list: None,
+            gnss_positioning_data_list: None,
             ncgi: None,
             altitude: None,
             supported_features: None,

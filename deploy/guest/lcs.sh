@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Positioning's data paths in the kernel, in one start of a guest: the conformance suite of channels over the kernel's TLS,
+# with the other libraries at the other end; the kernel module; and, with PROGRAM, the lab's figures of types 1, 2 and 3.
+#   [WAYS=…] lcs.sh [PROGRAM [ROUNDS]]      PROGRAM is a `martlet`; the report is then in target/guest/results/lcs-upp
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+cargo=${CARGO:-cargo}
+PATH=$PATH:/usr/sbin:/sbin
+kernel=linux-image-amd64
+laboratory=${1:+$(realpath "$1")}
+rounds=${2:-200}
+# wolfSSL is in builds with its feature alone.
+ways=${WAYS:-raw_tcp,rustls,ktls,kernel_module}
+
+# The path of a test program, built if need be.
+program() { # PACKAGE TEST
+    "$cargo" test --locked -p "$1" --test "$2" --no-run --message-format json 2>/dev/null |
+        sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1
+}
+folder=$(deploy/guest/prepare.sh "$kernel")
+module=$(lcs/kernel/build.sh "$(cat "$folder/version")")
+echo "Building the tests of channels and of the kernel module."
+conformance=$(program martlet-lcs-channel conformance)
+kernel_tests=$(program martlet-lcs-kernel module)
+[ -x "$conformance" ] && [ -x "$kernel_tests" ] || { echo "guest-test: a test program was not built" >&2; exit 1; }
+
+export RUST_BACKTRACE=0 MARTLET_REQUIRE_KERNEL_MODULE=1
+export MARTLET_GUEST="QEMU without KVM, Linux $(cat "$folder/version")"
+libraries=$(echo target/*/build/msquic-*/out/lib target/*/*/build/msquic-*/out/lib | tr ' ' '\n' | while read -r it; do
+    [ -d "$it" ] && printf '%s:' "$PWD/$it"; done || true)
+echo "Starting a guest with Debian's kernel."
+deploy/guest/run.sh --kernel "$kernel" --modules "tls" --timeout 900 env LD_LIBRARY_PATH="$libraries" bash -c '
+    failed=0
+    /usr/sbin/insmod "$1" || exit 125
+    MARTLET_CHANNELS=ktls,rustls "$2" --test-threads 1 || failed=1
+    "$3" --test-threads 1 || failed=1
+    if [ -n "$4" ]; then
+        "$4" --log warn lab lcs-upp --rounds "$5" --setups 5 --out "$GUEST_RESULTS/lcs-upp" \
+            --channels "$6" || failed=1
+    fi
+    exit $failed
+' guest "$module" "$conformance" "$kernel_tests" "$laboratory" "$rounds" "$ways" | tee target/guest/output
+if grep -q SKIPPED target/guest/output; then
+    echo "guest-test: something was skipped or not run, see above" >&2
+    exit 1
+fi
+echo "guest-test: kernel TLS and the kernel module passed on Linux $(cat "$folder/version")"

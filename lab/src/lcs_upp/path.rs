@@ -1,0 +1,152 @@
+//! Where the messages go along: the loopback interface, or a core of ours with a gNB, a phone, and perhaps the air between.
+use crate::control_plane::Variant;
+use crate::control_plane::bed::{Site, associated, phone_config};
+use anyhow::{Context, Result, anyhow, bail};
+use martlet_ran::user_plane::{Namespace, RadioConfig};
+use martlet_ran::{GnbConfig, Netns, PduSessionRequest, Samples};
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+use std::process::{Child, Command};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+/// Which core of the lab this is: it has addresses of its own.
+const SITE: u8 = 40;
+
+/// A path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum PathKind {
+    /// The loopback interface
+    Loopback,
+    /// Our own gNB and UPF
+    Core,
+    /// The same with a model of the air interface
+    Radio,
+}
+
+impl PathKind {
+    /// In the names of figures.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            PathKind::Loopback => "loopback",
+            PathKind::Core => "core",
+            PathKind::Radio => "radio",
+        }
+    }
+
+    /// Octets of its largest IP packet.
+    pub(super) fn mtu(self) -> u16 {
+        match self {
+            PathKind::Loopback => 65_535,
+            PathKind::Core | PathKind::Radio => 1400,
+        }
+    }
+}
+
+/// A radio model from `name=value,…`; what is not named is as [`RadioConfig::default`] says.
+pub(super) fn radio(text: &str, seed: u64) -> Result<RadioConfig> {
+    let mut members = serde_json::Map::new();
+    members.insert("seed".into(), seed.into());
+    for member in text.split(',').filter(|member| !member.is_empty()) {
+        let (name, value) = member.split_once('=').with_context(|| format!("--radio: {member:?} is no name=value"))?;
+        members.insert(name.into(), serde_json::from_str(value).unwrap_or_else(|_| value.into()));
+    }
+    let radio: RadioConfig = serde_json::from_value(members.into()).context("--radio")?;
+    radio.check().map_err(|why| anyhow!("--radio: {why}"))?;
+    Ok(radio)
+}
+
+/// A path that is there.
+pub(super) struct Route {
+    /// Where servers listen.
+    pub(super) server: IpAddr,
+    /// The phone's network namespace, where clients run.
+    namespace: Option<Namespace>,
+    stop: Option<(tokio::sync::oneshot::Sender<()>, JoinHandle<Result<()>>)>,
+}
+
+impl Route {
+    /// Makes it: for all but the loopback interface it starts a core, a gNB and a phone with a session.
+    pub(super) fn open(kind: PathKind, radio: &RadioConfig, folder: &Path) -> Result<Route> {
+        let radio = match kind {
+            PathKind::Loopback => return Ok(Route { server: Ipv4Addr::LOCALHOST.into(), namespace: None, stop: None }),
+            PathKind::Core => None,
+            PathKind::Radio => Some(radio.clone()),
+        };
+        let name = format!("lcs-upp-{}", std::process::id());
+        let (tell, told) = mpsc::channel();
+        let (stop, stopped) = tokio::sync::oneshot::channel();
+        let (folder, named) = (folder.to_path_buf(), name.clone());
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(serve(&folder, &named, radio, tell, stopped))
+        });
+        if told.recv().is_err() {
+            let ended = thread.join().map_err(|_| anyhow!("the thread of the gNB broke down"))?;
+            ended.context("the core, the gNB or the phone did not come up")?;
+            bail!("the core ended at once");
+        }
+        let namespace = Namespace::open(&name, false)?;
+        // The UPF's own address in the network of the phones.
+        Ok(Route {
+            server: Ipv4Addr::new(10, 45 + SITE, 0, 1).into(),
+            namespace: Some(namespace),
+            stop: Some((stop, thread)),
+        })
+    }
+
+    /// Starts a program at the UE's end.
+    pub(super) fn spawn(&self, command: &mut Command) -> Result<Child> {
+        Ok(match &self.namespace {
+            // A child is in the namespace of the thread that starts it.
+            Some(namespace) => namespace.run(|| command.spawn())?,
+            None => command.spawn()?,
+        })
+    }
+
+    /// Ends what was started.
+    pub(super) fn close(mut self) -> Result<()> {
+        if let Some((stop, thread)) = self.stop.take() {
+            let _ = stop.send(());
+            thread.join().map_err(|_| anyhow!("the thread of the gNB broke down"))??;
+        }
+        Ok(())
+    }
+}
+
+async fn serve(
+    folder: &Path,
+    namespace: &str,
+    radio: Option<RadioConfig>,
+    tell: mpsc::Sender<()>,
+    stopped: tokio::sync::oneshot::Receiver<()>,
+) -> Result<()> {
+    let site = Site::prepare(SITE, "lcs-upp", 1, folder)?;
+    let core = site.start(Variant::Local)?;
+    associated(&core).await?;
+    let mut config: GnbConfig = site.gnb_config()?;
+    config.n3 = config.n2_local;
+    config.radio = radio;
+    let gnb = martlet_ran::Gnb::connect_with(config, Samples::default()).await?;
+    let ue = gnb.new_ue_in(phone_config(0)?, Netns::Named(namespace.into()))?;
+    ue.register().await?;
+    ue.establish_pdu_session(PduSessionRequest::default()).await?;
+    let _ = tell.send(());
+    let _ = stopped.await;
+    ue.deregister().await?;
+    drop(ue);
+    gnb.shutdown().await;
+    core.stop()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_radio_is_what_is_written() {
+        let radio = radio("tdd=DDSUU,loss=0.01", 9).unwrap();
+        assert_eq!((radio.tdd.as_str(), radio.loss, radio.seed), ("DDSUU", 0.01, 9));
+        assert!(super::radio("tdd=DDD", 1).is_err() && super::radio("colour=red", 1).is_err());
+    }
+}

@@ -1,0 +1,30 @@
+//! Builds Mbed TLS, where it is wanted: the crate that carries its sources builds it for the smallest size, in which it is
+//! ten times slower, so it is compiled once more, at full speed.
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    #[cfg(feature = "mbedtls")]
+    mbedtls();
+}
+
+#[cfg(feature = "mbedtls")]
+fn mbedtls() {
+    println!("cargo:rerun-if-changed=src/mbedtls/shim.c");
+    let include = std::env::var_os("DEP_MBEDTLS_INCLUDE").expect("mbedtls-rs-sys says where its headers are");
+    let found = std::env::split_paths(&include).find(|path| path.join("../library/ssl_tls13_client.c").exists());
+    let include = found.expect("mbedtls-rs-sys carries the sources of Mbed TLS");
+    let library = include.join("../library");
+    let sources = std::fs::read_dir(&library).expect("a folder of sources").flatten().map(|entry| entry.path());
+    cc::Build::new()
+        .include(&include)
+        .include(&library)
+        // Clients and servers work on different threads.
+        .define("MBEDTLS_THREADING_C", None)
+        .define("MBEDTLS_THREADING_PTHREAD", None)
+        .opt_level(3)
+        .debug(false)
+        .warnings(false)
+        .file("src/mbedtls/shim.c")
+        .files(sources.filter(|path| path.extension().is_some_and(|it| it == "c")))
+        .compile("martlet_mbedtls");
+}

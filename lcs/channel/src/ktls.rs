@@ -1,0 +1,260 @@
+//! TLS records by the kernel (Type 2): the handshake is rustls's, in user space; then the kernel gets the keys and the
+//! numbers of the next records, and protects what is written to the socket itself.
+//!
+//! The hand-over is exact: during the handshake no octet beyond the record that is needed is read from the socket, and all
+//! of rustls's own is sent before its keys are taken. So what the peer sends after its Finished is the kernel's to open,
+//! with the number that rustls counted to.
+
+use crate::tcp::Wire;
+use crate::wait::until_done;
+use crate::{Channel, ChannelError, Description, Identity, Listener, Options, Trust, rustls as tls};
+use libc::{tls_crypto_info, tls12_crypto_info_aes_gcm_128};
+use nix::errno::Errno;
+use nix::poll::PollFlags;
+use nix::sys::socket::sockopt::{TcpTlsRx, TcpTlsTx, TcpUlp, TlsCryptoInfo};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, TlsGetRecordType, recvmsg, setsockopt};
+use rustls::{ClientConnection, Connection, ConnectionTrafficSecrets, ServerConfig, ServerConnection};
+use std::io::IoSliceMut;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::{Arc, OnceLock};
+
+/// Octets read at once.
+const READ: usize = 131_072;
+/// Octets of a record's header (RFC 8446, 5.1), the last two of which say how long the rest is.
+const HEADER: usize = 5;
+
+/// Whether this machine's kernel knows TLS. It loads the module for that where it has it.
+pub(crate) fn is_available() -> bool {
+    static AVAILABLE: OnceLock<bool> = OnceLock::new();
+    *AVAILABLE.get_or_init(|| {
+        let try_it = || -> std::io::Result<bool> {
+            let listener = TcpListener::bind(("127.0.0.1", 0))?;
+            let stream = TcpStream::connect(listener.local_addr()?)?;
+            Ok(setsockopt(&stream, TcpUlp::default(), b"tls").is_ok())
+        };
+        try_it().unwrap_or(false)
+    })
+}
+
+/// One end of a connection.
+pub(crate) struct Ktls {
+    wire: Wire,
+    input: Vec<u8>,
+    closed: bool,
+    description: Description,
+}
+
+fn kernel(error: Errno) -> ChannelError {
+    match error {
+        // What the kernel says of a record that does not open, of one that is too long, and of one that is none.
+        Errno::EBADMSG | Errno::EMSGSIZE | Errno::EINVAL | Errno::EIO => {
+            ChannelError::Tls(format!("the kernel refuses a record: {error}"))
+        }
+        other => ChannelError::Io(other.into()),
+    }
+}
+
+fn crypto((number, secrets): (u64, ConnectionTrafficSecrets)) -> Result<TlsCryptoInfo, ChannelError> {
+    let ConnectionTrafficSecrets::Aes128Gcm { key, iv } = secrets else {
+        return Err(ChannelError::Tls("the cipher suite is not TLS_AES_128_GCM_SHA256".into()));
+    };
+    let (key, iv) = (key.as_ref(), iv.as_ref());
+    let wrong = |_| ChannelError::Tls("a key or an initialization vector of another length".into());
+    Ok(TlsCryptoInfo::Aes128Gcm(tls12_crypto_info_aes_gcm_128 {
+        info: tls_crypto_info { version: libc::TLS_1_3_VERSION, cipher_type: libc::TLS_CIPHER_AES_GCM_128 },
+        iv: iv.get(4..).unwrap_or_default().try_into().map_err(wrong)?,
+        key: key.try_into().map_err(wrong)?,
+        salt: iv.get(..4).unwrap_or_default().try_into().map_err(wrong)?,
+        rec_seq: number.to_be_bytes(),
+    }))
+}
+
+/// One record from the socket, and nothing of the next.
+fn record(wire: &Wire, into: &mut Vec<u8>) -> Result<(), ChannelError> {
+    into.resize(HEADER, 0);
+    wire.read_exact(into)?;
+    let length = usize::from(u16::from_be_bytes([into[3], into[4]]));
+    // What is no record is refused by rustls, and not waited for: content types are 20 to 24, versions begin with 3.
+    if !(20..=24).contains(&into[0]) || into[1] != 3 {
+        return Ok(());
+    }
+    into.resize(HEADER + length, 0);
+    wire.read_exact(&mut into[HEADER..])
+}
+
+impl Ktls {
+    pub(crate) fn connect(to: SocketAddr, trust: &Trust, options: &Options) -> Result<Self, ChannelError> {
+        let mut config = tls::client_config(trust)?;
+        config.enable_secret_extraction = true;
+        let connection = ClientConnection::new(Arc::new(config), tls::name(trust)?).map_err(ChannelError::tls)?;
+        Self::handshake(Wire::connect(to, options)?, connection.into())
+    }
+
+    fn handshake(wire: Wire, mut connection: Connection) -> Result<Self, ChannelError> {
+        // Before it carries anything, so that a kernel without TLS is no puzzle for the peer.
+        setsockopt(wire.stream(), TcpUlp::default(), b"tls").map_err(|error| match error {
+            Errno::ENOENT => ChannelError::Identity("this kernel has no TLS: load its module `tls`".into()),
+            other => ChannelError::Io(other.into()),
+        })?;
+        let (mut input, mut output) = (Vec::new(), Vec::new());
+        loop {
+            while connection.wants_write() {
+                connection.write_tls(&mut output)?;
+            }
+            wire.write(&output)?;
+            output.clear();
+            if !connection.is_handshaking() {
+                break;
+            }
+            record(&wire, &mut input)?;
+            let mut rest = input.as_slice();
+            while !rest.is_empty() {
+                connection.read_tls(&mut rest)?;
+            }
+            if let Err(error) = connection.process_new_packets() {
+                // The alert that says what was wrong.
+                while connection.wants_write() {
+                    connection.write_tls(&mut output)?;
+                }
+                let _ = wire.write(&output);
+                return Err(ChannelError::tls(error));
+            }
+        }
+        let mut description = tls::describe(&connection);
+        description.library = "the kernel's TLS, handshake by rustls 0.23".into();
+        let secrets = connection.dangerous_extract_secrets().map_err(ChannelError::tls)?;
+        setsockopt(wire.stream(), TcpTlsTx, &crypto(secrets.tx)?).map_err(kernel)?;
+        setsockopt(wire.stream(), TcpTlsRx, &crypto(secrets.rx)?).map_err(kernel)?;
+        Ok(Ktls { wire, input: vec![0; READ], closed: false, description })
+    }
+
+    /// A record of TLS's own, which is not the application's.
+    fn control(&mut self, kind: TlsGetRecordType, count: usize) -> Result<(), ChannelError> {
+        /// RFC 8446, 6: close_notify.
+        const CLOSE_NOTIFY: u8 = 0;
+        /// RFC 8446, 4: new_session_ticket.
+        const NEW_SESSION_TICKET: u8 = 4;
+        match (kind, &self.input[..count]) {
+            (TlsGetRecordType::Alert, [_, CLOSE_NOTIFY]) => {
+                self.closed = true;
+                Ok(())
+            }
+            (TlsGetRecordType::Alert, alert) => Err(ChannelError::Tls(format!("the peer's alert {alert:?}"))),
+            (TlsGetRecordType::Handshake, [NEW_SESSION_TICKET, ..]) => Ok(()),
+            // New keys, for which kernels before 6.14 have no way: the end is clean, and a new connection has new keys.
+            (kind, _) => Err(ChannelError::Tls(format!("the kernel cannot go on after a record of type {kind:?}"))),
+        }
+    }
+
+    /// Send an alert (RFC 8446, 6).
+    fn alert(&self, octets: [u8; 2]) -> Result<(), ChannelError> {
+        const ALERT: u8 = 21;
+        let mut iov = libc::iovec { iov_base: octets.as_ptr().cast_mut().cast(), iov_len: octets.len() };
+        let mut space = [0u64; 4];
+        // SAFETY: it is made of integers and pointers, for which zero is a value.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_iov = &mut iov;
+        message.msg_iovlen = 1;
+        message.msg_control = space.as_mut_ptr().cast();
+        // SAFETY: one octet of control data needs no more than `space` has, which is aligned for a header.
+        unsafe {
+            message.msg_controllen = libc::CMSG_SPACE(1) as _;
+            let header = libc::CMSG_FIRSTHDR(&message);
+            (*header).cmsg_level = libc::SOL_TLS;
+            (*header).cmsg_type = libc::TLS_SET_RECORD_TYPE;
+            (*header).cmsg_len = libc::CMSG_LEN(1) as _;
+            *libc::CMSG_DATA(header) = ALERT;
+        }
+        let options = self.wire.options();
+        until_done(self.wire.stream(), PollFlags::POLLOUT, options.spin, options.timeout, || {
+            // SAFETY: all that the message points to is on this stack.
+            match unsafe { libc::sendmsg(self.wire.stream().as_raw_fd(), &message, libc::MSG_NOSIGNAL) } {
+                ..0 => Err(std::io::Error::last_os_error()),
+                _ => Ok(()),
+            }
+        })
+    }
+}
+
+impl Channel for Ktls {
+    fn send(&mut self, octets: &[u8]) -> Result<(), ChannelError> {
+        self.wire.write(octets)
+    }
+
+    fn receive(&mut self, out: &mut Vec<u8>) -> Result<bool, ChannelError> {
+        loop {
+            if self.closed {
+                return Ok(false);
+            }
+            let (options, socket) = (self.wire.options(), self.wire.stream());
+            let mut space = [0u8; 64];
+            let came = until_done(socket, PollFlags::POLLIN, options.spin, options.timeout, || {
+                let mut iov = [IoSliceMut::new(&mut self.input)];
+                let message = recvmsg::<()>(socket.as_raw_fd(), &mut iov, Some(&mut space), MsgFlags::empty())?;
+                let kind = message.cmsgs()?.find_map(|it| match it {
+                    ControlMessageOwned::TlsGetRecordType(kind) => Some(kind),
+                    _ => None,
+                });
+                Ok((message.bytes, kind))
+            });
+            let (count, kind) = came.map_err(|error| match error {
+                ChannelError::Io(error) => {
+                    error.raw_os_error().map_or(ChannelError::Io(error), |code| kernel(Errno::from_raw(code)))
+                }
+                other => other,
+            })?;
+            match kind {
+                None | Some(TlsGetRecordType::ApplicationData) if count == 0 => return Err(ChannelError::Cut),
+                None | Some(TlsGetRecordType::ApplicationData) => {
+                    out.extend_from_slice(&self.input[..count]);
+                    return Ok(true);
+                }
+                Some(kind) => self.control(kind, count)?,
+            }
+        }
+    }
+
+    fn close(&mut self) -> Result<(), ChannelError> {
+        // Warning, close_notify.
+        let said = self.alert([1, 0]);
+        self.wire.end();
+        said
+    }
+
+    fn describe(&self) -> Description {
+        self.description.clone()
+    }
+
+    fn kernel_socket(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.wire.stream().as_fd())
+    }
+}
+
+/// Waits for TLS over TCP.
+pub(crate) struct KtlsListener {
+    listener: TcpListener,
+    config: Arc<ServerConfig>,
+    options: Options,
+}
+
+impl KtlsListener {
+    pub(crate) fn new(listener: TcpListener, identity: &Identity, options: &Options) -> Result<Self, ChannelError> {
+        let mut config = tls::server_config(identity)?;
+        config.enable_secret_extraction = true;
+        Ok(KtlsListener { listener, config: Arc::new(config), options: options.clone() })
+    }
+}
+
+impl Listener for KtlsListener {
+    fn local_addr(&self) -> SocketAddr {
+        self.listener.local_addr().unwrap_or_else(|_| SocketAddr::from(([0, 0, 0, 0], 0)))
+    }
+
+    fn accept(&mut self) -> Result<Box<dyn Channel>, ChannelError> {
+        let (stream, _) = self.listener.accept()?;
+        let wire = Wire::new(stream, &self.options)?;
+        let connection = ServerConnection::new(self.config.clone()).map_err(ChannelError::tls)?;
+        Ok(Box::new(Ktls::handshake(wire, connection.into())?))
+    }
+}

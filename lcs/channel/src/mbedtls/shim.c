@@ -1,0 +1,185 @@
+/* What Rust needs of Mbed TLS, without its structures, whose sizes depend on how it was configured. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mbedtls/error.h"
+#include "mbedtls/net_sockets.h"
+#include "mbedtls/pk.h"
+#include "mbedtls/psa_util.h"
+#include "mbedtls/ssl.h"
+#include "mbedtls/version.h"
+#include "mbedtls/x509_crt.h"
+#include "psa/crypto.h"
+
+/* What `martlet_mbedtls_*` return in place of a number of octets. */
+enum { WANT = -1, CLOSED = -2, FAILED = -3 };
+
+struct martlet_context {
+    mbedtls_ssl_config config;
+    mbedtls_x509_crt certificates;
+    mbedtls_pk_context key;
+};
+
+struct martlet_session {
+    mbedtls_ssl_context ssl;
+    int error;
+};
+
+typedef int send_function(void *io, const unsigned char *octets, size_t count);
+typedef int receive_function(void *io, unsigned char *octets, size_t count);
+
+void martlet_mbedtls_free(struct martlet_context *context)
+{
+    if (context == NULL)
+        return;
+    mbedtls_ssl_config_free(&context->config);
+    mbedtls_x509_crt_free(&context->certificates);
+    mbedtls_pk_free(&context->key);
+    free(context);
+}
+
+/* A server's where there is a key, else a client's. Both texts are PEM with a zero octet at their end, which counts. */
+struct martlet_context *martlet_mbedtls_context(const unsigned char *certificates, size_t certificates_size,
+                                                const unsigned char *key, size_t key_size, int *error)
+{
+    static const int suites[] = { MBEDTLS_TLS1_3_AES_128_GCM_SHA256, 0 };
+    struct martlet_context *context;
+
+    *error = psa_crypto_init() == PSA_SUCCESS ? 0 : MBEDTLS_ERR_SSL_HW_ACCEL_FAILED;
+    if (*error != 0)
+        return NULL;
+    context = calloc(1, sizeof *context);
+    if (context == NULL) {
+        *error = MBEDTLS_ERR_SSL_ALLOC_FAILED;
+        return NULL;
+    }
+    mbedtls_ssl_config_init(&context->config);
+    mbedtls_x509_crt_init(&context->certificates);
+    mbedtls_pk_init(&context->key);
+    *error = mbedtls_ssl_config_defaults(&context->config, key ? MBEDTLS_SSL_IS_SERVER : MBEDTLS_SSL_IS_CLIENT,
+                                         MBEDTLS_SSL_TRANSPORT_STREAM, MBEDTLS_SSL_PRESET_DEFAULT);
+    if (*error == 0)
+        *error = mbedtls_x509_crt_parse(&context->certificates, certificates, certificates_size);
+    if (*error > 0) /* So many of them could not be read. */
+        *error = MBEDTLS_ERR_X509_INVALID_FORMAT;
+    if (*error == 0 && key != NULL)
+        *error = mbedtls_pk_parse_key(&context->key, key, key_size, NULL, 0, mbedtls_psa_get_random,
+                                      MBEDTLS_PSA_RANDOM_STATE);
+    if (*error == 0 && key != NULL)
+        *error = mbedtls_pk_check_pair(&context->certificates.pk, &context->key, mbedtls_psa_get_random,
+                                       MBEDTLS_PSA_RANDOM_STATE);
+    if (*error == 0 && key != NULL)
+        *error = mbedtls_ssl_conf_own_cert(&context->config, &context->certificates, &context->key);
+    if (*error != 0) {
+        martlet_mbedtls_free(context);
+        return NULL;
+    }
+    mbedtls_ssl_conf_rng(&context->config, mbedtls_psa_get_random, MBEDTLS_PSA_RANDOM_STATE);
+    mbedtls_ssl_conf_ciphersuites(&context->config, suites);
+    mbedtls_ssl_conf_min_tls_version(&context->config, MBEDTLS_SSL_VERSION_TLS1_3);
+    mbedtls_ssl_conf_max_tls_version(&context->config, MBEDTLS_SSL_VERSION_TLS1_3);
+    if (key == NULL) {
+        mbedtls_ssl_conf_ca_chain(&context->config, &context->certificates, NULL);
+        mbedtls_ssl_conf_authmode(&context->config, MBEDTLS_SSL_VERIFY_REQUIRED);
+    }
+    return context;
+}
+
+void martlet_mbedtls_session_free(struct martlet_session *session)
+{
+    if (session == NULL)
+        return;
+    mbedtls_ssl_free(&session->ssl);
+    free(session);
+}
+
+/* The context has to outlive it. `name` is what the peer's certificate has to be for; a server has none. */
+struct martlet_session *martlet_mbedtls_session(const struct martlet_context *context, const char *name, void *io,
+                                                send_function *send, receive_function *receive, int *error)
+{
+    struct martlet_session *session = calloc(1, sizeof *session);
+
+    if (session == NULL) {
+        *error = MBEDTLS_ERR_SSL_ALLOC_FAILED;
+        return NULL;
+    }
+    mbedtls_ssl_init(&session->ssl);
+    *error = mbedtls_ssl_setup(&session->ssl, &context->config);
+    if (*error == 0 && name != NULL)
+        *error = mbedtls_ssl_set_hostname(&session->ssl, name);
+    if (*error != 0) {
+        martlet_mbedtls_session_free(session);
+        return NULL;
+    }
+    mbedtls_ssl_set_bio(&session->ssl, io, send, receive, NULL);
+    return session;
+}
+
+static int outcome(struct martlet_session *session, int code)
+{
+    switch (code) {
+    case MBEDTLS_ERR_SSL_WANT_READ:
+    case MBEDTLS_ERR_SSL_WANT_WRITE:
+        return WANT;
+    case MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY:
+        return CLOSED;
+    default:
+        if (code >= 0)
+            return code;
+        session->error = code;
+        return FAILED;
+    }
+}
+
+int martlet_mbedtls_handshake(struct martlet_session *session)
+{
+    return outcome(session, mbedtls_ssl_handshake(&session->ssl));
+}
+
+int martlet_mbedtls_read(struct martlet_session *session, unsigned char *octets, size_t count)
+{
+    int code;
+
+    do {
+        code = mbedtls_ssl_read(&session->ssl, octets, count);
+    } while (code == MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET);
+    /* Mbed TLS says 0 at the end of the wire, which is no end of TLS. */
+    return code == 0 ? WANT : outcome(session, code);
+}
+
+int martlet_mbedtls_write(struct martlet_session *session, const unsigned char *octets, size_t count)
+{
+    return outcome(session, mbedtls_ssl_write(&session->ssl, octets, count));
+}
+
+void martlet_mbedtls_close(struct martlet_session *session)
+{
+    (void)mbedtls_ssl_close_notify(&session->ssl);
+}
+
+const char *martlet_mbedtls_protocol(const struct martlet_session *session)
+{
+    return mbedtls_ssl_get_version(&session->ssl);
+}
+
+const char *martlet_mbedtls_cipher_suite(const struct martlet_session *session)
+{
+    const char *name = mbedtls_ssl_get_ciphersuite(&session->ssl);
+
+    return name == NULL ? "none" : name;
+}
+
+int martlet_mbedtls_session_error(const struct martlet_session *session)
+{
+    return session->error;
+}
+
+void martlet_mbedtls_explain(int error, char *text, size_t size)
+{
+    mbedtls_strerror(error, text, size);
+}
+
+const char *martlet_mbedtls_version(void)
+{
+    return MBEDTLS_VERSION_STRING_FULL;
+}

@@ -1,0 +1,200 @@
+//! What others see: `openssl s_client` as a UE, and `tshark` on the wire. Capturing needs root.
+
+use martlet_lcs_channel::*;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+const SUITE: &str = "TLS_AES_128_GCM_SHA256";
+/// What is sent, and must not be seen.
+const SECRET: &[u8] = b"where the phone is: 54.0924 12.0991";
+
+fn kinds() -> Vec<Kind> {
+    Kind::available().into_iter().filter(|kind| kind.is_tls_over_tcp()).collect()
+}
+
+fn has(program: &str) -> bool {
+    let there = Command::new("which").arg(program).stdout(Stdio::null()).status().is_ok_and(|it| it.success());
+    if !there {
+        println!("SKIPPED: there is no {program}");
+    }
+    there
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("martlet-outside-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Sends everything back on the first connection until its peer closes.
+fn echo(kind: Kind, identity: &Identity) -> (SocketAddr, JoinHandle<()>) {
+    let options = Options { timeout: Duration::from_secs(10), ..Options::default() };
+    let mut listener = listen(kind, ([127, 0, 0, 1], 0).into(), identity, &options).unwrap();
+    let at = listener.local_addr();
+    let work = move || {
+        let (mut channel, mut octets) = (listener.accept().unwrap(), Vec::new());
+        while channel.receive(&mut octets).unwrap_or(false) {
+            channel.send(&octets).unwrap();
+            octets.clear();
+        }
+        let _ = channel.close();
+    };
+    (at, std::thread::spawn(work))
+}
+
+#[test]
+fn s_client_sees_tls_1_3_with_the_one_cipher_suite_and_a_certificate_that_fits() {
+    if !has("openssl") {
+        return;
+    }
+    let folder = folder("s-client");
+    for kind in kinds() {
+        let identity = Identity::self_signed(&["lmf.example"]).unwrap();
+        let roots = folder.join("roots.pem");
+        std::fs::write(&roots, &identity.certificates).unwrap();
+        let (at, work) = echo(kind, &identity);
+        let arguments = ["-verify_return_error", "-verify_hostname", "lmf.example", "-servername", "lmf.example"];
+        let mut client = Command::new("openssl")
+            .args(["s_client", "-connect", &at.to_string(), "-CAfile"])
+            .arg(&roots)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = client.stdin.take().unwrap();
+        input.write_all(b"is anybody there\n").unwrap();
+        let mut seen = String::new();
+        for line in BufReader::new(client.stdout.take().unwrap()).lines() {
+            let line = line.unwrap();
+            seen += &line;
+            seen.push('\n');
+            if line == "is anybody there" {
+                break;
+            }
+        }
+        // The end of its input is the end of the connection.
+        drop(input);
+        client.wait().unwrap();
+        assert!(seen.contains(&format!("New, TLSv1.3, Cipher is {SUITE}")), "{kind:?}: {seen}");
+        assert!(
+            seen.contains("Verification: OK") && seen.contains("Verified peername: lmf.example"),
+            "{kind:?}: {seen}"
+        );
+        assert!(seen.ends_with("is anybody there\n"), "{kind:?}: {seen}");
+        work.join().unwrap();
+        // A client that has nothing but TLS 1.2, or another suite, is not served.
+        for refused in [&["-tls1_2"][..], &["-tls1_3", "-ciphersuites", "TLS_CHACHA20_POLY1305_SHA256"]] {
+            let mut listener = listen(kind, ([127, 0, 0, 1], 0).into(), &identity, &Options::default()).unwrap();
+            let at = listener.local_addr();
+            let work = std::thread::spawn(move || listener.accept().is_err());
+            let client = Command::new("openssl")
+                .args(["s_client", "-connect", &at.to_string()])
+                .args(refused)
+                .stdin(Stdio::null())
+                .output()
+                .unwrap();
+            assert!(!client.status.success(), "{kind:?} serves {refused:?}");
+            assert!(work.join().unwrap(), "{kind:?} believes that it serves {refused:?}");
+        }
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// A capture of the loopback interface; it ends with this.
+struct Capture(Child);
+
+impl Capture {
+    fn start(port: u16, file: &std::path::Path) -> Self {
+        let mut child = Command::new("tcpdump")
+            .args(["-i", "lo", "-U", "--immediate-mode", "-w"])
+            .arg(file)
+            .args(["tcp", "port", &port.to_string()])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // It says when it listens.
+        let mut said = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("listening on") {
+            line.clear();
+            assert!(said.read_line(&mut line).unwrap() > 0, "tcpdump ended: captures need root");
+        }
+        std::thread::spawn(move || said.read_to_string(&mut String::new()));
+        Capture(child)
+    }
+
+    fn end(mut self) {
+        std::thread::sleep(Duration::from_millis(200));
+        let id = nix::unistd::Pid::from_raw(self.0.id() as i32);
+        nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGTERM).unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+#[test]
+fn tshark_sees_a_handshake_of_tls_1_3_and_then_records_that_say_nothing() {
+    if !has("tshark") || !has("tcpdump") || !nix::unistd::Uid::effective().is_root() {
+        return;
+    }
+    let folder = folder("tshark");
+    for kind in kinds() {
+        let identity = Identity::self_signed(&["lmf.example"]).unwrap();
+        let (at, work) = echo(kind, &identity);
+        let file = folder.join(format!("{}.pcap", kind.name()));
+        let capture = Capture::start(at.port(), &file);
+        let mut channel = connect(kind, at, &identity.trust("lmf.example"), &Options::default()).unwrap();
+        let message: Vec<u8> = SECRET.iter().copied().cycle().take(40_000).collect();
+        channel.send(&message).unwrap();
+        let mut back = Vec::new();
+        while back.len() < message.len() {
+            assert!(channel.receive(&mut back).unwrap());
+        }
+        channel.close().unwrap();
+        work.join().unwrap();
+        capture.end();
+        let fields = |filter: &str, names: &[&str]| -> Vec<String> {
+            let mut tshark = Command::new("tshark");
+            tshark.arg("-r").arg(&file).args([
+                "-d",
+                &format!("tcp.port=={},tls", at.port()),
+                "-Y",
+                filter,
+                "-T",
+                "fields",
+            ]);
+            names.iter().for_each(|name| _ = tshark.args(["-e", name]));
+            let output = tshark.stderr(Stdio::null()).output().unwrap();
+            String::from_utf8_lossy(&output.stdout).lines().map(str::to_string).collect()
+        };
+        // 1 is the ClientHello, 2 the ServerHello; 0x1301 is the suite, 0x0304 TLS 1.3.
+        let offered = fields(
+            "tls.handshake.type == 1",
+            &["tls.handshake.ciphersuite", "tls.handshake.extensions.supported_version"],
+        );
+        let offered = offered.first().unwrap_or_else(|| panic!("{kind:?}: no ClientHello"));
+        let suites = offered.split('\t').next().unwrap().to_string();
+        // 0x00ff says that renegotiation is understood, which TLS 1.3 does not have.
+        let suites: Vec<_> = suites.split(',').filter(|suite| *suite != "0x00ff").collect();
+        assert_eq!(suites, ["0x1301"], "{kind:?}: {offered}");
+        let chosen = fields(
+            "tls.handshake.type == 2",
+            &["tls.handshake.ciphersuite", "tls.handshake.extensions.supported_version"],
+        );
+        assert_eq!(chosen.first().map(String::as_str), Some("0x1301\t0x0304"), "{kind:?}");
+        // 23 is the application's data, as which everything after the hellos goes.
+        let lengths = fields("tls.record.opaque_type == 23 || tls.record.content_type == 23", &["tls.record.length"]);
+        let lengths: Vec<usize> =
+            lengths.iter().flat_map(|line| line.split(',')).filter_map(|it| it.parse().ok()).collect();
+        assert!(lengths.iter().all(|length| *length <= 16_384 + 256), "{kind:?}: {lengths:?}");
+        assert!(lengths.iter().sum::<usize>() >= 80_000, "{kind:?}: {lengths:?}");
+        let captured = std::fs::read(&file).unwrap();
+        assert!(!captured.windows(12).any(|it| it == &SECRET[..12]), "{kind:?}: the wire says where the phone is");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Builds martlet_lcs.ko for a Debian kernel, and prints where it is. Installs that kernel's headers where they are missing.
+#   build.sh [KERNEL-VERSION]      such as 6.1.0-56-amd64; left out: the running one
+set -euo pipefail
+cd "$(dirname "$0")"
+version=${1:-$(uname -r)}
+headers=/usr/src/linux-headers-$version
+if ! [ -d "$headers" ]; then
+    echo "Martlet installs linux-headers-$version." >&2
+    as_root=$([ "$(id -u)" = 0 ] || echo sudo)
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "linux-headers-$version" >&2
+fi
+folder=../../target/guest/module-$version
+mkdir -p "$folder"
+cp -u module/* "$folder/"
+make -s -C "$headers" M="$(cd "$folder" && pwd)" modules >&2
+echo "$(cd "$folder" && pwd)/martlet_lcs.ko"

@@ -1,0 +1,86 @@
+//! How coordinates and uncertainties are written as whole numbers (TS 23.032, 6).
+
+use crate::{Ellipse, Estimate, Place};
+
+/// A place with its uncertainty, as LPP's `EllipsoidPointWithUncertaintyEllipse` has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Coded {
+    /// Whether the place is south of the equator.
+    pub south: bool,
+    /// Latitude, in steps of 90/2^23 degrees, less than 2^23.
+    pub latitude: u32,
+    /// Longitude, in steps of 360/2^24 degrees, -2^23 to 2^23 - 1.
+    pub longitude: i32,
+    /// Uncertainty along the major axis: 10 (1.1^K - 1) metres, K up to 127.
+    pub semi_major: u8,
+    /// The same along the minor one.
+    pub semi_minor: u8,
+    /// Degrees from north to east, 0 to 179.
+    pub orientation: u8,
+    /// Per cent.
+    pub confidence: u8,
+}
+
+const LATITUDES: f64 = (1 << 23) as f64;
+const LONGITUDES: f64 = (1 << 24) as f64;
+
+/// The least K that is not less than so many metres.
+pub fn uncertainty_code(metres: f64) -> u8 {
+    ((metres.max(0.0) / 10.0 + 1.0).ln() / 1.1f64.ln() - 1e-9).ceil().clamp(0.0, 127.0) as u8
+}
+
+/// Metres of a K.
+pub fn metres_of_uncertainty(code: u8) -> f64 {
+    10.0 * (1.1f64.powi(code.min(127).into()) - 1.0)
+}
+
+impl Coded {
+    /// Of an estimate.
+    pub fn of(estimate: &Estimate) -> Self {
+        let Place { lat, lon } = estimate.place;
+        Coded {
+            south: lat < 0.0,
+            latitude: (lat.abs() / 90.0 * LATITUDES).floor().clamp(0.0, LATITUDES - 1.0) as u32,
+            longitude: (lon / 360.0 * LONGITUDES).floor().clamp(-LATITUDES, LATITUDES - 1.0) as i32,
+            semi_major: uncertainty_code(estimate.ellipse.semi_major),
+            semi_minor: uncertainty_code(estimate.ellipse.semi_minor),
+            orientation: estimate.ellipse.orientation.round().rem_euclid(180.0) as u8,
+            confidence: Estimate::CONFIDENCE,
+        }
+    }
+
+    /// What it says, the middle of its steps.
+    pub fn estimate(&self) -> Estimate {
+        let lat = (f64::from(self.latitude) + 0.5) * 90.0 / LATITUDES;
+        let lon = (f64::from(self.longitude) + 0.5) * 360.0 / LONGITUDES;
+        Estimate {
+            place: Place { lat: if self.south { -lat } else { lat }, lon },
+            ellipse: Ellipse {
+                semi_major: metres_of_uncertainty(self.semi_major),
+                semi_minor: metres_of_uncertainty(self.semi_minor),
+                orientation: f64::from(self.orientation.min(179)),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_comes_back_to_a_step_and_an_uncertainty_is_not_less() {
+        for (lat, lon) in [(54.0924, 12.0991), (-33.8, -70.6), (0.0, 0.0), (89.9999, 179.9999), (-90.0, -180.0)] {
+            let ellipse = Ellipse { semi_major: 12.3, semi_minor: 4.5, orientation: 33.0 };
+            let estimate = Estimate { place: Place { lat, lon }, ellipse };
+            let back = Coded::of(&estimate).estimate();
+            assert!((back.place.lat - lat).abs() < 1.1e-5 && (back.place.lon - lon).abs() < 2.2e-5, "{back:?}");
+            assert!((12.3..14.0).contains(&back.ellipse.semi_major) && (4.5..6.0).contains(&back.ellipse.semi_minor));
+            assert_eq!(back.ellipse.orientation, 33.0);
+        }
+        // TS 23.032, 6.2: K = 0 is 0 m, 10 is 15.9 m, 127 is 1,800 km.
+        assert_eq!(uncertainty_code(0.0), 0);
+        assert!((metres_of_uncertainty(10) - 15.94).abs() < 0.01);
+        assert_eq!((uncertainty_code(1e12), uncertainty_code(metres_of_uncertainty(77))), (127, 77));
+    }
+}

@@ -1,0 +1,53 @@
+//! GNSS: the UE says where it is by its own receiver (TS 38.305, 8.1).
+use super::transaction::{Conversation, failed};
+use martlet_lcs_position::{Coded, Estimate};
+use martlet_lpp::{
+    AGnssRequestLocationInformation, BitString, Body, CommonIEsRequestLocationInformation,
+    EllipsoidPointWithUncertaintyEllipseLatitudeSign, GnssIdBitmap, GnssPositioningInstructions,
+    LocationCoordinateTypes, LocationCoordinates, LocationInformationType, RequestLocationInformationR9IEs,
+};
+use martlet_sbi::Problem;
+
+/// `gps` of `GNSS-ID-Bitmap` (TS 37.355, 6.5.2.13).
+const GPS: usize = 0;
+
+/// Asks a UE where it is.
+pub(crate) async fn gnss(conversation: &mut Conversation) -> Result<Estimate, Problem> {
+    let common = CommonIEsRequestLocationInformation {
+        location_information_type: LocationInformationType::LocationEstimateRequired,
+        location_coordinate_types: Some(LocationCoordinateTypes {
+            ellipsoid_point_with_uncertainty_ellipse: true,
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let instructions = GnssPositioningInstructions {
+        gnss_methods: GnssIdBitmap { gnss_ids: BitString::from_ones(1, &[GPS]) },
+        ..Default::default()
+    };
+    let request = RequestLocationInformationR9IEs {
+        common_ies_request_location_information: Some(common.into()),
+        a_gnss_request_location_information: Some(AGnssRequestLocationInformation {
+            gnss_positioning_instructions: instructions,
+        }),
+        ..Default::default()
+    };
+    let answer = conversation.ask(Body::RequestLocationInformation(request.into())).await?;
+    let Body::ProvideLocationInformation(provided) = answer else {
+        return Err(failed("the UE answers a request for its position with something else"));
+    };
+    let estimate = provided.common_ies_provide_location_information.and_then(|it| it.location_estimate);
+    let Some(LocationCoordinates::EllipsoidPointWithUncertaintyEllipse(point)) = estimate else {
+        return Err(failed("the UE's receiver has no position"));
+    };
+    let coded = Coded {
+        south: point.latitude_sign == EllipsoidPointWithUncertaintyEllipseLatitudeSign::South,
+        latitude: point.degrees_latitude,
+        longitude: point.degrees_longitude,
+        semi_major: point.uncertainty_semi_major,
+        semi_minor: point.uncertainty_semi_minor,
+        orientation: point.orientation_major_axis,
+        confidence: point.confidence,
+    };
+    Ok(coded.estimate())
+}
