@@ -326,6 +326,7 @@ impl Lowering {
         for action in std::iter::once(&no_action).chain(&control.actions) {
             self.names.take(&action.name)?;
             let mut arguments = Fields::new();
+            let mut parameters = Vec::new();
             for parameter in &action.parameters {
                 if let Some(direction) = &parameter.direction {
                     return error(
@@ -338,7 +339,13 @@ impl Lowering {
                 {
                     return error(parameter.name.at, format!("{:?} is already declared", parameter.name.text));
                 }
-                arguments.push((parameter.name.text.clone(), self.names.bits(&parameter.of)?));
+                let (name, bits) = (parameter.name.text.clone(), self.names.bits(&parameter.of)?);
+                let type_name = match &parameter.of {
+                    Type::Named(of) => Some(of.text.clone()),
+                    Type::Bit(..) => None,
+                };
+                arguments.push((name.clone(), bits));
+                parameters.push(p4info::Parameter { name, bits, type_name });
             }
             self.arguments = arguments.clone();
             self.in_action = true;
@@ -357,7 +364,7 @@ impl Lowering {
             spec.actions.push(spec::Action { name: alias.clone(), arguments: named, instructions });
             let name = if alias == "NoAction" { alias.clone() } else { format!("{}.{alias}", control.name.text) };
             let id = numbers.of(p4info::ACTION, &name);
-            info.actions.push(p4info::Action { id, name, alias: alias.clone(), parameters: arguments });
+            info.actions.push(p4info::Action { id, name, alias: alias.clone(), parameters });
             self.actions.insert(alias, action.clone());
         }
         Ok(())

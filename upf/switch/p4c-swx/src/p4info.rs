@@ -82,8 +82,19 @@ pub struct Action {
     pub name: String,
     /// Its short name.
     pub alias: String,
-    /// Its parameters, numbered from 1: name and width.
-    pub parameters: Vec<(String, u32)>,
+    /// Its parameters, numbered from 1.
+    pub parameters: Vec<Parameter>,
+}
+
+/// A parameter of an action.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name.
+    pub name: String,
+    /// Its width.
+    pub bits: u32,
+    /// The name of its type, where it has one.
+    pub type_name: Option<String>,
 }
 
 /// Counters or meters.
@@ -165,7 +176,7 @@ impl P4Info {
         }
         for action in &self.actions {
             writeln!(text, "actions {{\n{}", preamble(action.id, &action.name, &action.alias))?;
-            for (id, (name, bits)) in (1..).zip(&action.parameters) {
+            for (id, Parameter { name, bits, .. }) in (1..).zip(&action.parameters) {
                 writeln!(text, "  params {{\n    id: {id}\n    name: {name:?}\n    bitwidth: {bits}\n  }}")?;
             }
             writeln!(text, "}}")?;

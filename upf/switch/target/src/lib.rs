@@ -3,12 +3,17 @@
 //!
 //! What may be written into its tables is the affair of `martlet-switch-control`, which checks it; this crate carries it
 //! out, all of a batch between two packets.
+mod as_target;
 mod assemble;
+pub mod bench;
 pub mod dpdk;
 mod error;
 mod ffi;
+pub mod serve;
+pub mod sockets;
 mod switch;
 
+pub use as_target::SwitchTarget;
 pub use assemble::{Engine, Ports};
 pub use error::SwitchError;
 pub use ffi::PortCounters;
