@@ -8,7 +8,7 @@
 #   packages.sh channels         and what TLS libraries in C are built with
 set -euo pipefail
 
-build="build-essential pkg-config libusrsctp-dev ca-certificates clang libelf-dev zlib1g-dev"
+build="build-essential pkg-config libusrsctp-dev ca-certificates clang libelf-dev zlib1g-dev libdpdk-dev"
 demo="iproute2 iputils-ping iperf3 curl nftables fonts-dejavu-core"
 tests="tshark tcpdump python3 python3-venv python3-yaml binutils"
 # The fabric's Go package is tested with whatever Go there is.
@@ -80,3 +80,5 @@ if ! have_cargo; then
     echo "Martlet needs Rust $needed or newer, and this system's packages have none: install it with rustup, then run make again." >&2
     exit 1
 fi
+# The headers that make the switch's pipeline machine code; it works without them.
+"$(dirname "$0")/swx-headers.sh"

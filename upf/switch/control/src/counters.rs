@@ -1,0 +1,134 @@
+//! Counters that never go backwards, though the switch process may end at any moment and start anew.
+//!
+//! What the switch counts begins at 0 with each start. A file that is mapped into memory has, for each counter, what it had
+//! reached when it was last looked at; a new start goes on from there. The file is looked after by the kernel, not by the
+//! process, so a process that is killed loses what it counted since the last look, and nothing that anybody was told.
+use crate::error::{Code, WriteError, refuse};
+use crate::model::Target;
+use martlet_p4c_swx::P4Info;
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Packets and octets of one counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// Octets.
+    pub octets: u64,
+}
+
+/// The file, and what is in it of each counter.
+struct Kept {
+    file: Option<std::fs::File>,
+    /// By array and index: what the file had at the start, or what a controller has set it to, less what the switch had
+    /// counted then.
+    base: Vec<Vec<(i128, i128)>>,
+    last: Vec<Vec<Count>>,
+}
+
+/// The counters of a switch.
+pub struct Counters {
+    info: P4Info,
+    target: Arc<dyn Target>,
+    kept: Mutex<Kept>,
+}
+
+const OCTETS: u64 = 16;
+
+impl Counters {
+    /// The counters of a switch that has just started. The file is made if it is not there.
+    pub fn open(info: P4Info, target: Arc<dyn Target>, path: Option<&Path>) -> std::io::Result<Counters> {
+        let file = path.map(|path| OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)).transpose()?;
+        let sizes: Vec<usize> = info.counters.iter().map(|counter| counter.size as usize).collect();
+        let mut base: Vec<Vec<(i128, i128)>> = sizes.iter().map(|size| vec![(0, 0); *size]).collect();
+        let mut last: Vec<Vec<Count>> = sizes.iter().map(|size| vec![Count::default(); *size]).collect();
+        if let Some(file) = &file {
+            let all = sizes.iter().sum::<usize>() * OCTETS as usize;
+            let mut octets = vec![0; all];
+            let there = (file.metadata()?.len() as usize).min(all);
+            file.read_exact_at(&mut octets[..there], 0)?;
+            file.set_len(all as u64)?;
+            let mut pairs = octets.chunks_exact(OCTETS as usize).map(|pair| Count {
+                packets: u64::from_le_bytes(pair[..8].try_into().expect("8 octets")),
+                octets: u64::from_le_bytes(pair[8..].try_into().expect("8 octets")),
+            });
+            for (base, last) in base.iter_mut().zip(&mut last) {
+                for ((base, last), count) in base.iter_mut().zip(last.iter_mut()).zip(&mut pairs) {
+                    *last = count;
+                    *base = (count.packets.into(), count.octets.into());
+                }
+            }
+        }
+        Ok(Counters { info, target, kept: Mutex::new(Kept { file, base, last }) })
+    }
+
+    fn check(&self, counter: usize, index: u32) -> Result<(), WriteError> {
+        let array = &self.info.counters[counter];
+        match index < array.size {
+            true => Ok(()),
+            false => refuse(Code::InvalidArgument, format!("{} has the counters 0 to {}", array.alias, array.size - 1)),
+        }
+    }
+
+    /// Reads a counter.
+    pub fn read(&self, counter: usize, index: u32) -> Result<Count, WriteError> {
+        self.check(counter, index)?;
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        self.look(&mut kept, counter, index).map_err(|message| WriteError { code: Code::Internal, message })
+    }
+
+    fn look(&self, kept: &mut Kept, counter: usize, index: u32) -> Result<Count, String> {
+        let (packets, octets) = self.target.counter(counter, index)?;
+        let n = index as usize;
+        let base = kept.base[counter][n];
+        let whole = |base: i128, counted: u64| (base + i128::from(counted)).max(0) as u64;
+        let count = Count { packets: whole(base.0, packets), octets: whole(base.1, octets) };
+        if count != kept.last[counter][n] {
+            kept.last[counter][n] = count;
+            self.keep(kept, counter, n, count);
+        }
+        Ok(count)
+    }
+
+    fn keep(&self, kept: &Kept, counter: usize, n: usize, count: Count) {
+        if let Some(file) = &kept.file {
+            let before: u64 = self.info.counters[..counter].iter().map(|array| u64::from(array.size)).sum();
+            let octets = [count.packets.to_le_bytes(), count.octets.to_le_bytes()].concat();
+            if let Err(error) = file.write_all_at(&octets, (before + n as u64) * OCTETS) {
+                tracing::warn!(%error, "a counter is not kept: it may go backwards when the switch starts anew");
+            }
+        }
+    }
+
+    /// Sets a counter; it counts on from there.
+    pub fn write(&self, counter: usize, index: u32, to: Count) -> Result<(), WriteError> {
+        self.check(counter, index)?;
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let (packets, octets) =
+            self.target.counter(counter, index).map_err(|message| WriteError { code: Code::Internal, message })?;
+        let n = index as usize;
+        kept.base[counter][n] =
+            (i128::from(to.packets) - i128::from(packets), i128::from(to.octets) - i128::from(octets));
+        kept.last[counter][n] = to;
+        self.keep(&kept, counter, n, to);
+        Ok(())
+    }
+
+    /// Looks at all counters, so that not much is lost should the process be killed.
+    pub fn look_at_all(&self) {
+        for (counter, array) in self.info.counters.iter().enumerate() {
+            for from in (0..array.size).step_by(4096) {
+                // Readers come in between.
+                let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+                for index in from..array.size.min(from + 4096) {
+                    if self.look(&mut kept, counter, index).is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What was written, in a file, so that a switch that starts anew has the rules of before.
+use crate::p4runtime::messages::{Entity, Update, UpdateType, WriteRequest, entity};
+use prost::Message;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// A file of writes, each a `p4.v1.WriteRequest` with its length before it.
+pub struct Journal {
+    path: PathBuf,
+    file: Mutex<File>,
+}
+
+impl Journal {
+    /// Opens a journal, and gives the updates that are in it. A write at its end that was cut off is left out, for its
+    /// sender was not answered.
+    pub fn open(path: &Path) -> std::io::Result<(Journal, Vec<Update>)> {
+        let octets = match std::fs::read(path) {
+            Ok(octets) => octets,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        let mut rest = &octets[..];
+        let mut updates = Vec::new();
+        while !rest.is_empty() {
+            let before = rest;
+            match WriteRequest::decode_length_delimited(&mut rest) {
+                Ok(request) => updates.extend(request.updates),
+                Err(error) => {
+                    tracing::warn!(%error, lost = before.len(), "the end of the switch's journal was cut off");
+                    break;
+                }
+            }
+        }
+        let updates = compact(updates);
+        // What is left of it is written anew beside it, and takes its place at once.
+        let new = path.with_extension("new");
+        let mut file = File::create(&new)?;
+        if !updates.is_empty() {
+            file.write_all(&WriteRequest { updates: updates.clone(), ..Default::default() }.encode_length_delimited_to_vec())?;
+        }
+        file.sync_all()?;
+        std::fs::rename(&new, path)?;
+        let file = OpenOptions::new().append(true).open(path)?;
+        Ok((Journal { path: path.into(), file: Mutex::new(file) }, updates))
+    }
+
+    /// Adds what has been written.
+    pub fn append<'a>(&self, updates: impl Iterator<Item = &'a Update>) {
+        let kept = updates.filter(|update| !matches!(update.entity, Some(Entity { entity: Some(entity::Entity::Counter(_)) })));
+        let request = WriteRequest { updates: kept.cloned().collect(), ..Default::default() };
+        if request.updates.is_empty() {
+            return;
+        }
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = file.write_all(&request.encode_length_delimited_to_vec()) {
+            tracing::warn!(%error, path = %self.path.display(), "a write is not kept: it is lost when the switch ends");
+        }
+    }
+
+    /// Forgets everything.
+    pub fn clear(&self) {
+        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = file.set_len(0) {
+            tracing::warn!(%error, "the switch's journal cannot be emptied");
+        }
+    }
+}
+
+/// The fewest updates that have the same outcome: the last one of each thing, and insertions of what is there.
+fn compact(updates: Vec<Update>) -> Vec<Update> {
+    let mut last: std::collections::HashMap<Vec<u8>, (usize, Update)> = std::collections::HashMap::new();
+    for (n, mut update) in updates.into_iter().enumerate() {
+        let key = match update.entity.as_ref().and_then(|entity| entity.entity.clone()) {
+            Some(entity::Entity::Table(mut entry)) => {
+                if !entry.is_default_action && update.r#type == UpdateType::Modify as i32 {
+                    update.r#type = UpdateType::Insert as i32;
+                }
+                entry.action = None;
+                entry.metadata.clear();
+                entity::Entity::Table(entry)
+            }
+            Some(entity::Entity::Meter(mut entry)) => {
+                entry.config = None;
+                entity::Entity::Meter(entry)
+            }
+            _ => continue,
+        };
+        let key = Entity { entity: Some(key) }.encode_to_vec();
+        if update.r#type == UpdateType::Delete as i32 {
+            last.remove(&key);
+        } else {
+            last.insert(key, (n, update));
+        }
+    }
+    let mut left: Vec<(usize, Update)> = last.into_values().collect();
+    left.sort_by_key(|(n, _)| *n);
+    left.into_iter().map(|(_, update)| update).collect()
+}

@@ -1,0 +1,236 @@
+//! Between the messages of P4Runtime and what they mean.
+use super::messages as m;
+use crate::error::{Code, WriteError, refuse};
+use crate::model::*;
+use martlet_p4c_swx::P4Info;
+use martlet_p4c_swx::p4info::{MatchKind, Table};
+
+type Result<T> = std::result::Result<T, WriteError>;
+
+/// A number in P4Runtime's form: most significant octet first, and no more octets than it takes.
+pub fn to_octets(value: u64) -> Vec<u8> {
+    let octets = value.to_be_bytes();
+    let first = octets.iter().position(|octet| *octet != 0).unwrap_or(7);
+    octets[first..].to_vec()
+}
+
+/// A number of so many bits from P4Runtime's form.
+pub fn from_octets(octets: &[u8], bits: u32, of: &str) -> Result<u64> {
+    let significant = &octets[octets.iter().position(|octet| *octet != 0).unwrap_or(octets.len())..];
+    if octets.is_empty() {
+        return refuse(Code::InvalidArgument, format!("{of}: a value has at least one octet"));
+    }
+    let value = significant.iter().take(8).fold(0u64, |value, octet| value << 8 | u64::from(*octet));
+    if significant.len() > 8 || bits < 64 && value >> bits != 0 {
+        return refuse(Code::InvalidArgument, format!("{of} has {bits} bits: {} octets with {value:#x} do not fit", octets.len()));
+    }
+    Ok(value)
+}
+
+fn table_of(info: &P4Info, id: u32) -> Result<(usize, &Table)> {
+    let found = info.tables.iter().enumerate().find(|(_, table)| table.id == id);
+    found.ok_or_else(|| WriteError { code: Code::NotFound, message: format!("the program has no table {id:#010x}") })
+}
+
+/// Place of a table among those of the program.
+pub fn table(info: &P4Info, id: u32) -> Result<usize> {
+    table_of(info, id).map(|(place, _)| place)
+}
+
+/// Reads the key of an entry. Fields that are left out match everything, where their kind can.
+pub fn key(table: &Table, entry: &m::TableEntry) -> Result<Key> {
+    let name = &table.alias;
+    for (n, field) in entry.r#match.iter().enumerate() {
+        if !table.keys.iter().any(|key| key.id == field.field_id) {
+            return refuse(Code::InvalidArgument, format!("{name} has no field {} in its key", field.field_id));
+        }
+        if entry.r#match[..n].iter().any(|other| other.field_id == field.field_id) {
+            return refuse(Code::InvalidArgument, format!("{name}: field {} is given twice", field.field_id));
+        }
+    }
+    let mut fields = Vec::new();
+    for described in &table.keys {
+        let (of, bits) = (format!("{name}.{}", described.name), described.bits);
+        let given = entry.r#match.iter().find(|field| field.field_id == described.id);
+        let all = if bits == 64 { u64::MAX } else { (1 << bits) - 1 };
+        let field = match (given.map(|field| &field.value), described.kind) {
+            (None, MatchKind::Lpm) => FieldMatch::Lpm(0, 0),
+            (None, MatchKind::Ternary) => FieldMatch::Ternary(0, 0),
+            (None, MatchKind::Range) => FieldMatch::Range(0, all),
+            (None, MatchKind::Exact) => return refuse(Code::InvalidArgument, format!("{of} is missing")),
+            (Some(Some(m::MatchValue::Exact(exact))), _) => FieldMatch::Exact(from_octets(&exact.value, bits, &of)?),
+            (Some(Some(m::MatchValue::Ternary(ternary))), _) => {
+                FieldMatch::Ternary(from_octets(&ternary.value, bits, &of)?, from_octets(&ternary.mask, bits, &of)?)
+            }
+            (Some(Some(m::MatchValue::Lpm(lpm))), _) => {
+                let Ok(length) = u32::try_from(lpm.prefix_len) else {
+                    return refuse(Code::InvalidArgument, format!("{of}: a prefix of {} is none", lpm.prefix_len));
+                };
+                FieldMatch::Lpm(from_octets(&lpm.value, bits, &of)?, length)
+            }
+            (Some(Some(m::MatchValue::Range(range))), _) => {
+                FieldMatch::Range(from_octets(&range.low, bits, &of)?, from_octets(&range.high, bits, &of)?)
+            }
+            (Some(None), _) => return refuse(Code::InvalidArgument, format!("{of} has no value")),
+        };
+        fields.push(field);
+    }
+    let Ok(priority) = u32::try_from(entry.priority) else {
+        return refuse(Code::InvalidArgument, format!("{name}: the priority {} is negative", entry.priority));
+    };
+    Ok(Key { fields, priority })
+}
+
+/// Reads an action with its arguments.
+pub fn call(info: &P4Info, action: &m::Action) -> Result<Call> {
+    let place = info.actions.iter().position(|described| described.id == action.action_id);
+    let Some(place) = place else {
+        return refuse(Code::InvalidArgument, format!("the program has no action {:#010x}", action.action_id));
+    };
+    let described = &info.actions[place];
+    let name = &described.alias;
+    let mut arguments = Vec::new();
+    for (id, parameter) in (1..).zip(&described.parameters) {
+        let mut given = action.params.iter().filter(|param| param.param_id == id);
+        let (Some(value), None) = (given.next(), given.next()) else {
+            return refuse(Code::InvalidArgument, format!("{name}.{} is given once", parameter.name));
+        };
+        arguments.push(from_octets(&value.value, parameter.bits, &format!("{name}.{}", parameter.name))?);
+    }
+    if action.params.len() != arguments.len() {
+        return refuse(Code::InvalidArgument, format!("{name} takes {} parameters, not {}", arguments.len(), action.params.len()));
+    }
+    Ok(Call { action: place, arguments })
+}
+
+/// Reads an entry; a deletion needs no action.
+pub fn entry(info: &P4Info, entry: &m::TableEntry, deletion: bool) -> Result<TableEntry> {
+    let (place, table) = table_of(info, entry.table_id)?;
+    if entry.idle_timeout_ns != 0 {
+        return refuse(Code::InvalidArgument, format!("{} has no idle timeouts", table.alias));
+    }
+    let key = key(table, entry)?;
+    let call = match entry.action.as_ref().and_then(|action| action.r#type.as_ref()) {
+        Some(m::table_action::Type::Action(action)) => call(info, action)?,
+        None if deletion => Call { action: 0, arguments: Vec::new() },
+        None => return refuse(Code::InvalidArgument, format!("an entry of {} needs an action", table.alias)),
+    };
+    Ok(TableEntry { table: place, key, call, metadata: entry.metadata.clone() })
+}
+
+/// An action as a message.
+pub fn action_message(info: &P4Info, call: &Call) -> m::TableAction {
+    let params = (1..).zip(&call.arguments).map(|(param_id, value)| m::Param { param_id, value: to_octets(*value) });
+    let action = m::Action { action_id: info.actions[call.action].id, params: params.collect() };
+    m::TableAction { r#type: Some(m::table_action::Type::Action(action)) }
+}
+
+/// An entry as a message.
+pub fn entry_message(info: &P4Info, entry: &TableEntry) -> m::TableEntry {
+    let table = &info.tables[entry.table];
+    let mut fields = Vec::new();
+    for (field, described) in entry.key.fields.iter().zip(&table.keys) {
+        let all = if described.bits == 64 { u64::MAX } else { (1 << described.bits) - 1 };
+        let value = match *field {
+            FieldMatch::Exact(value) => m::MatchValue::Exact(m::Exact { value: to_octets(value) }),
+            // What matches everything is left out.
+            FieldMatch::Lpm(_, 0) | FieldMatch::Ternary(_, 0) => continue,
+            FieldMatch::Range(0, high) if high == all => continue,
+            FieldMatch::Lpm(value, length) => {
+                m::MatchValue::Lpm(m::Lpm { value: to_octets(value), prefix_len: length as i32 })
+            }
+            FieldMatch::Ternary(value, mask) => {
+                m::MatchValue::Ternary(m::Ternary { value: to_octets(value), mask: to_octets(mask) })
+            }
+            FieldMatch::Range(low, high) => m::MatchValue::Range(m::Range { low: to_octets(low), high: to_octets(high) }),
+        };
+        fields.push(m::FieldMatch { field_id: described.id, value: Some(value) });
+    }
+    m::TableEntry {
+        table_id: table.id,
+        r#match: fields,
+        action: Some(action_message(info, &entry.call)),
+        priority: entry.key.priority as i32,
+        metadata: entry.metadata.clone(),
+        ..Default::default()
+    }
+}
+
+/// The description of a program as a message.
+pub fn info_message(info: &P4Info, name: &str) -> m::P4Info {
+    let preamble = |id: u32, name: &str, alias: &str| Some(m::Preamble { id, name: name.into(), alias: alias.into() });
+    let param = |(id, (name, bits)): (u32, (&str, u32))| m::InfoParam { id, name: name.into(), bitwidth: bits as i32 };
+    let array = |array: &martlet_p4c_swx::p4info::Array, unit| m::InfoArray {
+        preamble: preamble(array.id, &array.name, &array.alias),
+        spec: Some(m::InfoUnit { unit }),
+        size: array.size.into(),
+    };
+    m::P4Info {
+        pkg_info: Some(m::PkgInfo { name: name.into(), arch: "swx".into() }),
+        tables: info
+            .tables
+            .iter()
+            .map(|table| m::InfoTable {
+                preamble: preamble(table.id, &table.name, &table.alias),
+                match_fields: table
+                    .keys
+                    .iter()
+                    .map(|key| m::InfoField {
+                        id: key.id,
+                        name: key.name.clone(),
+                        bitwidth: key.bits as i32,
+                        match_type: match key.kind {
+                            MatchKind::Exact => 2,
+                            MatchKind::Lpm => 3,
+                            MatchKind::Ternary => 4,
+                            MatchKind::Range => 5,
+                        },
+                    })
+                    .collect(),
+                action_refs: table
+                    .actions
+                    .iter()
+                    .map(|(id, default_only, table_only)| m::ActionRef {
+                        id: *id,
+                        scope: if *default_only { 2 } else { i32::from(*table_only) },
+                    })
+                    .collect(),
+                const_default_action_id: table.constant_default.unwrap_or(0),
+                size: table.size.into(),
+            })
+            .collect(),
+        actions: info
+            .actions
+            .iter()
+            .map(|action| m::InfoAction {
+                preamble: preamble(action.id, &action.name, &action.alias),
+                params: (1..).zip(action.parameters.iter().map(|p| (p.name.as_str(), p.bits))).map(param).collect(),
+            })
+            .collect(),
+        counters: info.counters.iter().map(|counter| array(counter, 3)).collect(),
+        meters: info.meters.iter().map(|meter| array(meter, 1)).collect(),
+        controller_packet_metadata: info
+            .packets
+            .iter()
+            .map(|packet| m::InfoPacket {
+                preamble: preamble(packet.id, &packet.name, &packet.name),
+                metadata: (1..).zip(packet.fields.iter().map(|(name, bits)| (name.as_str(), *bits))).map(param).collect(),
+            })
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_their_shortest_form_and_their_width() {
+        assert_eq!(to_octets(0), [0]);
+        assert_eq!(to_octets(0x0a3c_0001), [10, 60, 0, 1]);
+        assert_eq!(from_octets(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 7], 8, "x").unwrap(), 7);
+        assert!(from_octets(&[1, 0], 8, "x").is_err());
+        assert!(from_octets(&[], 8, "x").is_err());
+        assert!(from_octets(&[1; 9], 64, "x").is_err());
+    }
+}

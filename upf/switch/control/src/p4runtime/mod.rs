@@ -1,0 +1,13 @@
+//! P4Runtime 1.4 over gRPC, the interface of this field's controllers: server and client.
+pub mod convert;
+#[allow(missing_docs)]
+pub mod messages;
+mod server;
+
+pub use server::{Server, VERSION};
+
+/// What the build made of the methods.
+#[allow(missing_docs, clippy::all)]
+pub mod service {
+    include!(concat!(env!("OUT_DIR"), "/p4.v1.P4Runtime.rs"));
+}

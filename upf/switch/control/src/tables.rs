@@ -1,0 +1,379 @@
+//! The tables of a switch, as a controller sees them: every write is checked against the program, and a batch is written
+//! whole or not at all.
+use crate::error::{BatchError, Code, WriteError, refuse};
+use crate::model::*;
+use crate::ranges::prefixes;
+use martlet_p4c_swx::Program;
+use martlet_p4c_swx::p4info::{MatchKind, Table};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The highest priority that a controller may give.
+pub const HIGHEST_PRIORITY: u32 = 1 << 24;
+
+/// Meters that are set: place of the array and index, and octets a second and at once.
+pub type Meters = BTreeMap<(usize, u32), (u64, u64)>;
+
+/// What is in a switch.
+#[derive(Default)]
+struct State {
+    /// By table.
+    entries: Vec<HashMap<Key, TableEntry>>,
+    /// Entries with masks, after their ranges have been taken apart.
+    expanded: Vec<usize>,
+    defaults: Vec<Option<Call>>,
+    meters: Meters,
+}
+
+/// A switch's tables and meters.
+pub struct Tables {
+    program: Arc<Program>,
+    target: Arc<dyn Target>,
+    state: Mutex<State>,
+}
+
+/// A table's entry that is to be, or to go.
+type Staged = HashMap<(usize, Key), Option<TableEntry>>;
+
+impl Tables {
+    /// The tables of a switch that runs this program, empty.
+    pub fn new(program: Arc<Program>, target: Arc<dyn Target>) -> Tables {
+        let n = program.info.tables.len();
+        let state = State {
+            entries: vec![HashMap::new(); n],
+            expanded: vec![0; n],
+            defaults: vec![None; n],
+            meters: Meters::new(),
+        };
+        Tables { program, target, state: Mutex::new(state) }
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// The switch.
+    pub fn target(&self) -> &Arc<dyn Target> {
+        &self.target
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes all updates between two packets, or none of them.
+    pub fn write(&self, updates: &[Update]) -> Result<(), BatchError> {
+        let mut state = self.state();
+        let mut staged = Staged::new();
+        let mut errors = Vec::new();
+        for (n, update) in updates.iter().enumerate() {
+            if let Err(error) = self.stage(&state, &mut staged, update) {
+                errors.push((n, error));
+            }
+        }
+        if !errors.is_empty() {
+            return Err(BatchError(errors));
+        }
+        self.commit(&mut state, staged).map_err(|error| BatchError(vec![(updates.len().saturating_sub(1), error)]))
+    }
+
+    /// Writes what can be written of the updates, and says what could not.
+    pub fn write_each(&self, updates: &[Update]) -> Vec<(usize, WriteError)> {
+        let mut state = self.state();
+        let mut staged = Staged::new();
+        let mut errors = Vec::new();
+        for (n, update) in updates.iter().enumerate() {
+            if let Err(error) = self.stage(&state, &mut staged, update) {
+                errors.push((n, error));
+            }
+        }
+        if let Err(error) = self.commit(&mut state, staged) {
+            let written = |n: &usize| !errors.iter().any(|(m, _)| m == n);
+            let failed: Vec<_> = (0..updates.len()).filter(written).map(|n| (n, error.clone())).collect();
+            errors.extend(failed);
+        }
+        errors
+    }
+
+    /// Checks an update against the program and what is, or will be, there.
+    fn stage(&self, state: &State, staged: &mut Staged, update: &Update) -> Result<(), WriteError> {
+        let entry = &update.entry;
+        let table = &self.program.info.tables[entry.table];
+        self.check_key(table, &entry.key)?;
+        if update.operation != Operation::Delete {
+            self.check_call(table, &entry.call, false)?;
+        }
+        let place = (entry.table, entry.key.clone());
+        let there = match staged.get(&place) {
+            Some(staged) => staged.is_some(),
+            None => state.entries[entry.table].contains_key(&entry.key),
+        };
+        let name = &table.alias;
+        match (update.operation, there) {
+            (Operation::Insert, true) => return refuse(Code::AlreadyExists, format!("{name} already has an entry with this key")),
+            (Operation::Modify | Operation::Delete, false) => {
+                return refuse(Code::NotFound, format!("{name} has no entry with this key"));
+            }
+            (Operation::Delete, true) => staged.insert(place, None),
+            _ => staged.insert(place, Some(entry.clone())),
+        };
+        Ok(())
+    }
+
+    /// Checks that the fields of a key are as wide, and of the kinds, that the table has.
+    fn check_key(&self, table: &Table, key: &Key) -> Result<(), WriteError> {
+        let name = &table.alias;
+        if key.fields.len() != table.keys.len() {
+            return refuse(Code::InvalidArgument, format!("{name} has {} fields in its key, not {}", table.keys.len(), key.fields.len()));
+        }
+        let mut masked = false;
+        for (field, described) in key.fields.iter().zip(&table.keys) {
+            let (of, bits) = (&described.name, described.bits);
+            let wide = |value: u64| -> Result<(), WriteError> {
+                match bits < 64 && value >> bits != 0 {
+                    true => refuse(Code::InvalidArgument, format!("{name}.{of} has {bits} bits: {value} does not fit")),
+                    false => Ok(()),
+                }
+            };
+            masked |= described.kind != MatchKind::Exact;
+            match (field, described.kind) {
+                (FieldMatch::Exact(value), MatchKind::Exact) => wide(*value)?,
+                (FieldMatch::Lpm(value, length), MatchKind::Lpm) => {
+                    wide(*value)?;
+                    if *length > bits {
+                        return refuse(Code::InvalidArgument, format!("{name}.{of} has {bits} bits: a prefix of {length} is too long"));
+                    }
+                    if value & !prefix_mask(*length, bits) != 0 {
+                        return refuse(Code::InvalidArgument, format!("{name}.{of}: the value has bits behind its prefix of {length}"));
+                    }
+                }
+                (FieldMatch::Ternary(value, mask), MatchKind::Ternary) => {
+                    wide(*value)?;
+                    wide(*mask)?;
+                    if value & !mask != 0 {
+                        return refuse(Code::InvalidArgument, format!("{name}.{of}: the value has bits where the mask has none"));
+                    }
+                }
+                (FieldMatch::Range(low, high), MatchKind::Range) => {
+                    wide(*low)?;
+                    wide(*high)?;
+                    if low > high {
+                        return refuse(Code::InvalidArgument, format!("{name}.{of}: the range from {low} to {high} is empty"));
+                    }
+                }
+                (_, kind) => return refuse(Code::InvalidArgument, format!("{name}.{of} is matched by {}", kind.names().0)),
+            }
+        }
+        match (masked, key.priority) {
+            (true, 0) => refuse(Code::InvalidArgument, format!("entries of {name} need a priority, from 1 to {HIGHEST_PRIORITY}")),
+            (true, priority) if priority > HIGHEST_PRIORITY => {
+                refuse(Code::InvalidArgument, format!("the priority {priority} is above {HIGHEST_PRIORITY}, the highest"))
+            }
+            (false, 1..) => refuse(Code::InvalidArgument, format!("entries of {name} have no priority: it is exact")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that an action may be used here, and that its arguments fit.
+    fn check_call(&self, table: &Table, call: &Call, by_default: bool) -> Result<(), WriteError> {
+        let action = &self.program.info.actions[call.action];
+        let allowed = table.actions.iter().any(|(id, default_only, table_only)| {
+            *id == action.id && !if by_default { *table_only } else { *default_only }
+        });
+        if !allowed {
+            return refuse(Code::InvalidArgument, format!("{} is no action of {} here", action.alias, table.alias));
+        }
+        if call.arguments.len() != action.parameters.len() {
+            let (wanted, got) = (action.parameters.len(), call.arguments.len());
+            return refuse(Code::InvalidArgument, format!("{} takes {wanted} parameters, not {got}", action.alias));
+        }
+        for (value, parameter) in call.arguments.iter().zip(&action.parameters) {
+            let (of, bits) = (&parameter.name, parameter.bits);
+            if bits < 64 && value >> bits != 0 {
+                return refuse(Code::InvalidArgument, format!("{}.{of} has {bits} bits: {value} does not fit", action.alias));
+            }
+            if parameter.type_name.as_deref() == Some("port_t") && *value >= u64::from(self.target.ports()) {
+                let ports = self.target.ports();
+                return refuse(Code::InvalidArgument, format!("{}.{of}: there is no port {value}: ports are 0 to {}", action.alias, ports - 1));
+            }
+            // An index beyond an array would wrap round and count for another.
+            let array = match of.as_str() {
+                "counter" => self.program.info.counters.first(),
+                "meter" => self.program.info.meters.first(),
+                _ => None,
+            };
+            if let Some(array) = array.filter(|array| *value >= u64::from(array.size)) {
+                return refuse(Code::InvalidArgument, format!("{}.{of}: {value} is beyond {}, which has {}", action.alias, array.alias, array.size));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_exact(&self, table: usize) -> bool {
+        self.program.info.tables[table].keys.iter().all(|key| key.kind == MatchKind::Exact)
+    }
+
+    /// Has the switch do what was staged, and remembers it.
+    fn commit(&self, state: &mut State, staged: Staged) -> Result<(), WriteError> {
+        let mut changes = Vec::with_capacity(staged.len());
+        let mut more = vec![0isize; state.entries.len()];
+        let mut masked: Vec<usize> = Vec::new();
+        for ((table, key), after) in &staged {
+            let before = state.entries[*table].get(key);
+            more[*table] += isize::from(after.is_some()) - isize::from(before.is_some());
+            if !self.is_exact(*table) {
+                if !masked.contains(table) {
+                    masked.push(*table);
+                }
+                continue;
+            }
+            let raw = |entry: &TableEntry| self.raw(entry).pop();
+            changes.push(Change { table: *table, before: before.and_then(raw), after: after.as_ref().and_then(raw) });
+        }
+        // A deletion makes room for what comes in the same batch.
+        changes.sort_by_key(|change| change.after.is_some());
+        for (table, more) in more.iter().enumerate() {
+            let described = &self.program.info.tables[table];
+            if *more > 0 && state.entries[table].len() as isize + more > described.size as isize {
+                let (name, size) = (&described.alias, described.size);
+                return refuse(Code::ResourceExhausted, format!("{name} has room for {size} entries, and these would be more"));
+            }
+        }
+        let mut rebuilds = Vec::new();
+        for table in masked {
+            let here = |(of, _): &&(usize, Key)| *of == table;
+            let kept = state.entries[table].values().filter(|entry| !staged.contains_key(&(table, entry.key.clone())));
+            let new = staged.iter().filter(|(place, _)| here(place)).filter_map(|(_, entry)| entry.as_ref());
+            let mut entries: Vec<RawEntry> = kept.chain(new).flat_map(|entry| self.raw(entry)).collect();
+            let described = &self.program.info.tables[table];
+            if entries.len() > described.size as usize {
+                let (name, size, n) = (&described.alias, described.size, entries.len());
+                return refuse(Code::ResourceExhausted, format!("{name} has room for {size} entries; with their ranges taken apart these are {n}"));
+            }
+            entries.sort_by(|a, b| (a.priority, &a.values, &a.masks).cmp(&(b.priority, &b.values, &b.masks)));
+            rebuilds.push(Rebuild { table, entries });
+        }
+        if let Err(why) = self.target.commit(&changes, &rebuilds) {
+            return refuse(Code::ResourceExhausted, why);
+        }
+        for rebuild in &rebuilds {
+            state.expanded[rebuild.table] = rebuild.entries.len();
+        }
+        for ((table, key), after) in staged {
+            match after {
+                Some(entry) => drop(state.entries[table].insert(key, entry)),
+                None => drop(state.entries[table].remove(&key)),
+            }
+        }
+        Ok(())
+    }
+
+    /// An entry as the switch takes it: one, or several where it has ranges.
+    fn raw(&self, entry: &TableEntry) -> Vec<RawEntry> {
+        let table = &self.program.info.tables[entry.table];
+        let exact = self.is_exact(entry.table);
+        let mut all: Vec<Vec<(u64, u64)>> = vec![Vec::new()];
+        for (field, described) in entry.key.fields.iter().zip(&table.keys) {
+            let bits = described.bits;
+            let full = prefix_mask(bits, bits);
+            let pairs = match *field {
+                FieldMatch::Exact(value) => vec![(value, full)],
+                FieldMatch::Lpm(value, length) => vec![(value, prefix_mask(length, bits))],
+                FieldMatch::Ternary(value, mask) => vec![(value, mask)],
+                FieldMatch::Range(low, high) => prefixes(low, high, bits),
+            };
+            all = all.into_iter().flat_map(|done| pairs.iter().map(move |pair| [&done[..], &[*pair]].concat())).collect();
+        }
+        let entry = |pairs: Vec<(u64, u64)>| RawEntry {
+            values: pairs.iter().map(|(value, _)| *value).collect(),
+            masks: (!exact).then(|| pairs.iter().map(|(_, mask)| *mask).collect()),
+            priority: if exact { 0 } else { HIGHEST_PRIORITY - entry.key.priority },
+            action: entry.call.action,
+            arguments: entry.call.arguments.clone(),
+        };
+        all.into_iter().map(entry).collect()
+    }
+
+    /// Sets what a table does where no entry matches; `None` is what the program says.
+    pub fn set_default(&self, table: usize, call: Option<Call>) -> Result<(), WriteError> {
+        let described = &self.program.info.tables[table];
+        if described.constant_default.is_some() {
+            return refuse(Code::PermissionDenied, format!("the default action of {} is fixed by the program", described.alias));
+        }
+        let spec = &self.program.spec.tables[table];
+        let program = || {
+            let action = self.program.info.actions.iter().position(|action| action.alias == spec.default_action);
+            Call { action: action.unwrap_or_default(), arguments: Vec::new() }
+        };
+        let set = call.clone().unwrap_or_else(program);
+        self.check_call(described, &set, true)?;
+        let mut state = self.state();
+        if let Err(why) = self.target.set_default(table, &set) {
+            return refuse(Code::Internal, why);
+        }
+        state.defaults[table] = call;
+        Ok(())
+    }
+
+    /// The default action of a table, where a controller has set one.
+    pub fn default_of(&self, table: usize) -> Option<Call> {
+        self.state().defaults[table].clone()
+    }
+
+    /// The entries of a table, in the order of their keys.
+    pub fn entries(&self, table: usize) -> Vec<TableEntry> {
+        let mut entries: Vec<TableEntry> = self.state().entries[table].values().cloned().collect();
+        entries.sort_by(|a, b| a.key.cmp(&b.key));
+        entries
+    }
+
+    /// One entry.
+    pub fn entry(&self, table: usize, key: &Key) -> Option<TableEntry> {
+        self.state().entries[table].get(key).cloned()
+    }
+
+    /// How many entries a table has.
+    pub fn len(&self, table: usize) -> usize {
+        self.state().entries[table].len()
+    }
+
+    /// Takes everything out of all tables, at once.
+    pub fn clear(&self) -> Result<(), WriteError> {
+        let mut state = self.state();
+        let staged = state.entries.iter().flat_map(|table| table.values()).map(|entry| ((entry.table, entry.key.clone()), None));
+        let staged = staged.collect();
+        self.commit(&mut state, staged)
+    }
+
+    /// Sets a meter: octets a second, and at once; `None` lets everything through.
+    pub fn set_meter(&self, meter: usize, index: u32, rate: Option<(u64, u64)>) -> Result<(), WriteError> {
+        let array = &self.program.info.meters[meter];
+        if index >= array.size {
+            return refuse(Code::InvalidArgument, format!("{} has the meters 0 to {}", array.alias, array.size - 1));
+        }
+        if rate.is_some_and(|(rate, burst)| rate == 0 || burst == 0) {
+            return refuse(Code::InvalidArgument, "a meter has a rate and a burst of at least 1 octet");
+        }
+        let mut state = self.state();
+        if let Err(why) = self.target.set_meter(meter, index, rate) {
+            return refuse(Code::Internal, why);
+        }
+        match rate {
+            Some(rate) => drop(state.meters.insert((meter, index), rate)),
+            None => drop(state.meters.remove(&(meter, index))),
+        }
+        Ok(())
+    }
+
+    /// The meters that are set.
+    pub fn meters(&self) -> Meters {
+        self.state().meters.clone()
+    }
+}
+
+/// As many ones as the prefix is long, from the first of `bits`.
+fn prefix_mask(length: u32, bits: u32) -> u64 {
+    let all = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
+    if length == 0 { 0 } else { all & (u64::MAX << (bits - length)) }
+}

@@ -1,0 +1,592 @@
+// The user plane function in a programmable switch: GTP-U tunnels of the flows that have rules begin and end here; all
+// other packets go to the native UPF, and what comes from there goes on its way.
+//
+// The switch stands in the wire between the native UPF and its peers, with a port on either side of each wire:
+//
+//   gNB ── access │ switch │ native N3 ── native UPF ── native N6 │ switch │ core ── data network
+//
+// The architecture is that of swx.p4, which README.md in ../p4c-swx describes.
+#include <core.p4>
+#include <swx.p4>
+
+typedef bit<48> mac_t;
+typedef bit<32> ipv4_t;
+typedef bit<32> port_t;
+typedef bit<32> teid_t;
+
+const bit<16> TYPE_IPV4 = 0x0800;
+const bit<8> IPV4_WITHOUT_OPTIONS = 0x45;
+const bit<8> PROTOCOL_TCP = 6;
+const bit<8> PROTOCOL_UDP = 17;
+const bit<16> PORT_GTPU = 2152;
+
+// TS 29.281, 5.1: version 1, GTP; and of its flags only that of an extension header.
+const bit<8> GTPU_PLAIN = 0x30;
+const bit<8> GTPU_EXTENDED = 0x34;
+const bit<8> GTPU_G_PDU = 255;
+// TS 29.281, 5.2.1, and TS 38.415, 5.5.2.
+const bit<8> EXTENSION_PDU_SESSION = 0x85;
+
+const bit<8> SIDE_NONE = 0;
+const bit<8> SIDE_ACCESS = 1;
+const bit<8> SIDE_CORE = 2;
+const bit<8> SIDE_NATIVE = 3;
+const bit<8> SIDE_CONTROLLER = 4;
+
+const bit<8> COLOUR_GREEN = 0;
+
+header ethernet_h {
+    mac_t destination;
+    mac_t source;
+    bit<16> ether_type;
+}
+
+header ipv4_h {
+    bit<8> version_ihl;
+    bit<8> tos;
+    bit<16> total_length;
+    bit<16> identification;
+    bit<16> fragment;
+    bit<8> ttl;
+    bit<8> protocol;
+    bit<16> checksum;
+    ipv4_t source;
+    ipv4_t destination;
+}
+
+header udp_h {
+    bit<16> source;
+    bit<16> destination;
+    bit<16> length;
+    bit<16> checksum;
+}
+
+// The ports of TCP and UDP alike.
+header ports_h {
+    bit<16> source;
+    bit<16> destination;
+}
+
+header gtpu_h {
+    bit<8> flags;
+    bit<8> type;
+    bit<16> length;
+    teid_t teid;
+}
+
+// What follows the fixed header where any flag is set, and the PDU Session Container (TS 38.415).
+header container_h {
+    bit<16> sequence;
+    bit<8> n_pdu;
+    bit<8> next;
+    bit<8> length;
+    bit<8> pdu_type;
+    bit<8> qfi;
+    bit<8> next_after;
+}
+
+@controller_header("packet_in")
+header packet_in_h {
+    port_t ingress_port;
+}
+
+@controller_header("packet_out")
+header packet_out_h {
+    port_t egress_port;
+}
+
+struct headers_t {
+    packet_in_h packet_in;
+    packet_out_h packet_out;
+    ethernet_h ethernet;
+    // What encapsulation puts in front.
+    ipv4_h outer_ipv4;
+    udp_h outer_udp;
+    gtpu_h outer_gtpu;
+    container_h outer_container;
+    // As they came.
+    ipv4_h ipv4;
+    udp_h udp;
+    ports_h ports;
+    gtpu_h gtpu;
+    container_h container;
+    ipv4_h inner_ipv4;
+    ports_h inner_ports;
+}
+
+struct metadata_t {
+    bit<8> side;
+    // Of a packet in a tunnel: how much longer than the inner packet the GTP-U payload is.
+    bit<16> beside;
+    bit<16> expected;
+    ipv4_t ue;
+    // The other end's address and port, and the protocol, whichever way the packet goes; the key of `applications`.
+    bit<32> session;
+    ipv4_t remote;
+    bit<16> remote_port;
+    bit<8> protocol;
+    bit<8> filtered;
+    bit<8> closed;
+    bit<32> application;
+    bit<32> counter;
+    bit<32> session_meter_index;
+    bit<32> application_meter_index;
+    bit<8> colour;
+    bit<16> octets;
+    bit<32> next_hop;
+    teid_t teid;
+    ipv4_t tunnel_source;
+    ipv4_t tunnel_destination;
+    bit<8> qfi;
+    bit<8> tunnel_tos;
+}
+
+parser UpfParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in swx_input_t input) {
+    state start {
+        meta.filtered = 0;
+        meta.closed = 0;
+        meta.session_meter_index = 0;
+        meta.application_meter_index = 0;
+        meta.side = SIDE_NONE;
+        transition select(input.ingress_port) {
+            // The last port is the controller's, by convention of the control.
+            7: parse_packet_out;
+            default: parse_ethernet;
+        }
+    }
+    state parse_packet_out {
+        packet.extract(hdr.packet_out);
+        transition accept;
+    }
+    state parse_ethernet {
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.ether_type) {
+            TYPE_IPV4: parse_ipv4;
+            default: accept;
+        }
+    }
+    state parse_ipv4 {
+        packet.extract(hdr.ipv4);
+        transition select(hdr.ipv4.version_ihl) {
+            IPV4_WITHOUT_OPTIONS: parse_whole;
+            default: accept;
+        }
+    }
+    // Fragments have no ports, or cannot be told apart by them: MF and the offset are 0, DF may be set.
+    state parse_whole {
+        transition select(hdr.ipv4.fragment) {
+            0x4000: parse_transport;
+            0: parse_transport;
+            default: accept;
+        }
+    }
+    state parse_transport {
+        transition select(hdr.ipv4.protocol) {
+            PROTOCOL_UDP: parse_udp;
+            PROTOCOL_TCP: parse_ports;
+            default: accept;
+        }
+    }
+    state parse_ports {
+        packet.extract(hdr.ports);
+        transition accept;
+    }
+    state parse_udp {
+        packet.extract(hdr.udp);
+        transition select(hdr.udp.destination) {
+            PORT_GTPU: parse_gtpu;
+            default: accept;
+        }
+    }
+    state parse_gtpu {
+        packet.extract(hdr.gtpu);
+        transition select(hdr.gtpu.flags, hdr.gtpu.type) {
+            (GTPU_EXTENDED, GTPU_G_PDU): parse_container;
+            (GTPU_PLAIN, GTPU_G_PDU): parse_plain;
+            default: accept;
+        }
+    }
+    state parse_plain {
+        meta.beside = 0;
+        transition parse_inner;
+    }
+    // One container of one word from the UE, and nothing behind it.
+    state parse_container {
+        packet.extract(hdr.container);
+        meta.beside = 8;
+        transition select(hdr.container.next, hdr.container.length, hdr.container.pdu_type, hdr.container.next_after) {
+            (EXTENSION_PDU_SESSION, 1, 0x10, 0): parse_inner;
+            default: accept;
+        }
+    }
+    state parse_inner {
+        packet.extract(hdr.inner_ipv4);
+        transition select(hdr.inner_ipv4.version_ihl) {
+            IPV4_WITHOUT_OPTIONS: parse_inner_whole;
+            default: accept;
+        }
+    }
+    state parse_inner_whole {
+        transition select(hdr.inner_ipv4.fragment, hdr.inner_ipv4.protocol) {
+            (0x4000, PROTOCOL_UDP): parse_inner_ports;
+            (0x4000, PROTOCOL_TCP): parse_inner_ports;
+            (0, PROTOCOL_UDP): parse_inner_ports;
+            (0, PROTOCOL_TCP): parse_inner_ports;
+            default: accept;
+        }
+    }
+    state parse_inner_ports {
+        packet.extract(hdr.inner_ports);
+        transition accept;
+    }
+}
+
+control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, inout swx_output_t output) {
+    // By rule: packets forwarded, and the octets of their IP packets without tunnel headers, as URRs count them.
+    Counter<bit<64>, bit<32>>(262144) rules;
+    // By rule: packets that a meter or a closed gate dropped.
+    Counter<bit<64>, bit<32>>(262144) dropped;
+    Meter<bit<32>>(131072) session_meter;
+    Meter<bit<32>>(131072) application_meter;
+
+    // ── Where a packet comes from ──────────────────────────────────────────────────────────────────────────────────────
+
+    action access() {
+        meta.side = SIDE_ACCESS;
+    }
+    action core() {
+        meta.side = SIDE_CORE;
+    }
+    // From the native UPF: out of the port on the other side of the wire.
+    action native(port_t peer) {
+        meta.side = SIDE_NATIVE;
+        output.egress_port = peer;
+    }
+    action drop() {
+        drop_packet();
+    }
+    table interfaces {
+        key = { input.ingress_port : exact @name("port"); }
+        actions = { access; core; native; drop; }
+        const default_action = drop;
+        size = 64;
+    }
+
+    // ── Packets without a rule ─────────────────────────────────────────────────────────────────────────────────────────
+
+    action to_native(port_t port) {
+        output.egress_port = port;
+    }
+    action to_controller() {
+        hdr.packet_in.setValid();
+        hdr.packet_in.ingress_port = input.ingress_port;
+        output.egress_port = 7;
+    }
+    table gtp_default_forward {
+        key = { input.ingress_port : exact @name("port"); }
+        actions = { to_native; to_controller; drop; }
+        default_action = drop;
+        size = 64;
+    }
+    table ip_default_forward {
+        key = { input.ingress_port : exact @name("port"); }
+        actions = { to_native; to_controller; drop; }
+        default_action = drop;
+        size = 64;
+    }
+
+    // ── From a tunnel to the data network ──────────────────────────────────────────────────────────────────────────────
+
+    // A whole session: every packet of it, from this address of the UE.
+    action decap(ipv4_t ue, bit<32> counter, bit<32> meter, bit<32> next_hop) {
+        meta.ue = ue;
+        meta.counter = counter;
+        meta.session_meter_index = meter;
+        meta.next_hop = next_hop;
+    }
+    // A session with application filters: `applications` and `uplink_terminations` say more.
+    action decap_filtered(ipv4_t ue, bit<32> session, bit<32> meter) {
+        meta.ue = ue;
+        meta.session = session;
+        meta.session_meter_index = meter;
+        meta.filtered = 1;
+    }
+    table gtp_decap {
+        key = { hdr.gtpu.teid : exact @name("teid"); }
+        actions = { decap; decap_filtered; NoAction; }
+        const default_action = NoAction;
+        size = 131072;
+    }
+
+    // ── From the data network into a tunnel ────────────────────────────────────────────────────────────────────────────
+
+    action encap(teid_t teid, ipv4_t source, ipv4_t destination, bit<8> qfi, bit<8> tos, bit<32> counter, bit<32> meter, bit<32> next_hop) {
+        meta.teid = teid;
+        meta.tunnel_source = source;
+        meta.tunnel_destination = destination;
+        meta.qfi = qfi;
+        meta.tunnel_tos = tos;
+        meta.counter = counter;
+        meta.session_meter_index = meter;
+        meta.next_hop = next_hop;
+    }
+    action encap_filtered(bit<32> session, bit<32> meter) {
+        meta.session = session;
+        meta.session_meter_index = meter;
+        meta.filtered = 1;
+    }
+    table gtp_encap {
+        key = { hdr.ipv4.destination : exact @name("ue"); }
+        actions = { encap; encap_filtered; NoAction; }
+        const default_action = NoAction;
+        size = 131072;
+    }
+
+    // ── Applications of a session ──────────────────────────────────────────────────────────────────────────────────────
+
+    action application(bit<32> application) {
+        meta.application = application;
+    }
+    table applications {
+        key = {
+            meta.session : ternary @name("session");
+            meta.remote : lpm @name("remote");
+            meta.remote_port : range @name("remote_port");
+            meta.protocol : ternary @name("protocol");
+        }
+        actions = { application; NoAction; }
+        const default_action = NoAction;
+        size = 8192;
+    }
+    action uplink_forward(bit<32> counter, bit<32> meter, bit<32> next_hop) {
+        meta.counter = counter;
+        meta.application_meter_index = meter;
+        meta.next_hop = next_hop;
+    }
+    action gate_closed(bit<32> counter) {
+        dropped.count(counter, meta.octets);
+        meta.closed = 1;
+    }
+    table uplink_terminations {
+        key = {
+            meta.session : exact @name("session");
+            meta.application : exact @name("application");
+        }
+        actions = { uplink_forward; gate_closed; NoAction; }
+        const default_action = NoAction;
+        size = 131072;
+    }
+    action downlink_forward(teid_t teid, ipv4_t source, ipv4_t destination, bit<8> qfi, bit<8> tos, bit<32> counter, bit<32> meter, bit<32> next_hop) {
+        meta.teid = teid;
+        meta.tunnel_source = source;
+        meta.tunnel_destination = destination;
+        meta.qfi = qfi;
+        meta.tunnel_tos = tos;
+        meta.counter = counter;
+        meta.application_meter_index = meter;
+        meta.next_hop = next_hop;
+    }
+    table downlink_terminations {
+        key = {
+            meta.session : exact @name("session");
+            meta.application : exact @name("application");
+        }
+        actions = { downlink_forward; gate_closed; NoAction; }
+        const default_action = NoAction;
+        size = 131072;
+    }
+
+    // ── The way out ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    action l2(mac_t source, mac_t destination, port_t port) {
+        hdr.ethernet.source = source;
+        hdr.ethernet.destination = destination;
+        output.egress_port = port;
+    }
+    table l2_forward {
+        key = { meta.next_hop : exact @name("next_hop"); }
+        actions = { l2; drop; }
+        const default_action = drop;
+        size = 4096;
+    }
+
+    apply {
+        if (hdr.packet_out.isValid()) {
+            output.egress_port = hdr.packet_out.egress_port;
+            hdr.packet_out.setInvalid();
+            return;
+        }
+        interfaces.apply();
+        if (meta.side == SIDE_ACCESS) {
+            if (!hdr.inner_ipv4.isValid()) {
+                if (hdr.gtpu.isValid()) {
+                    gtp_default_forward.apply();
+                } else {
+                    ip_default_forward.apply();
+                }
+                return;
+            }
+            // The lengths of all headers agree, the UE has this address, and the packet may go one hop further.
+            // Whatever else it is, the native UPF treats and counts it.
+            meta.expected = hdr.inner_ipv4.total_length + meta.beside;
+            if (hdr.gtpu.length != meta.expected || hdr.inner_ipv4.ttl <= 1 || hdr.inner_ipv4.version_ihl != IPV4_WITHOUT_OPTIONS) {
+                gtp_default_forward.apply();
+                return;
+            }
+            meta.expected = meta.expected + 16;
+            if (hdr.udp.length != meta.expected || hdr.inner_ipv4.total_length >= hdr.ipv4.total_length) {
+                gtp_default_forward.apply();
+                return;
+            }
+            if (gtp_decap.apply().miss) {
+                gtp_default_forward.apply();
+                return;
+            }
+            if (hdr.inner_ipv4.source != meta.ue) {
+                gtp_default_forward.apply();
+                return;
+            }
+            meta.octets = hdr.inner_ipv4.total_length;
+            if (meta.filtered != 0) {
+                meta.remote = hdr.inner_ipv4.destination;
+                meta.protocol = hdr.inner_ipv4.protocol;
+                meta.remote_port = 0;
+                if (hdr.inner_ports.isValid()) {
+                    meta.remote_port = hdr.inner_ports.destination;
+                }
+                if (applications.apply().miss) {
+                    gtp_default_forward.apply();
+                    return;
+                }
+                if (uplink_terminations.apply().miss) {
+                    gtp_default_forward.apply();
+                    return;
+                }
+                if (meta.closed != 0) {
+                    drop();
+                    return;
+                }
+            }
+            hdr.ipv4.setInvalid();
+            hdr.udp.setInvalid();
+            hdr.gtpu.setInvalid();
+            hdr.container.setInvalid();
+            hdr.inner_ipv4.ttl = hdr.inner_ipv4.ttl - 1;
+            // RFC 1624: one less in the octet of the TTL is 0x0100 more in the checksum, with the carry brought round.
+            if (hdr.inner_ipv4.checksum >= 0xfeff) {
+                hdr.inner_ipv4.checksum = hdr.inner_ipv4.checksum + 0x101;
+            } else {
+                hdr.inner_ipv4.checksum = hdr.inner_ipv4.checksum + 0x100;
+            }
+        } else if (meta.side == SIDE_CORE) {
+            if (!hdr.ipv4.isValid() || hdr.ipv4.version_ihl != IPV4_WITHOUT_OPTIONS || hdr.ipv4.ttl <= 1) {
+                ip_default_forward.apply();
+                return;
+            }
+            if (gtp_encap.apply().miss) {
+                ip_default_forward.apply();
+                return;
+            }
+            meta.octets = hdr.ipv4.total_length;
+            if (meta.filtered != 0) {
+                meta.remote = hdr.ipv4.source;
+                meta.protocol = hdr.ipv4.protocol;
+                meta.remote_port = 0;
+                if (hdr.ports.isValid()) {
+                    meta.remote_port = hdr.ports.source;
+                }
+                if (hdr.udp.isValid()) {
+                    meta.remote_port = hdr.udp.source;
+                }
+                if (applications.apply().miss) {
+                    ip_default_forward.apply();
+                    return;
+                }
+                if (downlink_terminations.apply().miss) {
+                    ip_default_forward.apply();
+                    return;
+                }
+                if (meta.closed != 0) {
+                    drop();
+                    return;
+                }
+            }
+            hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+            if (hdr.ipv4.checksum >= 0xfeff) {
+                hdr.ipv4.checksum = hdr.ipv4.checksum + 0x101;
+            } else {
+                hdr.ipv4.checksum = hdr.ipv4.checksum + 0x100;
+            }
+            hdr.outer_ipv4.setValid();
+            hdr.outer_ipv4.version_ihl = IPV4_WITHOUT_OPTIONS;
+            hdr.outer_ipv4.tos = meta.tunnel_tos;
+            hdr.outer_ipv4.total_length = meta.octets + 44;
+            hdr.outer_ipv4.identification = 0;
+            hdr.outer_ipv4.fragment = 0x4000;
+            hdr.outer_ipv4.ttl = 64;
+            hdr.outer_ipv4.protocol = PROTOCOL_UDP;
+            hdr.outer_ipv4.source = meta.tunnel_source;
+            hdr.outer_ipv4.destination = meta.tunnel_destination;
+            hdr.outer_ipv4.checksum = header_checksum(hdr.outer_ipv4);
+            hdr.outer_udp.setValid();
+            hdr.outer_udp.source = PORT_GTPU;
+            hdr.outer_udp.destination = PORT_GTPU;
+            hdr.outer_udp.length = meta.octets + 24;
+            hdr.outer_udp.checksum = 0;
+            hdr.outer_gtpu.setValid();
+            hdr.outer_gtpu.flags = GTPU_EXTENDED;
+            hdr.outer_gtpu.type = GTPU_G_PDU;
+            hdr.outer_gtpu.length = meta.octets + 8;
+            hdr.outer_gtpu.teid = meta.teid;
+            hdr.outer_container.setValid();
+            hdr.outer_container.sequence = 0;
+            hdr.outer_container.n_pdu = 0;
+            hdr.outer_container.next = EXTENSION_PDU_SESSION;
+            hdr.outer_container.length = 1;
+            hdr.outer_container.pdu_type = 0;
+            hdr.outer_container.qfi = meta.qfi;
+            hdr.outer_container.next_after = 0;
+        } else {
+            // From the native UPF, or from a port that nothing is known of.
+            return;
+        }
+        if (meta.session_meter_index != 0) {
+            meta.colour = session_meter.execute(meta.session_meter_index, meta.octets);
+            if (meta.colour != COLOUR_GREEN) {
+                dropped.count(meta.counter, meta.octets);
+                drop();
+                return;
+            }
+        }
+        if (meta.application_meter_index != 0) {
+            meta.colour = application_meter.execute(meta.application_meter_index, meta.octets);
+            if (meta.colour != COLOUR_GREEN) {
+                dropped.count(meta.counter, meta.octets);
+                drop();
+                return;
+            }
+        }
+        rules.count(meta.counter, meta.octets);
+        l2_forward.apply();
+    }
+}
+
+control UpfDeparser(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr.packet_in);
+        packet.emit(hdr.ethernet);
+        packet.emit(hdr.outer_ipv4);
+        packet.emit(hdr.outer_udp);
+        packet.emit(hdr.outer_gtpu);
+        packet.emit(hdr.outer_container);
+        packet.emit(hdr.ipv4);
+        packet.emit(hdr.udp);
+        packet.emit(hdr.ports);
+        packet.emit(hdr.gtpu);
+        packet.emit(hdr.container);
+        packet.emit(hdr.inner_ipv4);
+        packet.emit(hdr.inner_ports);
+    }
+}
+
+Switch(UpfParser(), Upf(), UpfDeparser()) main;

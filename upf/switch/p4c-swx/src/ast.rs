@@ -1,0 +1,171 @@
+//! A program as it is written.
+use crate::error::Position;
+
+/// A name and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Name {
+    pub text: String,
+    pub at: Position,
+}
+
+/// A type as written.
+#[derive(Debug, Clone)]
+pub enum Type {
+    Bit(u32, Position),
+    Named(Name),
+}
+
+/// `@name("value")`.
+#[derive(Debug, Clone)]
+pub struct Annotation {
+    pub name: Name,
+    pub value: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Field {
+    pub name: Name,
+    pub of: Type,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Binary {
+    Add,
+    Subtract,
+    And,
+    Or,
+    Xor,
+    Equal,
+    Unequal,
+    Less,
+    Greater,
+    AtMost,
+    AtLeast,
+    Both,
+    Either,
+}
+
+#[derive(Debug, Clone)]
+pub enum Expression {
+    Number(Option<u32>, u64, Position),
+    Boolean(bool, Position),
+    /// `hdr.ipv4.ttl`
+    Path(Vec<Name>),
+    /// `hdr.ipv4.isValid()`, `table.apply()`; what follows the call is in the path behind it.
+    Call(Vec<Name>, Vec<Expression>, Vec<Name>),
+    Not(Box<Expression>, Position),
+    Binary(Binary, Box<Expression>, Box<Expression>, Position),
+}
+
+impl Expression {
+    pub fn at(&self) -> Position {
+        match self {
+            Expression::Number(_, _, at)
+            | Expression::Boolean(_, at)
+            | Expression::Not(_, at)
+            | Expression::Binary(_, _, _, at) => *at,
+            Expression::Path(path) | Expression::Call(path, _, _) => path[0].at,
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub enum Statement {
+    Assign(Vec<Name>, Expression),
+    Call(Expression),
+    If(Expression, Vec<Statement>, Vec<Statement>),
+    Return(Position),
+}
+
+#[derive(Debug, Clone)]
+pub struct Parameter {
+    pub direction: Option<Name>,
+    pub of: Type,
+    pub name: Name,
+}
+
+#[derive(Debug, Clone)]
+pub enum Match {
+    Default,
+    Value(Expression),
+    Masked(Expression, Expression),
+}
+
+#[derive(Debug, Clone)]
+pub enum Transition {
+    To(Name),
+    Select(Vec<Expression>, Vec<(Vec<Match>, Name, Position)>),
+}
+
+#[derive(Debug, Clone)]
+pub struct State {
+    pub name: Name,
+    pub body: Vec<Statement>,
+    pub transition: Transition,
+}
+
+#[derive(Debug, Clone)]
+pub struct Parser {
+    pub name: Name,
+    pub parameters: Vec<Parameter>,
+    pub states: Vec<State>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Action {
+    pub name: Name,
+    pub parameters: Vec<Parameter>,
+    pub body: Vec<Statement>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Key {
+    pub field: Vec<Name>,
+    pub kind: Name,
+    pub annotations: Vec<Annotation>,
+}
+
+#[derive(Debug, Clone)]
+pub struct ActionReference {
+    pub name: Name,
+    pub annotations: Vec<Annotation>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Table {
+    pub name: Name,
+    pub keys: Vec<Key>,
+    pub actions: Vec<ActionReference>,
+    pub default: Option<(Name, bool)>,
+    pub size: Option<(Expression, Position)>,
+}
+
+/// `Counter<bit<64>, bit<32>>(1024, CounterType.PACKETS) name;`
+#[derive(Debug, Clone)]
+pub struct Instance {
+    pub of: Name,
+    pub arguments: Vec<Expression>,
+    pub name: Name,
+}
+
+#[derive(Debug, Clone)]
+pub struct Control {
+    pub name: Name,
+    pub parameters: Vec<Parameter>,
+    pub instances: Vec<Instance>,
+    pub actions: Vec<Action>,
+    pub tables: Vec<Table>,
+    pub apply: Vec<Statement>,
+}
+
+#[derive(Debug, Clone)]
+pub enum Declaration {
+    Typedef(Type, Name),
+    Constant(Type, Name, Expression),
+    Header(Name, Vec<Field>, Vec<Annotation>),
+    Struct(Name, Vec<Field>),
+    Parser(Parser),
+    Control(Control),
+    /// `Switch(P(), C(), D()) main;`: the package, its blocks, its name.
+    Package(Name, Vec<Name>, Name),
+}

@@ -1,0 +1,32 @@
+//! What is wrong with a program, and where.
+use std::fmt;
+
+/// A place in a source text, counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Position {
+    /// Line.
+    pub line: u32,
+    /// Column, in characters.
+    pub column: u32,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
+}
+
+/// Why a program is refused: the first thing found.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{at}: {message}")]
+pub struct CompileError {
+    /// Where.
+    pub at: Position,
+    /// What, and what to write instead where that is known.
+    pub message: String,
+}
+
+/// An error at a place.
+pub(crate) fn error<T>(at: Position, message: impl Into<String>) -> Result<T, CompileError> {
+    Err(CompileError { at, message: message.into() })
+}

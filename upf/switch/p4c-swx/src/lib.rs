@@ -1,0 +1,42 @@
+//! A compiler from a subset of P4_16 to DPDK's software switch (SWX).
+//!
+//! In goes a program; out come the pipeline as a [`Spec`], whose text is a `.spec` file, and the [`P4Info`] that
+//! controllers load. What is outside the subset is refused with line and column, never guessed. The README says what the
+//! subset is.
+mod ast;
+mod code;
+mod error;
+mod lexer;
+mod lower;
+mod names;
+pub mod p4info;
+mod parser;
+pub mod spec;
+mod statements;
+
+pub use error::{CompileError, Position};
+pub use p4info::P4Info;
+pub use spec::Spec;
+
+/// A compiled program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// What the switch runs.
+    pub spec: Spec,
+    /// What a controller sees of it.
+    pub info: P4Info,
+}
+
+/// Compiles a program.
+pub fn compile(source: &str) -> Result<Program, CompileError> {
+    lower::lower(&parser::parse(source)?)
+}
+
+/// Compiles text that need not be a program, for fuzzing: whatever it is, there is an answer.
+#[doc(hidden)]
+pub fn fuzz_compile(data: &[u8]) {
+    if let Ok(program) = compile(&String::from_utf8_lossy(data)) {
+        assert!(!program.spec.to_string().is_empty());
+        assert!(!program.info.to_text("fuzz").is_empty());
+    }
+}

@@ -1,0 +1,80 @@
+//! Compiles the C part against DPDK and, where the headers for it are there, the pipeline to machine code.
+//!
+//! DPDK interprets a pipeline, or runs it as a library made from C text that it writes itself (`rte_swx_pipeline_codegen`),
+//! half as fast again. That text includes two headers which Debian has in DPDK's source package alone;
+//! `deploy/install/swx-headers.sh` fetches them. Without them the switch interprets, and says so.
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const PROGRAM: &str = "../p4/upf.p4";
+/// Where `deploy/install/swx-headers.sh` puts the headers, by version of DPDK.
+const HEADERS: &str = "/usr/local/share/martlet/swx";
+
+fn main() {
+    for path in ["c/switch.c", "c/switch.h", "c/packets.c", "c/internal.h", "c/generate.c", PROGRAM] {
+        println!("cargo:rerun-if-changed={path}");
+    }
+    println!("cargo:rustc-check-cfg=cfg(swx_library)");
+    let dpdk = pkg_config::Config::new().cargo_metadata(false).probe("libdpdk").unwrap_or_else(|error| {
+        panic!("DPDK is not there ({error}): run deploy/install/packages.sh build, which installs libdpdk-dev")
+    });
+    let mut build = cc::Build::new();
+    build
+        .includes(&dpdk.include_paths)
+        .flag("-march=corei7")
+        .flag("-include")
+        .flag("rte_config.h")
+        .define("ALLOW_EXPERIMENTAL_API", None);
+    build.opt_level(2).warnings(false);
+    build.clone().files(["c/switch.c", "c/packets.c"]).compile("martlet_swx");
+    for path in &dpdk.link_paths {
+        println!("cargo:rustc-link-search=native={}", path.display());
+    }
+    for library in ["pipeline", "port", "table", "meter", "mbuf", "mempool", "ring", "eal"] {
+        println!("cargo:rustc-link-lib=dylib=rte_{library}");
+    }
+    let out = PathBuf::from(std::env::var("OUT_DIR").expect("cargo sets it"));
+    let headers = Path::new(HEADERS).join(&dpdk.version);
+    println!("cargo:rerun-if-changed={}", headers.display());
+    if headers.join("rte_swx_pipeline_internal.h").exists() {
+        library(&out, &headers, &dpdk, &build.get_compiler());
+        println!("cargo:rustc-cfg=swx_library");
+    }
+}
+
+/// Makes `pipeline.so` of the program.
+fn library(out: &Path, headers: &Path, dpdk: &pkg_config::Library, compiler: &cc::Tool) {
+    let source = std::fs::read_to_string(PROGRAM).expect("the program");
+    let program = martlet_p4c_swx::compile(&source).unwrap_or_else(|error| panic!("{PROGRAM}:{error}"));
+    let (spec, code) = (out.join("pipeline.spec"), out.join("pipeline.c"));
+    std::fs::write(&spec, program.spec.to_string()).expect("a file");
+    let generator = out.join("generate");
+    let mut command = Command::new(compiler.path());
+    command
+        .args(["-O1", "-march=corei7", "-include", "rte_config.h", "-DALLOW_EXPERIMENTAL_API", "-o"])
+        .arg(&generator)
+        .arg("c/generate.c");
+    command.args(dpdk.include_paths.iter().map(|path| format!("-I{}", path.display())));
+    run(command.args(["-lrte_pipeline", "-lrte_eal"]), "the generator is compiled");
+    run(Command::new(&generator).args([&spec, &code]), "DPDK writes the pipeline as C");
+    let mut command = Command::new(compiler.path());
+    command.args([
+        "-O3",
+        "-march=corei7",
+        "-include",
+        "rte_config.h",
+        "-DALLOW_EXPERIMENTAL_API",
+        "-w",
+        "-shared",
+        "-fPIC",
+        "-o",
+    ]);
+    command.arg(out.join("pipeline.so")).arg(&code).arg(format!("-I{}", headers.display()));
+    command.args(dpdk.include_paths.iter().map(|path| format!("-I{}", path.display())));
+    run(&mut command, "the pipeline is compiled");
+}
+
+fn run(command: &mut Command, what: &str) {
+    let status = command.status().unwrap_or_else(|error| panic!("{what}: {error}"));
+    assert!(status.success(), "{what}: {command:?}");
+}

@@ -1,0 +1,57 @@
+/* What switch.c and packets.c share. */
+#ifndef MARTLET_SWITCH_INTERNAL_H
+#define MARTLET_SWITCH_INTERNAL_H
+#include "switch.h"
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+#include <rte_swx_ctl.h>
+#include <rte_swx_pipeline.h>
+
+#define MSWX_TABLES 32
+#define MSWX_ACTIONS 64
+#define MSWX_ARGUMENTS 16
+#define MSWX_FIELDS 8
+#define MSWX_RING 4096
+/* The longest frame taken, in octets. */
+#define MSWX_FRAME 9728
+#define MSWX_NAME 32
+
+struct mswx_action {
+	struct rte_swx_ctl_action_info info;
+	struct rte_swx_ctl_action_arg_info arguments[MSWX_ARGUMENTS];
+	uint32_t size;
+};
+
+struct mswx_a_table {
+	struct rte_swx_ctl_table_info info;
+	struct rte_swx_ctl_table_match_field_info fields[MSWX_FIELDS];
+	struct rte_swx_table_ops ops;
+	struct rte_swx_table_params params;
+	uint8_t mask0[MSWX_KEY];
+	uint32_t first;
+};
+
+struct mswx {
+	char name[MSWX_NAME];
+	char pool_name[MSWX_NAME + 8];
+	char ring_in_names[MSWX_PORTS][MSWX_NAME];
+	char ring_out_names[MSWX_PORTS][MSWX_NAME];
+	struct rte_swx_pipeline *p;
+	struct rte_mempool *pool;
+	struct rte_ring *in[MSWX_PORTS], *out[MSWX_PORTS];
+
+	struct rte_swx_ctl_pipeline_info info;
+	struct mswx_action actions[MSWX_ACTIONS];
+	struct mswx_a_table tables[MSWX_TABLES];
+	/* The tables that packets meet, and those that are worked on; they change places. */
+	struct rte_swx_table_state *now, *next;
+
+	int fds[MSWX_PORTS];
+	int bypass[MSWX_PORTS];
+	struct mswx_port_counters counters[MSWX_PORTS];
+
+	/* Instructions executed; whether the loop runs, and sleeps with no packet under way. */
+	uint64_t executed;
+	int running, parked, ending;
+};
+#endif

@@ -1,0 +1,97 @@
+//! The switch as what the control writes to.
+use crate::error::SwitchError;
+use crate::switch::{CONTROLLER, Change, Entry, PORTS, Rebuild, Switch};
+use martlet_switch_control::model::{self, Call, RawEntry};
+use martlet_switch_control::tables::HIGHEST_PRIORITY;
+use std::sync::Arc;
+
+/// A switch, and how its program's tables and actions are numbered in it.
+pub struct SwitchTarget {
+    switch: Arc<Switch>,
+    tables: Vec<u32>,
+    actions: Vec<u32>,
+}
+
+impl SwitchTarget {
+    /// Looks up the numbers.
+    pub fn new(switch: Arc<Switch>) -> Result<SwitchTarget, SwitchError> {
+        let info = &switch.program().info;
+        let tables = info.tables.iter().map(|table| switch.table(&table.alias)).collect::<Result<_, _>>()?;
+        let actions = info.actions.iter().map(|action| switch.action(&action.alias)).collect::<Result<_, _>>()?;
+        Ok(SwitchTarget { switch, tables, actions })
+    }
+
+    fn entry(&self, entry: &RawEntry) -> Entry {
+        Entry {
+            values: entry.values.clone(),
+            masks: entry.masks.clone(),
+            priority: entry.priority.min(HIGHEST_PRIORITY),
+            action: self.actions[entry.action],
+            arguments: entry.arguments.clone(),
+        }
+    }
+}
+
+impl model::Target for SwitchTarget {
+    fn commit(&self, changes: &[model::Change], rebuilds: &[model::Rebuild]) -> Result<(), String> {
+        let entry = |entry: &Option<RawEntry>| entry.as_ref().map(|entry| self.entry(entry));
+        let changes: Vec<Change> = changes
+            .iter()
+            .map(|change| Change {
+                table: self.tables[change.table],
+                before: entry(&change.before),
+                after: entry(&change.after),
+            })
+            .collect();
+        let rebuilds: Vec<Rebuild> = rebuilds
+            .iter()
+            .map(|rebuild| Rebuild {
+                table: self.tables[rebuild.table],
+                entries: rebuild.entries.iter().map(|entry| self.entry(entry)).collect(),
+            })
+            .collect();
+        self.switch.commit(&changes, &rebuilds).map_err(|error| error.to_string())
+    }
+
+    fn set_default(&self, table: usize, call: &Call) -> Result<(), String> {
+        let action = self.actions[call.action];
+        self.switch.set_default(self.tables[table], action, &call.arguments).map_err(|error| error.to_string())
+    }
+
+    fn counter(&self, counter: usize, index: u32) -> Result<(u64, u64), String> {
+        let name = &self.switch.program().info.counters[counter].alias;
+        let read = |of: &str| self.switch.register(&format!("{name}_{of}"), index).map_err(|error| error.to_string());
+        Ok((read("packets")?, read("octets")?))
+    }
+
+    fn set_meter(&self, meter: usize, index: u32, rate: Option<(u64, u64)>) -> Result<(), String> {
+        let name = &self.switch.program().info.meters[meter].alias;
+        self.switch.set_meter(name, index, rate).map_err(|error| error.to_string())
+    }
+
+    fn send(&self, port: u32, frame: &[u8]) -> Result<(), String> {
+        let with_port = [&port.to_be_bytes()[..], frame].concat();
+        self.switch.inject(CONTROLLER, &with_port).map_err(|error| error.to_string())
+    }
+
+    fn receive(&self) -> Option<(u32, Vec<u8>)> {
+        let frame = self.switch.collect(CONTROLLER)?;
+        let (port, payload) = frame.split_at_checked(4)?;
+        Some((u32::from_be_bytes(port.try_into().ok()?), payload.to_vec()))
+    }
+
+    fn ports(&self) -> u32 {
+        PORTS - 1
+    }
+
+    fn status(&self) -> Vec<(String, String)> {
+        let mut status = vec![
+            ("target".into(), format!("{} (a software switch: no hardware)", crate::dpdk::version())),
+            ("engine".into(), self.switch.engine().name().into()),
+        ];
+        for port in 0..PORTS - 1 {
+            status.push((format!("port {port}"), format!("{:?}", self.switch.port(port))));
+        }
+        status
+    }
+}

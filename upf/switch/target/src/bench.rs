@@ -1,0 +1,193 @@
+//! Packets through the pipeline in memory: from a source that never ends into a sink.
+use crate::assemble::{Engine, Ports};
+use crate::as_target::SwitchTarget;
+use crate::serve::base;
+use crate::switch::Switch;
+use crate::{UPF, dpdk};
+use martlet_switch_control::model::{Call, FieldMatch, Key, Operation, TableEntry, Update};
+use martlet_switch_control::tables::Tables;
+use std::io::Write;
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Which way packets go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// Out of tunnels.
+    Decapsulation,
+    /// Into tunnels.
+    Encapsulation,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Bench {
+    /// Which way.
+    pub way: Way,
+    /// Rules, with one UE each.
+    pub rules: u32,
+    /// Octets of an Ethernet frame as it comes, with its checksum of 4 that no interface shows.
+    pub frame: usize,
+    /// Samples, of 200 ms of the processor's time each.
+    pub samples: u32,
+    /// Rules have meters, which are never reached.
+    pub metered: bool,
+    /// How the pipeline runs.
+    pub engine: Engine,
+}
+
+/// What was measured.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// Packets in a second of the processor's time, by sample.
+    pub packets_per_second: Vec<f64>,
+    /// Octets of a frame that leaves.
+    pub octets_out: f64,
+    /// Seconds in which the rules were written, in batches of 1,000.
+    pub writing: f64,
+}
+
+fn checksum(header: &mut [u8]) {
+    header[10..12].fill(0);
+    let sum: u32 = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+    let sum = (sum & 0xffff) + (sum >> 16);
+    header[10..12].copy_from_slice(&(!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes());
+}
+
+fn ipv4(source: u32, destination: u32, payload: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 17, 0, 0];
+    packet[2..4].copy_from_slice(&((20 + payload.len()) as u16).to_be_bytes());
+    packet.extend(source.to_be_bytes());
+    packet.extend(destination.to_be_bytes());
+    checksum(&mut packet);
+    packet.extend(payload);
+    packet
+}
+
+fn udp(source: u16, destination: u16, payload: &[u8]) -> Vec<u8> {
+    let mut packet = Vec::with_capacity(8 + payload.len());
+    for word in [source, destination, (8 + payload.len()) as u16, 0] {
+        packet.extend(word.to_be_bytes());
+    }
+    packet.extend(payload);
+    packet
+}
+
+const FIRST_UE: u32 = 0x0a3c_0001;
+const FIRST_TEID: u32 = 0x1000;
+const REMOTE: u32 = 0x0808_0808;
+
+/// The frame of one UE. The smallest in a tunnel is larger than the smallest of Ethernet: it is as small as it can be then.
+fn frame(way: Way, ue: u32, octets: usize) -> Vec<u8> {
+    let inside = octets.saturating_sub(4 + 14);
+    let ethernet = [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2][..], &[8, 0]].concat();
+    let packet = match way {
+        Way::Encapsulation => ipv4(REMOTE, FIRST_UE + ue, &udp(53, 1000, &vec![0; inside.saturating_sub(28)])),
+        Way::Decapsulation => {
+            let inner = ipv4(FIRST_UE + ue, REMOTE, &udp(1000, 53, &vec![0; inside.saturating_sub(28 + 44)]));
+            let mut gtp = vec![0x34, 255];
+            gtp.extend(((inner.len() + 8) as u16).to_be_bytes());
+            gtp.extend((FIRST_TEID + ue).to_be_bytes());
+            gtp.extend([0, 0, 0, 0x85, 1, 0x10, 9, 0]);
+            gtp.extend(inner);
+            ipv4(0xc0a8_4602, 0xc0a8_4601, &udp(2152, 2152, &gtp))
+        }
+    };
+    [ethernet, packet].concat()
+}
+
+/// A pcap file of frames.
+pub fn write_pcap(path: &Path, frames: impl Iterator<Item = Vec<u8>>) -> std::io::Result<()> {
+    let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
+    let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    file.write_all(&words(&[0xa1b2_c3d4, 0x0004_0002, 0, 0, 65535, 1]))?;
+    for frame in frames {
+        file.write_all(&words(&[0, 0, frame.len() as u32, frame.len() as u32]))?;
+        file.write_all(&frame)?;
+    }
+    file.flush()
+}
+
+/// The rule of one UE, and of the next hop, number 1.
+fn rule(program: &martlet_p4c_swx::Program, table: &str, key: u64, action: &str, arguments: Vec<u64>) -> Update {
+    let table = program.info.tables.iter().position(|of| of.alias == table).expect("a table of the program");
+    let action = program.info.actions.iter().position(|of| of.alias == action).expect("an action of the program");
+    let key = Key { fields: vec![FieldMatch::Exact(key)], priority: 0 };
+    Update { operation: Operation::Insert, entry: TableEntry { table, key, call: Call { action, arguments }, metadata: vec![] } }
+}
+
+/// Measures on the thread that calls, by the time that the processor gave to it.
+pub fn run(bench: &Bench) -> Result<Measured, String> {
+    let program = Arc::new(martlet_p4c_swx::compile(UPF).map_err(|error| error.to_string())?);
+    dpdk::start(768).map_err(|error| error.to_string())?;
+    let pcap = std::env::temp_dir().join(format!("martlet-bench-{}.pcap", std::process::id()));
+    // As many packets as the source takes, of UEs at random, so that no cache has the rules by chance.
+    let mut random = 0x9e37_79b9_7f4a_7c15u64;
+    let mut next = || {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random
+    };
+    let packets = 16 * 1024;
+    let frames = (0..packets).map(|_| frame(bench.way, (next() % u64::from(bench.rules)) as u32, bench.frame));
+    write_pcap(&pcap, frames).map_err(|error| format!("{}: {error}", pcap.display()))?;
+    let outcome = measure(bench, program, &pcap, packets);
+    let _ = std::fs::remove_file(&pcap);
+    outcome
+}
+
+fn measure(bench: &Bench, program: Arc<martlet_p4c_swx::Program>, pcap: &Path, packets: u32) -> Result<Measured, String> {
+    let switch = Switch::new(program.clone(), Ports::Memory { pcap, packets }, bench.engine).map_err(|error| error.to_string())?;
+    let switch = Arc::new(switch);
+    let target = Arc::new(SwitchTarget::new(switch.clone()).map_err(|error| error.to_string())?);
+    let tables = Tables::new(program.clone(), target);
+    let mut first = base(&program);
+    // All packets come in at port 0, from whichever side.
+    if bench.way == Way::Encapsulation {
+        first[0].entry.call.action = program.info.actions.iter().position(|action| action.alias == "core").expect("an action");
+    }
+    let out = 5;
+    first.push(rule(&program, "l2_forward", 1, "l2", vec![0x0200_0000_0003, 0x0200_0000_0004, out]));
+    tables.write(&first).map_err(|error| error.to_string())?;
+    let rules: Vec<Update> = (0..bench.rules)
+        .map(|n| {
+            let meter = if bench.metered { u64::from(n) + 1 } else { 0 };
+            let (ue, counter) = (u64::from(FIRST_UE + n), u64::from(n));
+            match bench.way {
+                Way::Decapsulation => rule(&program, "gtp_decap", u64::from(FIRST_TEID + n), "decap", vec![ue, counter, meter, 1]),
+                Way::Encapsulation => {
+                    let (here, there) = (u64::from(Ipv4Addr::new(192, 168, 70, 1).to_bits()), u64::from(Ipv4Addr::new(192, 168, 70, 2).to_bits()));
+                    rule(&program, "gtp_encap", ue, "encap", vec![u64::from(n) + 7, here, there, 9, 0, counter, meter, 1])
+                }
+            }
+        })
+        .collect();
+    let started = Instant::now();
+    for batch in rules.chunks(1000) {
+        tables.write(batch).map_err(|error| error.to_string())?;
+    }
+    let writing = started.elapsed().as_secs_f64();
+    let mut packets_per_second = Vec::new();
+    switch.measure(100_000_000);
+    let from = switch.sunk(out as u32);
+    let mut before = from;
+    for _ in 0..bench.samples {
+        let took = switch.measure(200_000_000);
+        let now = switch.sunk(out as u32);
+        packets_per_second.push((now.0 - before.0) as f64 / took as f64 * 1e9);
+        before = now;
+    }
+    if before.0 == from.0 {
+        return Err("no packet left by the port of the rules: the measurement is void".into());
+    }
+    for other in (0..7).filter(|port| *port != out as u32) {
+        if switch.sunk(other).0 != 0 {
+            return Err(format!("packets left by port {other}, without a rule: the measurement is void"));
+        }
+    }
+    let octets_out = (before.1 - from.1) as f64 / (before.0 - from.0) as f64;
+    Ok(Measured { packets_per_second, octets_out, writing })
+}

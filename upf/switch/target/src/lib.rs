@@ -1,0 +1,23 @@
+//! The switch itself: a compiled P4 program on DPDK's software switch pipeline (SWX), with ports, tables, counters and
+//! meters, in one process and without huge pages.
+//!
+//! What may be written into its tables is the affair of `martlet-switch-control`, which checks it; this crate carries it
+//! out, all of a batch between two packets.
+mod as_target;
+mod assemble;
+pub mod bench;
+pub mod dpdk;
+mod error;
+mod ffi;
+pub mod serve;
+pub mod sockets;
+mod switch;
+
+pub use as_target::SwitchTarget;
+pub use assemble::{Engine, Ports};
+pub use error::SwitchError;
+pub use ffi::PortCounters;
+pub use switch::{CONTROLLER, Change, Entry, PORTS, Rebuild, Switch};
+
+/// The program of the user plane function, in P4.
+pub const UPF: &str = include_str!("../../p4/upf.p4");

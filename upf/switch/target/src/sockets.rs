@@ -1,0 +1,163 @@
+//! Ports on interfaces: packet sockets, and what keeps the kernel's hands off their frames while the switch lives.
+//!
+//! Each wire has an interface towards the peer and one towards the native UPF. A rule of traffic control forwards frames
+//! between the two in the kernel: that is the way without a switch. While a switch lives, a program at the entry of both
+//! interfaces (tcx, Linux 6.6) drops what the switch has taken. The kernel removes that program when the switch's process
+//! ends, however it ends, so the way without a switch is there from the next frame on.
+use crate::error::SwitchError;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::process::{Command, Stdio};
+
+fn failed(interface: &str, what: &str, error: impl std::fmt::Display) -> SwitchError {
+    SwitchError::Port(format!("{interface}: {what}: {error}"))
+}
+
+/// The number of an interface.
+fn number(interface: &str) -> Result<u32, SwitchError> {
+    nix::net::if_::if_nametoindex(interface).map_err(|error| failed(interface, "there is no such interface", error))
+}
+
+/// The way without a switch: what comes in by one interface leaves by the other, in the kernel.
+pub fn join(one: &str, other: &str) -> Result<(), SwitchError> {
+    for (from, to) in [(one, other), (other, one)] {
+        number(from)?;
+        // What was there of ours goes; a queue that is there already is as good.
+        let _ = Command::new("tc").args(["qdisc", "add", "dev", from, "clsact"]).stderr(Stdio::null()).status();
+        let rule = ["filter", "replace", "dev", from, "ingress", "pref", "4242", "handle", "1", "matchall", "action", "mirred", "egress", "redirect", "dev", to];
+        let status = Command::new("tc").args(rule).stderr(Stdio::null()).status();
+        let status = status.map_err(|error| failed(from, "tc, of the package iproute2, cannot be run", error))?;
+        if !status.success() {
+            return Err(failed(from, "tc does not forward its frames", status));
+        }
+    }
+    Ok(())
+}
+
+/// Takes the way without a switch away.
+pub fn part(one: &str, other: &str) {
+    for interface in [one, other] {
+        let rule = ["filter", "del", "dev", interface, "ingress", "pref", "4242"];
+        let _ = Command::new("tc").args(rule).stderr(Stdio::null()).status();
+    }
+}
+
+/// A port on an interface.
+pub struct Port {
+    /// Where its frames are read and written.
+    pub socket: OwnedFd,
+    /// What keeps the kernel from forwarding them too; closed with the process.
+    pub divert: Option<OwnedFd>,
+}
+
+/// Opens an interface. From here on its frames come here, and here alone.
+pub fn open(interface: &str) -> Result<Port, SwitchError> {
+    let ifindex = number(interface)?;
+    let socket = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK, None)
+        .map_err(|error| failed(interface, "no packet socket (run as root)", error))?;
+    set(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1).map_err(|error| failed(interface, "it cannot leave out what it sends", error))?;
+    // 8 MiB: some 30 ms of a full link.
+    let _ = set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, 8 << 20);
+    let _ = set(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, 8 << 20);
+    // First the kernel lets go of the frames, then they come here: none is forwarded twice.
+    let divert = match divert(ifindex) {
+        Ok(link) => Some(link),
+        Err(error) => {
+            tracing::warn!(interface, %error, "the kernel has no tcx (Linux 6.6): no native path takes over should this switch end");
+            None
+        }
+    };
+    // SAFETY: `sockaddr_ll` is plain data for which all zeroes is a value.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_ifindex = ifindex as i32;
+    // SAFETY: an address of the length said.
+    let status = unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size_of_val(&address) as u32) };
+    if status < 0 {
+        return Err(failed(interface, "its frames cannot be taken", std::io::Error::last_os_error()));
+    }
+    // Frames for others than this machine are what a switch is for.
+    // SAFETY: `packet_mreq` is plain data for which all zeroes is a value.
+    let mut request: libc::packet_mreq = unsafe { std::mem::zeroed() };
+    request.mr_ifindex = ifindex as i32;
+    request.mr_type = libc::PACKET_MR_PROMISC as u16;
+    // SAFETY: a request of the length said.
+    let status = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, (&raw const request).cast(), size_of_val(&request) as u32)
+    };
+    if status < 0 {
+        return Err(failed(interface, "it does not take frames for others", std::io::Error::last_os_error()));
+    }
+    Ok(Port { socket, divert })
+}
+
+fn set(socket: &OwnedFd, level: i32, option: i32, value: i32) -> std::io::Result<()> {
+    // SAFETY: a number of the length said.
+    let status = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), size_of::<i32>() as u32) };
+    if status < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+}
+
+const BPF_PROG_LOAD: i64 = 5;
+const BPF_LINK_CREATE: i64 = 28;
+const BPF_PROG_TYPE_SCHED_CLS: u32 = 3;
+const BPF_TCX_INGRESS: u32 = 46;
+
+/// Calls bpf(2) with the first octets of its argument.
+fn bpf<T>(command: i64, argument: &T) -> std::io::Result<OwnedFd> {
+    // SAFETY: the kernel reads as many octets as said, and what they point to lives until the end of the call.
+    let fd = unsafe { libc::syscall(libc::SYS_bpf, command, argument as *const T, size_of::<T>()) };
+    if fd < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: a descriptor that the kernel has just made, for us alone.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+}
+
+/// Drops all frames that enter by an interface, behind packet sockets, as long as the descriptor is open.
+fn divert(ifindex: u32) -> std::io::Result<OwnedFd> {
+    /// `union bpf_attr` of BPF_PROG_LOAD, up to the type of attachment.
+    #[repr(C)]
+    struct Load {
+        kind: u32,
+        instructions: u32,
+        code: u64,
+        license: u64,
+        log: [u32; 2],
+        log_buffer: u64,
+        kernel: u32,
+        flags: u32,
+        name: [u8; 16],
+        ifindex: u32,
+        attach_type: u32,
+    }
+    /// `union bpf_attr` of BPF_LINK_CREATE; the rest is what tcx may be told of its order.
+    #[repr(C)]
+    struct Link {
+        program: u32,
+        ifindex: u32,
+        attach_type: u32,
+        flags: u32,
+        order: [u64; 2],
+    }
+    // r0 = TC_ACT_SHOT; exit
+    let code: [u64; 2] = [0x0000_0002_0000_00b7, 0x0000_0000_0000_0095];
+    let mut name = [0; 16];
+    name[..15].copy_from_slice(b"martlet_switch_");
+    let load = Load {
+        kind: BPF_PROG_TYPE_SCHED_CLS,
+        instructions: code.len() as u32,
+        code: code.as_ptr() as u64,
+        license: c"Apache-2.0".as_ptr() as u64,
+        log: [0; 2],
+        log_buffer: 0,
+        kernel: 0,
+        flags: 0,
+        name,
+        ifindex: 0,
+        attach_type: BPF_TCX_INGRESS,
+    };
+    let program = bpf(BPF_PROG_LOAD, &load)?;
+    let link = Link { program: program.as_raw_fd() as u32, ifindex, attach_type: BPF_TCX_INGRESS, flags: 0, order: [0; 2] };
+    bpf(BPF_LINK_CREATE, &link)
+}
