@@ -1,6 +1,6 @@
 //! Reads from the AMF and gives each message to whom it is for.
 use super::ue_task::{Downlink, ToUe};
-use super::{Gnb, amf_configuration_update, error_indication, ng_reset, paging};
+use super::{Gnb, amf_configuration_update, error_indication, handover_target, ng_reset, paging};
 use martlet_ngap::NgapPduKind as Kind;
 use martlet_ngap::ngap::{AMFUENGAPID, Cause, CauseProtocol, CauseRadioNetwork, NGAP_PDU, RANUENGAPID, UENGAPIDs};
 use martlet_ngap::{Error, ie};
@@ -42,6 +42,7 @@ async fn one(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(), Error> {
             tracing::info!(gnb = gnb.name(), message = pdu.procedure_name(), "from the AMF");
             Ok(())
         }
+        Kind::Initiating_HandoverResourceAllocation => handover_target::request(gnb, pdu, at).await,
         Kind::Initiating_UEContextRelease => {
             let Some(ids) = pdu.ie::<ie::UE_NGAP_IDs>().transpose()? else { return to_ue(gnb, pdu, at).await };
             let (mailbox, ids) = match ids {
@@ -53,7 +54,9 @@ async fn one(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(), Error> {
                 UENGAPIDs::choice_Extensions(_) => (None, (None, None)),
             };
             match mailbox {
-                Some(mailbox) => gnb.deliver(&mailbox, ToUe::Downlink(Box::new(Downlink { pdu, at }))),
+                Some(mailbox) => {
+                    gnb.deliver(&mailbox, ToUe::Downlink(Box::new(Downlink { pdu, at, gnb: gnb.clone() })))
+                }
                 None => unknown_ue(gnb, ids).await,
             }
             Ok(())
@@ -73,7 +76,7 @@ async fn to_ue(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(), Error> {
         return Ok(());
     };
     match gnb.table().by_ran_id(ran_id.0) {
-        Some(mailbox) => gnb.deliver(&mailbox, ToUe::Downlink(Box::new(Downlink { pdu, at }))),
+        Some(mailbox) => gnb.deliver(&mailbox, ToUe::Downlink(Box::new(Downlink { pdu, at, gnb: gnb.clone() }))),
         None => unknown_ue(gnb, (amf_id.map(|id| id.0), Some(ran_id.0))).await,
     }
     Ok(())

@@ -6,6 +6,7 @@ mod authentication;
 mod bad_input;
 mod captures;
 mod gnbs;
+mod handover;
 mod idle_and_paging;
 mod positioning;
 mod refusals;

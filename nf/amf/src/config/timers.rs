@@ -29,6 +29,8 @@ pub struct TimersConfig {
     pub implicit_deregistration_s: u32,
     /// Milliseconds that a gNB has to answer.
     pub ngap_ms: u32,
+    /// Milliseconds that a UE has, after HANDOVER COMMAND, to come to the target gNB.
+    pub handover_ms: u32,
     /// Seconds for which a deregistered UE's security context and 5G-GUTI are kept.
     pub deregistered_s: u32,
 }
@@ -47,6 +49,7 @@ impl Default for TimersConfig {
             mobile_reachable_s: 240,
             implicit_deregistration_s: 3480,
             ngap_ms: 5000,
+            handover_ms: 10_000,
             deregistered_s: 3600,
         }
     }
@@ -61,6 +64,7 @@ impl TimersConfig {
             ("t3560_ms", self.t3560_ms),
             ("t3570_ms", self.t3570_ms),
             ("ngap_ms", self.ngap_ms),
+            ("handover_ms", self.handover_ms),
             ("paging_attempts", self.paging_attempts.into()),
             ("nas_attempts", self.nas_attempts.into()),
         ];
@@ -86,6 +90,9 @@ impl TimersConfig {
     }
     pub(crate) fn ngap(&self) -> Duration {
         Duration::from_millis(self.ngap_ms.into())
+    }
+    pub(crate) fn handover(&self) -> Duration {
+        Duration::from_millis(self.handover_ms.into())
     }
     /// How long an idle UE with this T3512 (seconds) counts as reachable.
     pub(crate) fn mobile_reachable(&self, t3512: u32) -> Duration {

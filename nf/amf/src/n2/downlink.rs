@@ -52,13 +52,13 @@ fn owned(octets: &[u8]) -> Vec<u8> {
     octets.to_vec()
 }
 
-fn ue_ambr((downlink, uplink): (u64, u64)) -> UEAggregateMaximumBitRate {
+pub(super) fn ue_ambr((downlink, uplink): (u64, u64)) -> UEAggregateMaximumBitRate {
     // BitRate goes up to 4 Tbit/s; what is above is put into an extension that small networks do not need.
     const MOST: u64 = 4_000_000_000_000;
     UEAggregateMaximumBitRate::new(BitRate(downlink.min(MOST)), BitRate(uplink.min(MOST)), None)
 }
 
-fn security_capabilities(capability: &NasUeSecurityCapability) -> UESecurityCapabilities<'static> {
+pub(crate) fn security_capabilities(capability: &NasUeSecurityCapability) -> UESecurityCapabilities<'static> {
     let own = algorithms::access_stratum(capability);
     let bits = |octet: u8| BitString::from([octet, 0]);
     UESecurityCapabilities::new(

@@ -150,6 +150,11 @@ impl Gnbs {
         self.list().values().cloned().collect()
     }
 
+    /// The gNB with this identity, if it is set up.
+    pub fn of(&self, id: &str) -> Option<Arc<Gnb>> {
+        self.list().values().find(|gnb| gnb.setup().is_some_and(|setup| setup.id == id)).cloned()
+    }
+
     /// Another association of the gNB with this identity.
     pub fn other_of(&self, id: &str, number: u64) -> Option<Arc<Gnb>> {
         let list = self.list();

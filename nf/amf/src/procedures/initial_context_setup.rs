@@ -28,6 +28,7 @@ pub(crate) async fn run(
     let (Some(security), Some(capability)) = (&ue.security, &ue.capability) else {
         return Err(Stop::Abandoned("no_security"));
     };
+    let chain = security.next_hop(access);
     let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
     let setup = ContextSetup {
         guami: ue.guami(),
@@ -53,6 +54,7 @@ pub(crate) async fn run(
         Some(Ok(outcome)) => {
             if let Some(connection) = &mut ue.connection {
                 connection.context_is_set_up = true;
+                connection.next_hop = Some(chain);
             }
             user_plane_activation::report(ue, &expected, outcome).await;
             Ok(())

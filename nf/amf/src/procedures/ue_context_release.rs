@@ -16,6 +16,11 @@ pub(crate) fn run(ue: &mut Ue, cause: Cause) {
     tokio::spawn(release(connection, cause, limit, ue.amf.clone()));
 }
 
+/// Ends a connection that is not, or no more, the UE's own: of a handover.
+pub(crate) fn alone(ue: &Ue, connection: Connection, cause: Cause) {
+    tokio::spawn(release(connection, cause, ue.amf.config.timers.ngap(), ue.amf.clone()));
+}
+
 async fn release(connection: Connection, cause: Cause, limit: Duration, amf: std::sync::Arc<crate::Amf>) {
     let (sender, mut inbox) = mpsc::channel(8);
     // What still comes on the connection is for nobody, but for the answer.

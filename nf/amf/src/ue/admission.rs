@@ -22,9 +22,9 @@ impl Ue {
                     return Ok(());
                 }
                 came = self.next(None) => match came {
-                    Came::Event(event) => self.meanwhile(event)?,
+                    Came::Event(event) => self.meanwhile(event).await?,
                     Came::Lost => return Err(Stop::ConnectionLost),
-                    Came::Nothing => {}
+                    Came::Nothing | Came::TargetLost => {}
                 },
             }
         }

@@ -73,6 +73,8 @@ pub(crate) struct Ue {
     /// The one before, valid until the UE has taken the new one.
     pub old_guti: Option<Guti>,
     pub connection: Option<Connection>,
+    /// The connection with the gNB to which the UE is being handed over.
+    pub target: Option<Connection>,
     pub security: Option<Security>,
     /// Whether secure exchange of NAS messages is established on the connection (TS 24.501, 4.4.2.5).
     pub secured: bool,
@@ -118,6 +120,7 @@ impl Ue {
             guti: None,
             old_guti: None,
             connection: None,
+            target: None,
             security: None,
             secured: false,
             registered: false,
