@@ -4,6 +4,7 @@ use super::{Gnb, amf_configuration_update, error_indication, handover_target, ng
 use martlet_ngap::NgapPduKind as Kind;
 use martlet_ngap::ngap::{AMFUENGAPID, Cause, CauseProtocol, CauseRadioNetwork, NGAP_PDU, RANUENGAPID, UENGAPIDs};
 use martlet_ngap::{Error, ie};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// Serve the link until it ends, and say why it did.
@@ -38,8 +39,16 @@ async fn one(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(), Error> {
         Kind::Initiating_NGReset => ng_reset::run(gnb, &pdu).await,
         Kind::Initiating_ErrorIndication => error_indication::received(gnb, &pdu),
         Kind::Initiating_AMFConfigurationUpdate => amf_configuration_update::run(gnb).await,
-        Kind::Initiating_OverloadStart | Kind::Initiating_OverloadStop | Kind::Initiating_AMFStatusIndication => {
+        kind @ (Kind::Initiating_OverloadStart | Kind::Initiating_OverloadStop) => {
             tracing::info!(gnb = gnb.name(), message = pdu.procedure_name(), "from the AMF");
+            gnb.0.overloaded.store(kind == Kind::Initiating_OverloadStart, Ordering::Relaxed);
+            Ok(())
+        }
+        Kind::Initiating_AMFStatusIndication => {
+            let list = pdu.ie::<ie::UnavailableGUAMIList>().transpose()?;
+            let guamis = list.map_or(0, |list| list.0.len() as u64);
+            tracing::info!(gnb = gnb.name(), guamis, "the AMF no longer serves GUAMIs");
+            gnb.0.unavailable_guamis.fetch_add(guamis, Ordering::Relaxed);
             Ok(())
         }
         Kind::Initiating_HandoverResourceAllocation => handover_target::request(gnb, pdu, at).await,

@@ -27,6 +27,7 @@ pub(crate) mod tests;
 mod ue;
 mod ue_commands;
 mod ue_connection;
+mod ue_context_modification;
 mod ue_context_release;
 mod ue_events;
 mod ue_task;
@@ -48,7 +49,7 @@ use bytes::Bytes;
 use config::Identity;
 use martlet_ngap::ngap::{Cause, CauseProtocol};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use table::UeTable;
@@ -74,6 +75,10 @@ struct Inner {
     next_teid: AtomicU32,
     error_indications: AtomicU64,
     overflows: AtomicU64,
+    /// OVERLOAD START came, and no OVERLOAD STOP.
+    overloaded: AtomicBool,
+    /// GUAMIs that the AMF no longer serves.
+    unavailable_guamis: AtomicU64,
     /// UEs that other gNBs have announced, by the gNB's identifier and theirs there.
     announced: Mutex<HashMap<(u32, u32), table::Mailbox>>,
 }
@@ -183,6 +188,8 @@ impl Gnb {
             next_teid: AtomicU32::new(1),
             error_indications: AtomicU64::new(0),
             overflows: AtomicU64::new(0),
+            overloaded: AtomicBool::new(false),
+            unavailable_guamis: AtomicU64::new(0),
             announced: Mutex::default(),
         })))
     }
@@ -245,6 +252,16 @@ impl Gnb {
     /// Connected UEs, and idle ones that listen to paging.
     pub fn ue_counts(&self) -> (usize, usize) {
         self.0.table.counts()
+    }
+
+    /// Whether the AMF has asked to keep signalling away (OVERLOAD START), and has not taken it back.
+    pub fn is_overloaded(&self) -> bool {
+        self.0.overloaded.load(Ordering::Relaxed)
+    }
+
+    /// GUAMIs that the AMF has said it no longer serves (AMF STATUS INDICATION).
+    pub fn unavailable_guamis(&self) -> u64 {
+        self.0.unavailable_guamis.load(Ordering::Relaxed)
     }
 
     /// ERROR INDICATIONs that the AMF sent.

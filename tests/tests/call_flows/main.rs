@@ -8,6 +8,7 @@ mod captures;
 mod gnbs;
 mod handover;
 mod idle_and_paging;
+mod mobility;
 mod positioning;
 mod refusals;
 mod registration;

@@ -17,6 +17,8 @@ pub struct TimersConfig {
     pub t3522_ms: u32,
     /// T3550: milliseconds for REGISTRATION COMPLETE.
     pub t3550_ms: u32,
+    /// T3555: milliseconds for CONFIGURATION UPDATE COMPLETE.
+    pub t3555_ms: u32,
     /// T3560: milliseconds for the answers to authentication and security mode control.
     pub t3560_ms: u32,
     /// T3570: milliseconds for IDENTITY RESPONSE.
@@ -43,6 +45,7 @@ impl Default for TimersConfig {
             paging_attempts: 4,
             t3522_ms: 6000,
             t3550_ms: 6000,
+            t3555_ms: 6000,
             t3560_ms: 6000,
             t3570_ms: 6000,
             nas_attempts: 5,
@@ -61,6 +64,7 @@ impl TimersConfig {
             ("t3513_ms", self.t3513_ms),
             ("t3522_ms", self.t3522_ms),
             ("t3550_ms", self.t3550_ms),
+            ("t3555_ms", self.t3555_ms),
             ("t3560_ms", self.t3560_ms),
             ("t3570_ms", self.t3570_ms),
             ("ngap_ms", self.ngap_ms),
@@ -81,6 +85,9 @@ impl TimersConfig {
     }
     pub(crate) fn t3550(&self) -> Duration {
         Duration::from_millis(self.t3550_ms.into())
+    }
+    pub(crate) fn t3555(&self) -> Duration {
+        Duration::from_millis(self.t3555_ms.into())
     }
     pub(crate) fn t3560(&self) -> Duration {
         Duration::from_millis(self.t3560_ms.into())

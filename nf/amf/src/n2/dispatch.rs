@@ -174,7 +174,7 @@ impl Amf {
         let message = match (pdu.kind(), ids.ran) {
             (Kind::Successful_HandoverResourceAllocation, Some(ran_id)) => {
                 let admitted = handover_uplink::handover_admitted(pdu, data).map_err(|error| Fault::of(pdu, &error))?;
-                Uplink::HandoverAdmitted { ran_id, admitted }
+                Uplink::HandoverAdmitted { ran_id, admitted: admitted.into() }
             }
             (Kind::Unsuccessful_HandoverResourceAllocation, _) => {
                 let cause = handover_uplink::handover_failure(pdu).map_err(|error| Fault::of(pdu, &error))?;

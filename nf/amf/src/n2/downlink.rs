@@ -201,6 +201,27 @@ pub(crate) fn ue_context_release(ue: &Connection, cause: Cause) -> Built {
     )
 }
 
+/// UE CONTEXT MODIFICATION REQUEST with a new K_gNB.
+pub(crate) fn ue_context_modification(ue: &Connection, k_gnb: [u8; 32], capability: &NasUeSecurityCapability) -> Built {
+    build_ngap!(
+        InitiatingMessage,
+        UEContextModification,
+        UEContextModificationRequest,
+        AMF_UE_NGAP_ID(ue.amf_id),
+        RAN_UE_NGAP_ID(ue.ran_id),
+        SecurityKey(k_gnb),
+        UESecurityCapabilities(security_capabilities(capability)),
+    )
+}
+
+/// NG RESET of one connection.
+pub(crate) fn ng_reset(ue: &Connection, cause: Cause) -> Built {
+    let item =
+        UEAssociatedLogicalNGConnectionItem::new(Some(AMFUENGAPID(ue.amf_id)), Some(RANUENGAPID(ue.ran_id)), None);
+    let part = UEAssociatedLogicalNGConnectionList(vec![item]);
+    build_ngap!(InitiatingMessage, NGReset, NGReset, Cause(cause), ResetType(ResetType::partOfNG_Interface(part)))
+}
+
 /// PAGING.
 pub(crate) fn paging(guti: &Guti, area: &[Tai]) -> Built {
     let s_tmsi = FiveGSTMSI::new(

@@ -110,6 +110,17 @@ impl Gnb {
         }
     }
 
+    /// NG RESET by the AMF (TS 38.413, 8.7.4.2.1). Its acknowledgement is awaited by nobody: the AMF has let go already.
+    pub async fn reset(&self, message: Result<NGAP_PDU, martlet_ngap::Error>) {
+        match message {
+            Ok(message) => {
+                metrics::ngap_reset();
+                self.send(0, &message).await;
+            }
+            Err(error) => tracing::error!(gnb = self.label(), %error, "NG RESET cannot be built"),
+        }
+    }
+
     /// Ends the association at once.
     pub fn abort(&self) {
         self.link.abort();

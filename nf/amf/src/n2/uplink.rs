@@ -40,20 +40,26 @@ pub(crate) enum Uplink {
     ReleaseRequest { cause: Cause, sessions: Vec<u8> },
     /// UE CONTEXT RELEASE COMPLETE.
     Released,
-    /// NAS NON DELIVERY INDICATION.
-    NotDelivered(Cause),
+    /// NAS NON DELIVERY INDICATION, with the message that was not delivered.
+    NotDelivered { cause: Cause, nas: Option<Bytes> },
+    /// UE CONTEXT MODIFICATION RESPONSE.
+    ContextModified,
+    /// UE CONTEXT MODIFICATION FAILURE.
+    ContextNotModified(Cause),
+    /// LOCATION REPORT.
+    Location(Option<Location>),
     /// UE RADIO CAPABILITY INFO INDICATION.
     RadioCapability(Bytes),
     /// ERROR INDICATION about the UE.
     Error(Option<Cause>),
     /// HANDOVER REQUIRED, of the source gNB.
-    HandoverRequired(HandoverRequired),
+    HandoverRequired(Box<HandoverRequired>),
     /// HANDOVER CANCEL, of the source gNB.
     HandoverCancel(Cause),
     /// UPLINK RAN STATUS TRANSFER, of the source gNB.
     StatusTransfer(RANStatusTransferTransparentContainer<'static>),
     /// HANDOVER REQUEST ACKNOWLEDGE, of the target gNB.
-    HandoverAdmitted { ran_id: u32, admitted: HandoverAdmitted },
+    HandoverAdmitted { ran_id: u32, admitted: Box<HandoverAdmitted> },
     /// HANDOVER FAILURE, of the target gNB.
     HandoverFailed(Cause),
     /// HANDOVER NOTIFY, of the target gNB.
@@ -74,7 +80,10 @@ impl Uplink {
             Uplink::SessionModifyIndication(_) => "PDU SESSION RESOURCE MODIFY INDICATION",
             Uplink::ReleaseRequest { .. } => "UE CONTEXT RELEASE REQUEST",
             Uplink::Released => "UE CONTEXT RELEASE COMPLETE",
-            Uplink::NotDelivered(_) => "NAS NON DELIVERY INDICATION",
+            Uplink::NotDelivered { .. } => "NAS NON DELIVERY INDICATION",
+            Uplink::ContextModified => "UE CONTEXT MODIFICATION RESPONSE",
+            Uplink::ContextNotModified(_) => "UE CONTEXT MODIFICATION FAILURE",
+            Uplink::Location(_) => "LOCATION REPORT",
             Uplink::RadioCapability(_) => "UE RADIO CAPABILITY INFO INDICATION",
             Uplink::Error(_) => "ERROR INDICATION",
             Uplink::HandoverRequired(_) => "HANDOVER REQUIRED",
@@ -227,15 +236,32 @@ pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Er
             }
         }
         Kind::Successful_UEContextRelease => Uplink::Released,
+        Kind::Successful_UEContextModification => Uplink::ContextModified,
+        Kind::Unsuccessful_UEContextModification => {
+            extract_ngap_ies!(pdu, UEContextModificationFailure, lax cause: Cause = Cause(cause) => cause,);
+            Uplink::ContextNotModified(cause.unwrap_or(Cause::misc(CauseMisc::unspecified)))
+        }
+        Kind::Initiating_LocationReport => {
+            extract_ngap_ies!(pdu, LocationReport,
+                lax place: UserLocationInformation = UserLocationInformation(place) => place,
+            );
+            Uplink::Location(place.as_ref().and_then(location))
+        }
         Kind::Initiating_HandoverPreparation => {
-            Uplink::HandoverRequired(handover_uplink::handover_required(pdu, data)?)
+            Uplink::HandoverRequired(handover_uplink::handover_required(pdu, data)?.into())
         }
         Kind::Initiating_HandoverCancel => Uplink::HandoverCancel(handover_uplink::handover_cancel(pdu)?),
         Kind::Initiating_UplinkRANStatusTransfer => Uplink::StatusTransfer(handover_uplink::ran_status_transfer(pdu)?),
         Kind::Initiating_HandoverNotification => Uplink::HandoverNotified(handover_uplink::handover_notify(pdu)?),
         Kind::Initiating_NASNonDeliveryIndication => {
-            extract_ngap_ies!(pdu, NASNonDeliveryIndication, lax cause: Cause = Cause(cause) => cause,);
-            Uplink::NotDelivered(cause.unwrap_or(Cause::misc(CauseMisc::unspecified)))
+            extract_ngap_ies!(pdu, NASNonDeliveryIndication,
+                lax cause: Cause = Cause(cause) => cause,
+                lax nas: NASPDU = NAS_PDU(nas) => nas,
+            );
+            Uplink::NotDelivered {
+                cause: cause.unwrap_or(Cause::misc(CauseMisc::unspecified)),
+                nas: nas.map(|nas| octets(data, &nas.0)),
+            }
         }
         Kind::Initiating_UERadioCapabilityInfoIndication => {
             extract_ngap_ies!(pdu, UERadioCapabilityInfoIndication,

@@ -114,12 +114,15 @@ async fn handover(ue: &mut Ue, required: &HandoverRequired) -> Result<usize, End
         target.location = location;
     }
     target.context_is_set_up = true;
-    if let Some(source) = ue.connection.replace(target) {
-        ue_context_release::alone(ue, source, Cause::radioNetwork(CauseRadioNetwork::successful_handover));
-    }
+    let source = ue.connection.replace(target);
     ue.publish();
     let done: Vec<u8> = commands.done.iter().map(|(psi, _)| *psi).collect();
     sessions::complete(ue, &done).await;
+    // What it forwards ends with the marker that the switch has brought it.
+    if let Some(source) = source {
+        ue_context_release::alone(ue, source, Cause::radioNetwork(CauseRadioNetwork::successful_handover));
+    }
+    ue.send_undelivered().await;
     Ok(done.len())
 }
 
@@ -191,7 +194,7 @@ async fn answer(ue: &mut Ue) -> Result<HandoverAdmitted, Ended> {
                 if let Some(target) = &mut ue.target {
                     target.ran_id = ran_id;
                 }
-                return Ok(admitted);
+                return Ok(*admitted);
             }
             Heard::Target(Uplink::HandoverFailed(cause)) => {
                 // The gNB has forgotten the UE by itself.

@@ -1,5 +1,6 @@
 //! The procedures of the AMF, each in the file that has its name (TS 23.502, 4; TS 38.413, 8; TS 24.501, 5).
 pub(crate) mod am_policy;
+pub(crate) mod amf_status_indication;
 pub(crate) mod an_release;
 pub(crate) mod authentication;
 pub(crate) mod configuration_update;
@@ -27,10 +28,12 @@ pub(crate) mod positioning_transport;
 pub(crate) mod ran_configuration_update;
 pub(crate) mod registration;
 pub(crate) mod registration_accept;
+pub(crate) mod rekeying;
 pub(crate) mod security_mode;
 pub(crate) mod service_request;
 pub(crate) mod session_status;
 pub(crate) mod slice_selection;
 pub(crate) mod subscription;
+pub(crate) mod ue_context_modification;
 pub(crate) mod ue_context_release;
 pub(crate) mod user_plane_activation;

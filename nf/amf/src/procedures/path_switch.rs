@@ -60,6 +60,7 @@ pub(crate) async fn run(ue: &mut Ue, gnb: Arc<Gnb>, request: PathSwitchRequested
     }
     stay_behind(ue, &request, &done, place).await;
     acknowledge(ue, &request, &done, &released).await;
+    ue.send_undelivered().await;
     ue.publish();
     tracing::info!(
         supi = ue.label(),

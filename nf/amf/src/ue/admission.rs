@@ -37,6 +37,7 @@ impl Ue {
 
     /// The UE is told to come back later.
     pub fn congested(&self) -> Stop {
+        self.amf.turned_away.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let back_off = Some(self.amf.config.limits.back_off_s);
         Stop::Reject(Reject { back_off, ..GmmCause::Congestion.into() })
     }

@@ -60,7 +60,9 @@ pub(crate) struct Ue {
     pub handle: UeHandle,
     pub(super) inbox: mpsc::Receiver<Event>,
     /// What waits until the procedure at work has ended.
-    pub(super) waiting: VecDeque<Work>,
+    pub(crate) waiting: VecDeque<Work>,
+    /// Protected NAS messages that a gNB did not deliver, because the UE changes to another one.
+    pub undelivered: Vec<Bytes>,
     /// NAS messages that came while the gNB's answer was awaited.
     pub(super) set_aside: VecDeque<Bytes>,
     /// There are more UEs than are allowed: it is rejected.
@@ -112,6 +114,7 @@ impl Ue {
             handle,
             inbox,
             waiting: VecDeque::new(),
+            undelivered: Vec::new(),
             set_aside: VecDeque::new(),
             over_limit,
             suci: None,

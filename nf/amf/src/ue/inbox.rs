@@ -139,6 +139,15 @@ impl Ue {
         }
     }
 
+    /// The UE is at another gNB: it gets there what the one before did not deliver.
+    pub async fn send_undelivered(&mut self) {
+        for nas in std::mem::take(&mut self.undelivered) {
+            if let Some(connection) = &self.connection {
+                connection.send_nas(nas.to_vec()).await;
+            }
+        }
+    }
+
     /// Keeps a NAS message until its turn comes.
     pub fn set_aside_nas(&mut self, nas: bytes::Bytes) {
         match self.set_aside.len() < self.amf.config.limits.ue_queue {
@@ -221,10 +230,16 @@ impl Ue {
     pub(crate) fn note(&mut self, message: Uplink) -> Result<(), Stop> {
         match message {
             Uplink::RadioCapability(capability) => self.radio_capability = Some(capability),
-            Uplink::NotDelivered(why) => {
+            Uplink::NotDelivered { cause: why, nas } => {
                 let cause = cause::text(&why);
                 tracing::debug!(supi = self.label(), gnb = self.gnb(), cause, "a NAS message was not delivered");
+                // A UE on its way to another gNB gets it there (TS 38.413, 8.6.4); else its timer repeats it.
+                let few = self.undelivered.len() < self.amf.config.limits.ue_queue;
+                if let Some(nas) = nas.filter(|_| few && is_moving(&why)) {
+                    self.undelivered.push(nas);
+                }
             }
+            Uplink::Location(location) => self.moved(location),
             Uplink::Error(Some(Cause::radioNetwork(
                 CauseRadioNetwork::unknown_local_UE_NGAP_ID | CauseRadioNetwork::inconsistent_remote_UE_NGAP_ID,
             ))) => return Err(Stop::ConnectionLost),
@@ -241,4 +256,16 @@ impl Ue {
 /// Whether something that waits is a handover.
 fn is_handover(work: &Work) -> bool {
     matches!(work, Work::Event(Event::Uplink { message: Uplink::HandoverRequired(_), .. }))
+}
+
+/// Whether a NAS message was not delivered because its UE changes to another gNB.
+fn is_moving(cause: &Cause) -> bool {
+    use CauseRadioNetwork as Radio;
+    let Cause::radioNetwork(cause) = cause else { return false };
+    matches!(
+        cause,
+        Radio::ng_intra_system_handover_triggered
+            | Radio::ng_inter_system_handover_triggered
+            | Radio::xn_handover_triggered
+    )
 }

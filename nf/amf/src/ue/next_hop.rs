@@ -23,6 +23,11 @@ impl NextHop {
         NextHop { k_amf, last: Last::KGnb(k_gnb), ncc: 0 }
     }
 
+    /// Whether the chain is of this K_AMF.
+    pub fn is_of(&self, k_amf: &KAmf) -> bool {
+        self.k_amf.as_octets() == k_amf.as_octets()
+    }
+
     /// The next NH. Each is given to one gNB.
     pub fn advance(&mut self) -> [u8; 32] {
         let nh = match &self.last {

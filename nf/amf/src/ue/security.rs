@@ -31,6 +31,11 @@ impl Security {
         NextHop::of_access(self.k_amf.clone(), derive_kgnb(&self.k_amf, uplink))
     }
 
+    /// Whether a chain is of this context's K_AMF.
+    pub fn is_of(&self, chain: &NextHop) -> bool {
+        chain.is_of(&self.k_amf)
+    }
+
     /// K_gNB for the access that the message with this uplink COUNT began (TS 33.501, A.9).
     pub fn k_gnb(&self, uplink: NasCount) -> [u8; 32] {
         *derive_kgnb(&self.k_amf, uplink).as_octets()

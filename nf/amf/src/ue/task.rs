@@ -5,7 +5,7 @@ use crate::metrics;
 use crate::n2::uplink::Uplink;
 use crate::procedures::{
     an_release, deregistration, handover, implicit_deregistration, n1_n2_message_transfer, nas_transport, path_switch,
-    pdu_session_resource_modify_indication, pdu_session_resource_notify, positioning_transport, registration,
+    pdu_session_resource_modify_indication, pdu_session_resource_notify, positioning_transport, registration, rekeying,
     service_request, session_status, ue_context_release,
 };
 use martlet_nas::inbound::{self, Assurance, Inbound};
@@ -21,6 +21,9 @@ impl Ue {
             let Some(work) = self.next_work().await else { continue };
             // On the heap while it lasts, so that the task of an idle UE is small.
             Box::pin(self.act(work)).await;
+            if self.waiting.is_empty() && rekeying::is_due(&self) {
+                Box::pin(rekeying::run(&mut self)).await;
+            }
             self.rest();
             self.publish();
         }
@@ -189,7 +192,7 @@ impl Ue {
             Uplink::SessionModifyIndication(sessions) => {
                 pdu_session_resource_modify_indication::run(self, sessions).await;
             }
-            Uplink::HandoverRequired(required) => handover::run(self, required).await,
+            Uplink::HandoverRequired(required) => handover::run(self, *required).await,
             Uplink::HandoverCancel(_) => handover::acknowledge_cancel(self).await,
             other => {
                 if let Err(stop) = self.note(other) {
