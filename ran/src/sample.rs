@@ -23,11 +23,15 @@ pub enum Procedure {
     Deregistration,
     /// UE CONTEXT RELEASE REQUEST sent to UE CONTEXT RELEASE COMMAND received; in total until COMPLETE is sent.
     AnRelease,
+    /// HANDOVER REQUIRED sent to HANDOVER COMMAND received; in total until the source's UE CONTEXT RELEASE COMMAND came.
+    Handover,
+    /// PATH SWITCH REQUEST sent to its ACKNOWLEDGE received.
+    PathSwitch,
 }
 
 impl Procedure {
     /// All, in the order of a UE's life.
-    pub const ALL: [Procedure; 8] = [
+    pub const ALL: [Procedure; 10] = [
         Procedure::NgSetup,
         Procedure::Registration,
         Procedure::PduSessionEstablishment,
@@ -36,6 +40,8 @@ impl Procedure {
         Procedure::PagingResponse,
         Procedure::Deregistration,
         Procedure::AnRelease,
+        Procedure::Handover,
+        Procedure::PathSwitch,
     ];
 
     /// Its name in reports and CSV files.
@@ -49,6 +55,8 @@ impl Procedure {
             Procedure::PagingResponse => "paging_response",
             Procedure::Deregistration => "deregistration",
             Procedure::AnRelease => "an_release",
+            Procedure::Handover => "handover",
+            Procedure::PathSwitch => "path_switch",
         }
     }
 }

@@ -37,6 +37,7 @@ pub fn checks<R: Rig>() -> Vec<(&'static str, Check<R>)> {
         ("the buffer is bounded", the_buffer_is_bounded),
         ("what waits is dropped when asked", what_waits_is_dropped_when_asked),
         ("end markers follow the last packet", end_markers_follow_the_last_packet),
+        ("forwarded data go back to the access, and their end marker", forwarded_data_go_back_to_the_access),
         ("usage is counted and told", usage_is_counted_and_told),
         ("a quota stops packets", a_quota_stops_packets),
         ("an Error Indication is told", an_error_indication_is_told),
@@ -321,6 +322,33 @@ fn what_waits_is_dropped_when_asked<R: Rig>(rig: &mut R) {
     rig.datapath().apply(&Change { drop_buffered: true, ..Change::to(&session) }).expect("the same rules");
     rig.send_n6(7000, b"kept");
     assert_eq!(payload(rig).as_deref(), Some("kept"));
+}
+
+/// While a UE is handed over, what still comes to its old gNB goes through the UPF to its new one (TS 23.502, 4.9.1.3).
+fn forwarded_data_go_back_to_the_access<R: Rig>(rig: &mut R) {
+    const FORWARDING: u32 = 0x0202_0202;
+    let mut session = established(rig);
+    let far = Far { id: 7, tunnel: Some(Tunnel { teid: 0xcccc, peer: rig.gnb() }), ..session.fars[&2].clone() };
+    let local = session.pdrs[&1].local.map(|local| LocalTunnel { teid: FORWARDING, ..local });
+    let uplink = session.pdrs[&1].clone();
+    let pdr = Pdr { id: 7, local, far: 7, ue: vec![], qfis: vec![], qers: vec![], urrs: vec![], ..uplink };
+    session.fars.insert(7, far);
+    session.pdrs.insert(7, pdr);
+    session.resolve(&Default::default()).expect("rules that fit together");
+    apply(rig, &session);
+    let packet = udp_packet((rig.remote(), 7000), (rig.ue(), 9000), b"forwarded");
+    rig.send_n3(&g_pdu(FORWARDING, Some(9), &packet));
+    let octets = rig.receive_n3().expect("a G-PDU");
+    let Ok(Message::GPdu(pdu)) = decode(&octets) else { panic!("no G-PDU") };
+    assert_eq!((pdu.teid, pdu.container), (0xcccc, Some(PduSessionContainer::downlink(9))));
+    assert_eq!(payload_of(pdu.payload), Some(&b"forwarded"[..]));
+    rig.send_n3(&martlet_gtpu::end_marker(FORWARDING, None));
+    assert_eq!(decode(&rig.receive_n3().expect("an End Marker")), Ok(Message::EndMarker { teid: 0xcccc }));
+    // Nobody gets into the data network this way, and the UE's own address is still checked in its own tunnel.
+    let packet = udp_packet((rig.remote(), 9000), (rig.remote(), 7000), b"foreign");
+    rig.send_n3(&g_pdu(TEID, Some(1), &packet));
+    settle(rig);
+    assert!(rig.receive_n6().is_none());
 }
 
 fn end_markers_follow_the_last_packet<R: Rig>(rig: &mut R) {

@@ -48,6 +48,7 @@ fn session() -> Session {
             far: id.into(),
             qers: vec![],
             urrs: vec![],
+            returns: false,
         };
         session.pdrs.insert(id, pdr);
         let far = Far {

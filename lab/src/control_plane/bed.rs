@@ -79,8 +79,10 @@ impl Site {
     }
 
     /// A gNB that is set up.
-    pub(super) async fn gnb(&self, samples: Samples) -> Result<Gnb> {
+    pub(super) async fn gnb(&self, samples: Samples, number: u8) -> Result<Gnb> {
         let mut config = self.gnb_config()?;
+        config.gnb_id = number.into();
+        config.n2_local = Some(self.address(99 + number).into());
         config.n3 = config.n2_local;
         Ok(Gnb::connect_with(config, samples).await?)
     }
@@ -125,7 +127,9 @@ pub(super) struct Bed {
     pub(super) samples: Samples,
     pub(super) phones: Vec<Ue>,
     core: CoreProcess,
-    gnb: Gnb,
+    pub(super) gnb: Gnb,
+    /// Where phones are handed over to.
+    pub(super) other: Gnb,
 }
 
 impl Bed {
@@ -134,14 +138,16 @@ impl Bed {
         let core = site.start(variant)?;
         associated(&core).await?;
         let samples = Samples::default();
-        let gnb = site.gnb(samples.clone()).await?;
+        let gnb = site.gnb(samples.clone(), 1).await?;
+        let other = site.gnb(samples.clone(), 2).await?;
         let phones = (0..phones.into()).map(|n| phone(&gnb, n)).collect::<Result<_>>()?;
-        Ok(Bed { variant, samples, phones, core, gnb })
+        Ok(Bed { variant, samples, phones, core, gnb, other })
     }
 
     pub(super) async fn stop(self) -> Result<()> {
         drop(self.phones);
         self.gnb.shutdown().await;
+        self.other.shutdown().await;
         self.core.stop()
     }
 }

@@ -14,7 +14,7 @@ pub(super) async fn measure(args: &ControlPlaneArgs, output: &mut Output) -> Res
         let site = Site::prepare(number, &format!("many-{}", variant.name()), ues, output.folder())?;
         let core = site.start(*variant)?;
         associated(&core).await?;
-        let gnb = site.gnb(Samples::default()).await?;
+        let gnb = site.gnb(Samples::default(), 1).await?;
         let before = core.usage();
         let mut phones = Vec::new();
         for n in 0..ues {

@@ -58,7 +58,7 @@ async fn measure(args: &IdleArgs, output: &mut Output) -> Result<()> {
         let site = Site::prepare(number, &format!("idle-{}", variant.name()), PHONES, output.folder())?;
         let core = site.start(*variant)?;
         associated(&core).await?;
-        let gnb = site.gnb(Samples::default()).await?;
+        let gnb = site.gnb(Samples::default(), 1).await?;
         for n in 0..PHONES {
             let phone = phone(&gnb, n)?;
             phone.register().await.with_context(|| phone.supi().to_string())?;

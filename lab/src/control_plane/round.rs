@@ -18,6 +18,10 @@ const DELIVERY: Duration = Duration::from_secs(20);
 pub(super) enum Measured {
     Registration,
     PduSession,
+    /// N2 handover: HANDOVER REQUIRED sent until the source's context is released.
+    Handover,
+    /// Xn handover: PATH SWITCH REQUEST sent to its ACKNOWLEDGE received.
+    PathSwitch,
     /// PAGING received to SERVICE ACCEPT received.
     Paging,
     /// From the arrival of a packet for an idle phone at the UPF until the phone has it.
@@ -25,13 +29,21 @@ pub(super) enum Measured {
 }
 
 impl Measured {
-    pub(super) const ALL: [Measured; 4] =
-        [Measured::Registration, Measured::PduSession, Measured::Paging, Measured::FirstPacket];
+    pub(super) const ALL: [Measured; 6] = [
+        Measured::Registration,
+        Measured::PduSession,
+        Measured::Handover,
+        Measured::PathSwitch,
+        Measured::Paging,
+        Measured::FirstPacket,
+    ];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Measured::Registration => "registration",
             Measured::PduSession => "pdu_session",
+            Measured::Handover => "handover",
+            Measured::PathSwitch => "path_switch",
             Measured::Paging => "paging",
             Measured::FirstPacket => "first_packet",
         }
@@ -41,6 +53,8 @@ impl Measured {
         match self {
             Measured::Registration => "registration",
             Measured::PduSession => "PDU session establishment",
+            Measured::Handover => "N2 handover",
+            Measured::PathSwitch => "path switch after an Xn handover",
             Measured::Paging => "service request after paging",
             Measured::FirstPacket => "first packet to an idle UE",
         }
@@ -50,6 +64,8 @@ impl Measured {
         match procedure {
             Procedure::Registration => Some(Measured::Registration),
             Procedure::PduSessionEstablishment => Some(Measured::PduSession),
+            Procedure::Handover => Some(Measured::Handover),
+            Procedure::PathSwitch => Some(Measured::PathSwitch),
             Procedure::PagingResponse => Some(Measured::Paging),
             _ => None,
         }
@@ -124,6 +140,9 @@ pub(super) async fn run(bed: &Bed, ues: usize) -> Result<Taken> {
     all(phones, Ue::register).await?;
     let request = || PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
     let sessions = all(phones, async |phone| phone.establish_pdu_session(request()).await).await?;
+    // Through the core to the other gNB, and back without asking it.
+    all(phones, async |phone| phone.handover_to(&bed.other).await).await?;
+    all(phones, async |phone| phone.xn_handover_to(&bed.gnb).await).await?;
     all(phones, Ue::release_to_idle).await?;
 
     let mut taken = Taken::default();

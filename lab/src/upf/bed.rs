@@ -196,6 +196,7 @@ pub fn session(rules: Rules, n: u32) -> Session {
             far: id.into(),
             qers: if rules.has_qer() { vec![1] } else { vec![] },
             urrs: rules.urrs().collect(),
+            returns: false,
         };
         // Those before it are for other ports.
         for extra in 1..rules.pdrs() as u16 {

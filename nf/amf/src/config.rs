@@ -118,6 +118,8 @@ pub struct SecurityConfig {
     pub request_imeisv: bool,
     /// Authenticate also a UE whose initial registration is protected by a security context that the AMF has.
     pub always_authenticate: bool,
+    /// NAS COUNT at which a connected UE gets new keys, below its end of 2^24.
+    pub rekey_at_count: u32,
 }
 
 /// An integrity algorithm by its name (TS 33.501, 5.11.1.2).
@@ -212,6 +214,7 @@ impl Default for SecurityConfig {
             ciphering: vec![CipheringName::NEA2, CipheringName::NEA1, CipheringName::NEA3, CipheringName::NEA0],
             request_imeisv: true,
             always_authenticate: false,
+            rekey_at_count: 0xff_0000,
         }
     }
 }
@@ -267,6 +270,10 @@ impl AmfConfig {
         }
         if self.security.ciphering.is_empty() {
             add("security.ciphering".into(), "write the algorithms that are allowed, such as [NEA2, NEA0]");
+        }
+        if !(8..=0xff_ff00).contains(&self.security.rekey_at_count) {
+            findings
+                .push(Finding::new("security.rekey_at_count", "write 8 to 16776960: beyond that no message is left"));
         }
         findings.extend(self.timers.check().into_iter().map(|finding| finding.within("timers")));
         findings.extend(self.limits.check().into_iter().map(|finding| finding.within("limits")));

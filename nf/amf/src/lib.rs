@@ -10,6 +10,7 @@ mod config;
 mod consumers;
 mod metrics;
 mod n2;
+mod overload;
 mod procedures;
 mod served;
 mod services;
@@ -36,6 +37,7 @@ use martlet_sctp::Listener;
 use n2::Gnbs;
 use served::{Served, plmn_to_sbi};
 use std::net::IpAddr;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use tables::Tables;
 use tokio::sync::mpsc;
@@ -50,6 +52,8 @@ pub struct Amf {
     tables: Tables,
     gnbs: Gnbs,
     concurrency: Concurrency,
+    /// UEs that were told to come back later, since the start.
+    turned_away: AtomicU64,
     /// Waits for gNBs; taken when the AMF runs.
     listener: Mutex<Option<Listener>>,
 }
@@ -71,6 +75,7 @@ impl Amf {
             tables: Tables::default(),
             gnbs: Gnbs::default(),
             concurrency,
+            turned_away: AtomicU64::new(0),
             listener: Mutex::new(listener),
         }))
     }
@@ -133,6 +138,7 @@ impl NetworkFunction for Amf {
 
     async fn run(self: Arc<Self>, shutdown: Shutdown) -> Result<(), StartError> {
         let listener = self.listener.lock().unwrap_or_else(|e| e.into_inner()).take();
+        tokio::spawn(overload::watch(self.clone(), shutdown.clone()));
         if let Some(listener) = listener {
             n2::accept(self.clone(), listener, shutdown.clone()).await;
         }

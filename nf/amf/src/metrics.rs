@@ -1,7 +1,7 @@
 //! The AMF's metrics.
 use prometheus::{
-    HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, register_histogram_vec, register_int_counter_vec,
-    register_int_gauge, register_int_gauge_vec,
+    HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, register_histogram_vec, register_int_counter,
+    register_int_counter_vec, register_int_gauge, register_int_gauge_vec,
 };
 use std::sync::LazyLock;
 use std::time::Instant;
@@ -25,6 +25,16 @@ static NAS_ERRORS: LazyLock<IntCounterVec> = LazyLock::new(|| {
 static NGAP_ERRORS: LazyLock<IntCounterVec> = LazyLock::new(|| {
     let help = "NGAP messages that were wrong, by the cause";
     register_int_counter_vec!("martlet_amf_ngap_errors_total", help, &["reason"]).expect("registered once")
+});
+
+static OVERLOADS: LazyLock<IntCounter> = LazyLock::new(|| {
+    let help = "Times that gNBs were asked to keep signalling away";
+    register_int_counter!("martlet_amf_overloads_total", help).expect("registered once")
+});
+
+static RESETS: LazyLock<IntCounter> = LazyLock::new(|| {
+    let help = "NG resets by the AMF";
+    register_int_counter!("martlet_amf_ng_resets_total", help).expect("registered once")
 });
 
 static DROPPED: LazyLock<IntCounterVec> = LazyLock::new(|| {
@@ -90,6 +100,16 @@ pub(crate) fn nas_error(reason: &str) {
 /// An NGAP message was wrong.
 pub(crate) fn ngap_error(reason: &str) {
     NGAP_ERRORS.with_label_values(&[reason]).inc();
+}
+
+/// gNBs are asked to keep signalling away.
+pub(crate) fn overloads() {
+    OVERLOADS.inc();
+}
+
+/// The AMF resets connections of a gNB.
+pub(crate) fn ngap_reset() {
+    RESETS.inc();
 }
 
 /// Something was dropped because a limit was reached.

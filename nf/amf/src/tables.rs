@@ -53,7 +53,8 @@ struct Listed {
 /// A UE-associated logical NG connection.
 struct Connected {
     gnb: u64,
-    ran_id: u32,
+    /// Not known before the target gNB of a handover has answered.
+    ran_id: Option<u32>,
     handle: UeHandle,
     lost: Arc<Notify>,
 }
@@ -202,22 +203,52 @@ impl Tables {
     /// RAN UE NGAP ID is lost: the gNB has forgotten it.
     pub fn connect(&self, gnb: u64, ran_id: u32, handle: &UeHandle) -> (u64, Arc<Notify>) {
         let mut state = self.state();
-        if let Some(old) = state.by_ran_id.get(&(gnb, ran_id)).copied() {
-            state.lose(old);
+        state.forget_ran_id(gnb, ran_id);
+        let ids = state.begin(gnb, Some(ran_id), handle);
+        state.by_ran_id.insert((gnb, ran_id), ids.0);
+        ids
+    }
+
+    /// A new connection with the target gNB of a handover, which says with its answer what its RAN UE NGAP ID is.
+    pub fn prepare(&self, gnb: u64, handle: &UeHandle) -> (u64, Arc<Notify>) {
+        self.state().begin(gnb, None, handle)
+    }
+
+    /// The target gNB of a handover has answered; the UE whose handover it is, if there is one that waits for it.
+    pub fn accept(&self, gnb: u64, amf_id: u64, ran_id: Option<u32>) -> Option<UeHandle> {
+        let mut state = self.state();
+        state.connections.get(&amf_id).filter(|connected| connected.gnb == gnb && connected.ran_id.is_none())?;
+        if let Some(ran_id) = ran_id {
+            state.forget_ran_id(gnb, ran_id);
+            state.by_ran_id.insert((gnb, ran_id), amf_id);
         }
-        let mut rng = rand::rng();
-        let amf_id = loop {
-            let id = rng.random_range(1..1u64 << 40);
-            if !state.connections.contains_key(&id) {
-                break id;
-            }
-        };
-        let lost = Arc::new(Notify::new());
-        let connected = Connected { gnb, ran_id, handle: handle.clone(), lost: lost.clone() };
-        state.connections.insert(amf_id, connected);
+        let connected = state.connections.get_mut(&amf_id)?;
+        connected.ran_id = ran_id;
+        Some(connected.handle.clone())
+    }
+
+    /// The UE of a connection, whichever gNB it is with.
+    pub fn by_amf_id(&self, amf_id: u64) -> Option<UeHandle> {
+        self.state().connections.get(&amf_id).map(|connected| connected.handle.clone())
+    }
+
+    /// A connection goes on with another gNB (path switch); false where it has ended.
+    pub fn move_connection(&self, amf_id: u64, gnb: u64, ran_id: u32) -> bool {
+        let mut state = self.state();
+        if !state.connections.contains_key(&amf_id) {
+            return false;
+        }
+        if state.by_ran_id.get(&(gnb, ran_id)) != Some(&amf_id) {
+            state.forget_ran_id(gnb, ran_id);
+        }
+        let Some(connected) = state.connections.get_mut(&amf_id) else { return false };
+        let before = (connected.gnb, connected.ran_id);
+        (connected.gnb, connected.ran_id) = (gnb, Some(ran_id));
+        if let (of, Some(ran)) = before {
+            state.by_ran_id.remove(&(of, ran));
+        }
         state.by_ran_id.insert((gnb, ran_id), amf_id);
-        crate::metrics::connected(1);
-        (amf_id, lost)
+        true
     }
 
     /// AMF UE NGAP IDs in use.
@@ -242,7 +273,7 @@ impl Tables {
     pub fn route(&self, gnb: u64, amf_id: u64, ran_id: u32) -> Route {
         match self.state().connections.get(&amf_id) {
             None => Route::Unknown,
-            Some(connected) if connected.gnb == gnb && connected.ran_id == ran_id => {
+            Some(connected) if connected.gnb == gnb && connected.ran_id == Some(ran_id) => {
                 Route::To(connected.handle.clone())
             }
             Some(_) => Route::Inconsistent,
@@ -263,7 +294,8 @@ impl Tables {
         let mut state = self.state();
         let amf_id = amf_id.or_else(|| state.by_ran_id.get(&(gnb, ran_id?)).copied());
         let Some(amf_id) = amf_id else { return false };
-        let matches = |connected: &Connected| connected.gnb == gnb && ran_id.is_none_or(|id| id == connected.ran_id);
+        let matches =
+            |connected: &Connected| connected.gnb == gnb && ran_id.is_none_or(|id| connected.ran_id == Some(id));
         let found = state.connections.get(&amf_id).is_some_and(matches);
         if found {
             state.lose(amf_id);
@@ -273,10 +305,34 @@ impl Tables {
 }
 
 impl State {
+    /// A new connection: its AMF UE NGAP ID (40 bits), and what tells of its loss.
+    fn begin(&mut self, gnb: u64, ran_id: Option<u32>, handle: &UeHandle) -> (u64, Arc<Notify>) {
+        let mut rng = rand::rng();
+        let amf_id = loop {
+            let id = rng.random_range(1..1u64 << 40);
+            if !self.connections.contains_key(&id) {
+                break id;
+            }
+        };
+        let lost = Arc::new(Notify::new());
+        let connected = Connected { gnb, ran_id, handle: handle.clone(), lost: lost.clone() };
+        self.connections.insert(amf_id, connected);
+        crate::metrics::connected(1);
+        (amf_id, lost)
+    }
+
+    /// The gNB uses a RAN UE NGAP ID anew: the connection that had it is lost.
+    fn forget_ran_id(&mut self, gnb: u64, ran_id: u32) {
+        if let Some(old) = self.by_ran_id.get(&(gnb, ran_id)).copied() {
+            self.lose(old);
+        }
+    }
+
     fn disconnect(&mut self, amf_id: u64) -> Option<Connected> {
         let connected = self.connections.remove(&amf_id)?;
-        let key = (connected.gnb, connected.ran_id);
-        if self.by_ran_id.get(&key) == Some(&amf_id) {
+        if let Some(key) = connected.ran_id.map(|ran_id| (connected.gnb, ran_id))
+            && self.by_ran_id.get(&key) == Some(&amf_id)
+        {
             self.by_ran_id.remove(&key);
         }
         crate::metrics::connected(-1);
@@ -330,6 +386,27 @@ mod tests {
         assert_eq!(tables.lose_gnb(1), 1);
         assert_eq!((leads_to(&tables, 1, ours, 7), leads_to(&tables, 2, theirs, 7)), (None, Some(2)));
         assert!(tables.lose(2, None, Some(7)));
+    }
+
+    #[tokio::test]
+    async fn a_connection_changes_its_gnb() {
+        let tables = Tables::default();
+        let (moved, _) = tables.connect(1, 7, &handle(1));
+        let (there, lost) = tables.connect(2, 9, &handle(2));
+        assert!(tables.move_connection(moved, 2, 9));
+        lost.notified().await;
+        assert_eq!((leads_to(&tables, 2, moved, 9), leads_to(&tables, 1, moved, 7)), (Some(1), None));
+        assert!(tables.by_amf_id(there).is_none() && !tables.move_connection(there, 1, 1));
+        assert_eq!(tables.lose_gnb(1), 0);
+        // The target of a handover says its identity with its answer, and with no other.
+        let (target, _) = tables.prepare(3, &handle(1));
+        assert_eq!(leads_to(&tables, 3, target, 0), None);
+        assert!(tables.accept(2, target, Some(5)).is_none());
+        assert_eq!(tables.accept(3, target, Some(5)).map(|handle| handle.number), Some(1));
+        assert!(tables.accept(3, target, Some(6)).is_none());
+        assert_eq!(leads_to(&tables, 3, target, 5), Some(1));
+        tables.disconnect(target);
+        assert!(tables.by_amf_id(target).is_none());
     }
 
     #[test]

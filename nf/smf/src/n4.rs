@@ -1,8 +1,10 @@
 //! N4: associations with UPFs, requests to them, reports from them (TS 29.244, 6).
 mod association;
+mod forwarding;
 mod reaction;
 mod rules;
 
+pub use forwarding::{forward, forwarding_tunnel, stop_forwarding, switch_to_gnb};
 pub use rules::{Downlink, Plan, deletion, establishment, to_buffer, to_buffer_anew, to_gnb};
 
 use crate::session::UpfSession;

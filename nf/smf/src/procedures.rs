@@ -1,6 +1,8 @@
 //! The procedures of the SMF, one file each, as TS 23.502 has their call flows.
 pub mod downlink_data;
 pub mod establishment;
+pub mod handover;
+pub mod path_switch;
 pub mod release;
 pub mod transfer;
 pub mod update;

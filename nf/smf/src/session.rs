@@ -1,5 +1,6 @@
 //! A PDU session's context, the task that owns it, and the table of all of them.
 use crate::n4::{N4Error, SessionLayer};
+use crate::procedures::handover::{self, Handover};
 use crate::procedures::{downlink_data, release, update, user_plane};
 use crate::{Smf, metrics};
 use martlet_pfcp::ie::Cause;
@@ -30,6 +31,8 @@ pub enum SessionEvent {
     TransferFailed,
     /// A UPF has been associated anew.
     AssociatedAnew(SocketAddr),
+    /// What the source gNB of a handover had to forward has been forwarded.
+    ForwardingOver,
 }
 
 /// Where the session's user plane is at the UPF.
@@ -82,6 +85,10 @@ pub struct Session {
     pub release_commands: u8,
     /// The UPF has lost the session and does not take it again.
     pub lost: bool,
+    /// A handover that is being prepared.
+    pub handover: Option<Handover>,
+    /// The UPF forwards what the source gNB of a handover sends on.
+    pub forwards: bool,
 }
 
 /// QoS flow identifier of the default flow.
@@ -133,6 +140,10 @@ impl Session {
             }
             Some(Some(SessionEvent::AssociatedAnew(upf))) => {
                 user_plane::associated_anew(self, upf).await;
+                true
+            }
+            Some(Some(SessionEvent::ForwardingOver)) => {
+                handover::forwarding_over(self).await;
                 true
             }
             Some(None) => false,

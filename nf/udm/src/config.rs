@@ -38,11 +38,14 @@ pub struct UdmConfig {
     pub home_plmn: String,
     /// Keys for SUCIs; without any, only the null scheme is understood.
     pub home_network_keys: Vec<HomeNetworkKey>,
+    /// Whether identities that nothing conceals (null scheme) are taken; false where all USIMs have a key of
+    /// `home_network_keys` (TS 33.501, 6.12.2).
+    pub null_scheme: bool,
 }
 
 impl Default for UdmConfig {
     fn default() -> Self {
-        UdmConfig { home_plmn: "00101".into(), home_network_keys: Vec::new() }
+        UdmConfig { home_plmn: "00101".into(), home_network_keys: Vec::new(), null_scheme: true }
     }
 }
 

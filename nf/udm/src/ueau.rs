@@ -92,6 +92,10 @@ impl Udm {
         if let Ok(supi) = supi_or_suci.parse::<Supi>() {
             return Ok(supi);
         }
+        if !self.config.null_scheme && is_null_scheme(supi_or_suci) {
+            tracing::warn!(suci = supi_or_suci, "an identity that is not concealed is refused: see udm.null_scheme");
+            return Err(Problem::new(403, "AUTHENTICATION_REJECTED").detail("the null scheme is not allowed here"));
+        }
         let revealed = self.keys.deconceal(supi_or_suci).map_err(|error| match error {
             SidfError::Text(_) => not_parsed(supi_or_suci, error.to_string()),
             SidfError::UnknownKey { scheme: 1 | 2, .. } => {
@@ -104,6 +108,11 @@ impl Udm {
         })?;
         revealed.try_into().map_err(|e| Problem::new(403, "INVALID_SCHEME_OUTPUT").detail(format!("{e}")))
     }
+}
+
+/// Whether a SUCI's protection scheme is the null scheme: suci-0-MCC-MNC-routing-scheme-key-output (TS 29.571, 5.3.2).
+fn is_null_scheme(suci: &str) -> bool {
+    suci.starts_with("suci-") && suci.rsplit('-').nth(2) == Some("0")
 }
 
 /// A text that is no SUCI we know: for a scheme that is not ours, for a scheme output that is too short, or altogether.

@@ -1,5 +1,5 @@
 //! What is asked of a UE's task, and how it answers.
-use super::{Gnb, UeError, UeStatus};
+use super::{Gnb, HandoverOutcome, HandoverPlan, UeError, UeStatus};
 use crate::ue::{
     Event, PduSession, PduSessionRequest, PositioningKind, RegistrationOutcome, RegistrationType, ServicePurpose,
 };
@@ -80,4 +80,6 @@ pub(crate) enum Command {
     Forget { reply: Reply<()> },
     Subscribe { reply: Reply<broadcast::Receiver<UeEvent>> },
     Move { gnb: Gnb, reply: Reply<()> },
+    Handover { gnb: Gnb, plan: HandoverPlan, reply: Reply<HandoverOutcome> },
+    PathSwitch { gnb: Gnb, lost: Vec<u8>, reply: Reply<HandoverOutcome> },
 }

@@ -1,9 +1,10 @@
 //! Reads from the AMF and gives each message to whom it is for.
 use super::ue_task::{Downlink, ToUe};
-use super::{Gnb, amf_configuration_update, error_indication, ng_reset, paging};
+use super::{Gnb, amf_configuration_update, error_indication, handover_target, ng_reset, paging};
 use martlet_ngap::NgapPduKind as Kind;
 use martlet_ngap::ngap::{AMFUENGAPID, Cause, CauseProtocol, CauseRadioNetwork, NGAP_PDU, RANUENGAPID, UENGAPIDs};
 use martlet_ngap::{Error, ie};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// Serve the link until it ends, and say why it did.
@@ -38,10 +39,19 @@ async fn one(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(), Error> {
         Kind::Initiating_NGReset => ng_reset::run(gnb, &pdu).await,
         Kind::Initiating_ErrorIndication => error_indication::received(gnb, &pdu),
         Kind::Initiating_AMFConfigurationUpdate => amf_configuration_update::run(gnb).await,
-        Kind::Initiating_OverloadStart | Kind::Initiating_OverloadStop | Kind::Initiating_AMFStatusIndication => {
+        kind @ (Kind::Initiating_OverloadStart | Kind::Initiating_OverloadStop) => {
             tracing::info!(gnb = gnb.name(), message = pdu.procedure_name(), "from the AMF");
+            gnb.0.overloaded.store(kind == Kind::Initiating_OverloadStart, Ordering::Relaxed);
             Ok(())
         }
+        Kind::Initiating_AMFStatusIndication => {
+            let list = pdu.ie::<ie::UnavailableGUAMIList>().transpose()?;
+            let guamis = list.map_or(0, |list| list.0.len() as u64);
+            tracing::info!(gnb = gnb.name(), guamis, "the AMF no longer serves GUAMIs");
+            gnb.0.unavailable_guamis.fetch_add(guamis, Ordering::Relaxed);
+            Ok(())
+        }
+        Kind::Initiating_HandoverResourceAllocation => handover_target::request(gnb, pdu, at).await,
         Kind::Initiating_UEContextRelease => {
             let Some(ids) = pdu.ie::<ie::UE_NGAP_IDs>().transpose()? else { return to_ue(gnb, pdu, at).await };
             let (mailbox, ids) = match ids {
@@ -53,7 +63,9 @@ async fn one(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(), Error> {
                 UENGAPIDs::choice_Extensions(_) => (None, (None, None)),
             };
             match mailbox {
-                Some(mailbox) => gnb.deliver(&mailbox, ToUe::Downlink(Box::new(Downlink { pdu, at }))),
+                Some(mailbox) => {
+                    gnb.deliver(&mailbox, ToUe::Downlink(Box::new(Downlink { pdu, at, gnb: gnb.clone() })))
+                }
                 None => unknown_ue(gnb, ids).await,
             }
             Ok(())
@@ -73,7 +85,7 @@ async fn to_ue(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(), Error> {
         return Ok(());
     };
     match gnb.table().by_ran_id(ran_id.0) {
-        Some(mailbox) => gnb.deliver(&mailbox, ToUe::Downlink(Box::new(Downlink { pdu, at }))),
+        Some(mailbox) => gnb.deliver(&mailbox, ToUe::Downlink(Box::new(Downlink { pdu, at, gnb: gnb.clone() }))),
         None => unknown_ue(gnb, (amf_id.map(|id| id.0), Some(ran_id.0))).await,
     }
     Ok(())

@@ -82,6 +82,9 @@ pub enum UeError {
     /// The UE is not in the state that this needs.
     #[error("{0}")]
     State(&'static str),
+    /// The UE was not handed over.
+    #[error("handover: {0}")]
+    Handover(String),
     /// The user plane of the UE could not be opened.
     #[error("{0}")]
     Interface(String),

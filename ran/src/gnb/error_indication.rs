@@ -48,7 +48,7 @@ pub(super) fn received(gnb: &Gnb, pdu: &NGAP_PDU) -> Result<(), Error> {
     if let Some(mailbox) = ran_id.and_then(|id| gnb.table().by_ran_id(id))
         && unknown
     {
-        gnb.deliver(&mailbox, ToUe::ContextLost("the AMF does not know the UE's connection"));
+        gnb.deliver(&mailbox, ToUe::ContextLost(gnb.clone(), "the AMF does not know the UE's connection"));
     }
     Ok(())
 }

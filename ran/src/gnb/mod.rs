@@ -6,6 +6,9 @@ mod core_time;
 mod dispatch;
 mod error;
 mod error_indication;
+mod handover;
+mod handover_containers;
+mod handover_target;
 mod initial_context_setup;
 mod initial_ue_message;
 mod link;
@@ -13,6 +16,7 @@ mod nas_transport;
 mod ng_reset;
 mod ng_setup;
 mod paging;
+mod path_switch;
 mod pdu_session_resource_modify;
 mod pdu_session_resource_release;
 mod pdu_session_resource_setup;
@@ -23,6 +27,7 @@ pub(crate) mod tests;
 mod ue;
 mod ue_commands;
 mod ue_connection;
+mod ue_context_modification;
 mod ue_context_release;
 mod ue_events;
 mod ue_task;
@@ -31,6 +36,7 @@ pub use command::UeEvent;
 pub(crate) use command::{Command, Reply};
 pub use config::GnbConfig;
 pub use error::{GnbError, UeError};
+pub use handover::{HandoverOutcome, HandoverPlan, HandoverTurn};
 pub use link::{LinkError, N2Link, N2Message, N2Peer};
 pub use ng_setup::AmfInfo;
 pub use ue::{Ue, UeStatus};
@@ -42,7 +48,8 @@ use crate::user_plane::{Interface, Netns, UserPlane};
 use bytes::Bytes;
 use config::Identity;
 use martlet_ngap::ngap::{Cause, CauseProtocol};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use table::UeTable;
@@ -68,9 +75,25 @@ struct Inner {
     next_teid: AtomicU32,
     error_indications: AtomicU64,
     overflows: AtomicU64,
+    /// OVERLOAD START came, and no OVERLOAD STOP.
+    overloaded: AtomicBool,
+    /// GUAMIs that the AMF no longer serves.
+    unavailable_guamis: AtomicU64,
+    /// UEs that other gNBs have announced, by the gNB's identifier and theirs there.
+    announced: Mutex<HashMap<(u32, u32), table::Mailbox>>,
 }
 
 impl Gnb {
+    /// Whether two are the same gNB, on the same association.
+    fn is(&self, other: &Gnb) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// UEs that other gNBs have announced.
+    fn announced(&self) -> std::sync::MutexGuard<'_, HashMap<(u32, u32), table::Mailbox>> {
+        self.0.announced.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
     /// Connect to the AMF and set the NG interface up. Samples go to a collector of its own.
     ///
     /// # Errors
@@ -163,6 +186,9 @@ impl Gnb {
             next_teid: AtomicU32::new(1),
             error_indications: AtomicU64::new(0),
             overflows: AtomicU64::new(0),
+            overloaded: AtomicBool::new(false),
+            unavailable_guamis: AtomicU64::new(0),
+            announced: Mutex::default(),
         })))
     }
 
@@ -173,7 +199,7 @@ impl Gnb {
             tracing::info!(gnb = gnb.name(), %reason, "N2 connection ended");
             gnb.0.lost.send_replace(Some(reason.clone()));
             for mailbox in gnb.0.table.all() {
-                let _ = mailbox.send(ToUe::LinkLost(reason.clone())).await;
+                let _ = mailbox.send(ToUe::LinkLost(gnb.clone(), reason.clone())).await;
             }
         });
     }
@@ -224,6 +250,16 @@ impl Gnb {
     /// Connected UEs, and idle ones that listen to paging.
     pub fn ue_counts(&self) -> (usize, usize) {
         self.0.table.counts()
+    }
+
+    /// Whether the AMF has asked to keep signalling away (OVERLOAD START), and has not taken it back.
+    pub fn is_overloaded(&self) -> bool {
+        self.0.overloaded.load(Ordering::Relaxed)
+    }
+
+    /// GUAMIs that the AMF has said it no longer serves (AMF STATUS INDICATION).
+    pub fn unavailable_guamis(&self) -> u64 {
+        self.0.unavailable_guamis.load(Ordering::Relaxed)
     }
 
     /// ERROR INDICATIONs that the AMF sent.

@@ -17,14 +17,14 @@ pub(super) async fn run(gnb: &Gnb, pdu: &NGAP_PDU) -> Result<(), Error> {
                     (None, None) => None,
                 };
                 if let Some(mailbox) = mailbox {
-                    gnb.deliver(&mailbox, ToUe::ContextLost(REASON));
+                    gnb.deliver(&mailbox, ToUe::ContextLost(gnb.clone(), REASON));
                 }
             }
             build_ngap!(SuccessfulOutcome, NGReset, NGResetAcknowledge, UE_associatedLogicalNG_connectionList(list),)?
         }
         _ => {
             for mailbox in gnb.table().connected() {
-                gnb.deliver(&mailbox, ToUe::ContextLost(REASON));
+                gnb.deliver(&mailbox, ToUe::ContextLost(gnb.clone(), REASON));
             }
             build_ngap!(SuccessfulOutcome, NGReset, NGResetAcknowledge,)?
         }

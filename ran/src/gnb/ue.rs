@@ -1,6 +1,6 @@
 //! A UE as its user holds it: each procedure is one call that waits for its end.
 use super::command::{Command, Reply, UeEvent};
-use super::{Gnb, UeError};
+use super::{Gnb, HandoverOutcome, HandoverPlan, UeError};
 use crate::ue::{MmState, PduSession, PduSessionRequest, RegistrationOutcome, RegistrationType, ServicePurpose};
 use bytes::Bytes;
 use martlet_nas::{Guti, Nas5gsMessage};
@@ -231,6 +231,42 @@ impl Ue {
     /// The UE no longer exists.
     pub async fn subscribe(&self) -> Result<broadcast::Receiver<UeEvent>, UeError> {
         self.ask(|reply| Command::Subscribe { reply }).await
+    }
+
+    /// N2 handover to another gNB (TS 23.502, 4.9.1.3). On return the UE is there, and its context at the old gNB is
+    /// released.
+    ///
+    /// # Errors
+    /// The UE is not connected, or was not handed over.
+    pub async fn handover_to(&self, gnb: &Gnb) -> Result<HandoverOutcome, UeError> {
+        self.handover(gnb, HandoverPlan::default()).await
+    }
+
+    /// N2 handover as a plan has it.
+    ///
+    /// # Errors
+    /// As [`Ue::handover_to`].
+    pub async fn handover(&self, gnb: &Gnb, plan: HandoverPlan) -> Result<HandoverOutcome, UeError> {
+        let gnb = gnb.clone();
+        self.ask(|reply| Command::Handover { gnb, plan, reply }).await
+    }
+
+    /// Xn handover to another gNB (TS 23.502, 4.9.1.2): the gNBs agree on it, and the core learns it afterwards. On return
+    /// the path is switched.
+    ///
+    /// # Errors
+    /// The UE is not connected, or the core did not switch its path: then it has no connection any more.
+    pub async fn xn_handover_to(&self, gnb: &Gnb) -> Result<HandoverOutcome, UeError> {
+        self.xn_handover_without(gnb, &[]).await
+    }
+
+    /// The same, where the target does not take these sessions over.
+    ///
+    /// # Errors
+    /// As [`Ue::xn_handover_to`].
+    pub async fn xn_handover_without(&self, gnb: &Gnb, lost: &[u8]) -> Result<HandoverOutcome, UeError> {
+        let (gnb, lost) = (gnb.clone(), lost.to_vec());
+        self.ask(|reply| Command::PathSwitch { gnb, lost, reply }).await
     }
 
     /// Select the cell of another gNB, while idle.

@@ -2,7 +2,7 @@
 use super::command::{Command, Reply};
 use super::ue_context_release::ReleaseReason;
 use super::ue_task::UeTask;
-use super::{Gnb, UeError, UeStatus, initial_ue_message, nas_transport, ue_context_release};
+use super::{Gnb, UeError, UeStatus, handover, initial_ue_message, nas_transport, path_switch, ue_context_release};
 use crate::ue::{EstablishmentCause, Initial, MmState};
 use crate::user_plane::UserPlane;
 use bytes::Bytes;
@@ -147,6 +147,8 @@ impl UeTask {
                 reply.done(Ok(sender.subscribe()));
             }
             Command::Move { gnb, reply } => reply.done(self.move_to(gnb)),
+            Command::Handover { gnb, plan, reply } => handover::require(self, gnb, plan, reply).await,
+            Command::PathSwitch { gnb, lost, reply } => path_switch::request(self, gnb, &lost, reply).await,
         }
     }
 

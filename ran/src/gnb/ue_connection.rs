@@ -20,6 +20,8 @@ impl UeTask {
             let _ = events.send(UeEvent::ConnectionReleased);
         }
         let error = UeError::GnbLost(reason.to_owned());
+        super::handover::give_up(self, error.clone());
+        self.waiters.handover.finish(Err(error.clone()));
         self.disconnect();
         self.starts = Starts::default();
         self.waiters.registration.finish(Err(error.clone()));
@@ -41,6 +43,7 @@ impl UeTask {
 
     /// The context is released: the UE is idle, or deregistered and silent.
     pub(super) fn released(&mut self) {
+        super::handover::give_up(self, UeError::State("the connection was released meanwhile"));
         self.disconnect();
         self.nas.connection_released(self.received);
         if let Some(start) = self.starts.an_release.take() {
@@ -153,6 +156,7 @@ impl UeTask {
     }
 
     pub(super) fn context_is_set_up(&mut self) {
+        self.nas.security_mut().begin_access();
         tracing::trace!(supi = %self.supi, gnb = self.gnb.name(), "initial context set up");
     }
 

@@ -27,7 +27,7 @@ pub(super) async fn request(ue: &mut UeTask, reason: ReleaseReason) -> Result<Op
     }
 }
 
-fn request_message(ue: &UeTask, amf_id: u64, ran_id: u32, reason: ReleaseReason) -> Result<Vec<u8>, Error> {
+pub(super) fn request_message(ue: &UeTask, amf_id: u64, ran_id: u32, reason: ReleaseReason) -> Result<Vec<u8>, Error> {
     let cause = Cause::radioNetwork(match reason {
         ReleaseReason::UserInactivity => CauseRadioNetwork::user_inactivity,
         ReleaseReason::RadioConnectionLost => CauseRadioNetwork::radio_connection_with_ue_lost,

@@ -1,12 +1,14 @@
 //! The task that owns a UE: its NAS layer, its connection through the gNB, its sessions, and who waits for what.
 use super::command::{Command, UeEvent, Waiting};
 use super::core_time::CoreTime;
+use super::handover::{End, Handover, HandoverOutcome, Left};
 use super::link::LinkError;
 use super::sessions::RanSession;
 use super::ue_context_release::ReleaseReason;
 use super::{
-    Gnb, initial_context_setup, initial_ue_message, nas_transport, pdu_session_resource_modify,
-    pdu_session_resource_release, pdu_session_resource_setup, ue_context_release,
+    Gnb, handover, handover_target, initial_context_setup, initial_ue_message, nas_transport, path_switch,
+    pdu_session_resource_modify, pdu_session_resource_release, pdu_session_resource_setup, ue_context_modification,
+    ue_context_release,
 };
 use crate::sample::Procedure;
 use crate::ue::{Action, MmState, PduSession, RegistrationOutcome, UeNas};
@@ -32,6 +34,8 @@ const LAST_RELEASE: Duration = Duration::from_secs(2);
 pub(crate) struct Downlink {
     pub(crate) pdu: NGAP_PDU,
     pub(crate) at: Instant,
+    /// The gNB to which it came: during a handover a UE has two.
+    pub(crate) gnb: Gnb,
 }
 
 /// What the network's side tells a UE.
@@ -44,9 +48,9 @@ pub(crate) enum ToUe {
         at: Instant,
     },
     /// The UE's connection is gone without the usual release.
-    ContextLost(&'static str),
+    ContextLost(Gnb, &'static str),
     /// The gNB has lost the AMF.
-    LinkLost(Arc<str>),
+    LinkLost(Gnb, Arc<str>),
     /// A packet of the UE waits, and its session has no tunnel.
     UplinkData {
         /// PDU session identity.
@@ -88,6 +92,7 @@ pub(super) struct Starts {
     pub(super) an_release: Option<Instant>,
     pub(super) establishment: [Option<Instant>; 16],
     pub(super) session_release: [Option<Instant>; 16],
+    pub(super) path_switch: Option<Instant>,
 }
 
 /// Who waits for what.
@@ -100,6 +105,7 @@ pub(super) struct Waiters {
     pub(super) paging: Waiting<()>,
     pub(super) establishment: [Waiting<PduSession>; 16],
     pub(super) session_release: [Waiting<()>; 16],
+    pub(super) handover: Waiting<HandoverOutcome>,
 }
 
 /// A UE.
@@ -112,6 +118,10 @@ pub(crate) struct UeTask {
     pub(crate) sessions: BTreeMap<u8, RanSession>,
     pub(super) ports: BTreeMap<u8, Port>,
     pub(super) interface: Interface,
+    /// A handover that the gNB has asked for.
+    pub(super) handover: Option<Handover>,
+    /// The gNB that the UE has left, until the AMF releases its context there.
+    pub(super) left: Vec<Left>,
     pub(super) camped: Option<STmsi>,
     pub(super) paged: bool,
     /// When what is being handled was received.
@@ -144,6 +154,8 @@ impl UeTask {
             sessions: BTreeMap::new(),
             ports: BTreeMap::new(),
             interface,
+            handover: None,
+            left: Vec::new(),
             camped: None,
             paged: false,
             received: Instant::now(),
@@ -190,6 +202,7 @@ impl UeTask {
     async fn close(mut self) {
         self.leave_cell();
         self.ports.clear();
+        self.left.drain(..).for_each(Left::release);
         if self.connection.ran_id.is_some() {
             let asked = ue_context_release::request(&mut self, ReleaseReason::RadioConnectionLost).await;
             if matches!(asked, Ok(Some(_))) {
@@ -199,7 +212,7 @@ impl UeTask {
                             ToUe::Downlink(downlink) if downlink.pdu.kind() == Kind::Initiating_UEContextRelease => {
                                 return ue_context_release::command(&mut self, &downlink.pdu).await.is_ok();
                             }
-                            ToUe::ContextLost(_) | ToUe::LinkLost(_) => return false,
+                            ToUe::ContextLost(..) | ToUe::LinkLost(..) => return false,
                             _ => {}
                         }
                     }
@@ -217,7 +230,11 @@ impl UeTask {
             ToUe::Downlink(downlink) => {
                 self.received = downlink.at;
                 self.core.received(downlink.at);
-                self.on_downlink(downlink.pdu).await;
+                match self.end_of(&downlink) {
+                    End::Here => self.on_downlink(downlink.pdu).await,
+                    End::Target => handover_target::downlink(self, *downlink).await,
+                    End::Left => handover::left_downlink(self, *downlink).await,
+                }
                 self.send_early().await;
             }
             ToUe::Paged { at } => {
@@ -227,12 +244,13 @@ impl UeTask {
                 }
                 self.nas.paged(at);
             }
-            ToUe::ContextLost(reason) => {
+            ToUe::ContextLost(gnb, reason) if gnb.is(&self.gnb) => {
                 self.received = Instant::now();
                 tracing::warn!(supi = %self.supi, gnb = self.gnb.name(), reason, "connection lost");
                 self.released();
             }
-            ToUe::LinkLost(reason) => self.link_lost(&reason),
+            ToUe::LinkLost(gnb, reason) if gnb.is(&self.gnb) => self.link_lost(&reason),
+            ToUe::ContextLost(gnb, _) | ToUe::LinkLost(gnb, _) => handover::lost(self, &gnb),
             ToUe::UplinkData { psi } => self.uplink_data(psi),
         }
         let sent = self.flush().await;
@@ -251,6 +269,12 @@ impl UeTask {
             Kind::Initiating_PDUSessionResourceRelease => pdu_session_resource_release::run(self, &pdu).await,
             Kind::Initiating_PDUSessionResourceModify => pdu_session_resource_modify::run(self, &pdu).await,
             Kind::Initiating_UEContextRelease => ue_context_release::command(self, &pdu).await,
+            Kind::Initiating_UEContextModification => ue_context_modification::run(self, &pdu).await,
+            Kind::Successful_HandoverPreparation => handover::command(self, &pdu).await,
+            Kind::Unsuccessful_HandoverPreparation => handover::not_prepared(self, &pdu),
+            Kind::Successful_HandoverCancel => handover::cancelled(self),
+            Kind::Successful_PathSwitchRequest => path_switch::switched(self, &pdu).await,
+            Kind::Unsuccessful_PathSwitchRequest => path_switch::not_switched(self, &pdu).await,
             _ => {
                 tracing::warn!(supi = %self.supi, gnb = self.gnb.name(), ?kind, "a message that is not handled");
                 self.gnb.not_understood(self.connection.amf_id, self.connection.ran_id).await;

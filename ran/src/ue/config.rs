@@ -142,6 +142,8 @@ pub struct UeConfig {
     pub timers: NasTimers,
     /// What the UE does by itself while idle.
     pub idle: IdleBehaviour,
+    /// Whether it takes and confirms CONFIGURATION UPDATE COMMAND; false for one that does not hear it.
+    pub confirms_configuration: bool,
     /// Whether it has LPP in NAS (5GMM capability, octet 3).
     pub lpp: bool,
     /// Whether it has positioning over the user plane (5GMM capability, octet 10).
@@ -190,6 +192,7 @@ impl UeConfig {
             requested_nssai: Vec::new(),
             timers: NasTimers::default(),
             idle: IdleBehaviour::Automatic,
+            confirms_configuration: true,
             lpp: false,
             lcs_upp: false,
         })

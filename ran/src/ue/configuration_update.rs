@@ -5,6 +5,9 @@ use martlet_nas::{Nas5gsMessage, NasConfigurationUpdateCommand, NasConfiguration
 
 impl UeNas {
     pub(super) fn configuration_update_command(&mut self, command: &NasConfigurationUpdateCommand) {
+        if !self.config.confirms_configuration {
+            return self.discard("CONFIGURATION UPDATE COMMAND, which this UE does not hear");
+        }
         let guti = command.fg_guti.as_ref().and_then(|identity| identity.as_guti());
         if let Some(guti) = guti {
             self.guti = Some(guti);

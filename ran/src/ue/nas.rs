@@ -164,6 +164,16 @@ impl UeNas {
         &self.security
     }
 
+    /// The security contexts, for who carries the UE's messages.
+    pub fn security_mut(&mut self) -> &mut Security {
+        &mut self.security
+    }
+
+    /// The UE security capability, as NAS has it.
+    pub fn security_capability(&self) -> &NasUeSecurityCapability {
+        &self.security_capability
+    }
+
     /// Move to another serving network, as when another cell is selected.
     pub fn select_plmn(&mut self, serving: &Plmn) {
         self.serving_network_name = serving_network_name(serving);

@@ -3,7 +3,7 @@ use martlet_nas::{
     CipheringAlgorithm, Direction, IntegrityAlgorithm, KAmf, Nas5gsMessage, Nas5gsSecurityHeaderType, NasConnection,
     NasCount, NasError, NasSecurityContext, Verified,
 };
-use martlet_security::nas_5gs::{KGnb, derive_kgnb};
+use martlet_security::nas_5gs::{KGnb, Nh, derive_kgnb, derive_nh};
 
 const ACCESS: NasConnection = NasConnection::ThreeGpp;
 
@@ -27,11 +27,51 @@ pub struct Security {
     /// Uplink NAS COUNT of the message that K_gNB is derived with (TS 33.501, annex A.9): that of the last initial
     /// NAS message or SECURITY MODE COMPLETE.
     access_count: Option<NasCount>,
+    /// The chain of keys of the access stratum, once a gNB has got the first.
+    access: Option<AccessChain>,
     /// NAS messages with integrity protection have been exchanged on this N1 signalling connection.
     pub secured: bool,
 }
 
+/// {NH, NCC} as the UE has them (TS 33.501, 6.9.2.1).
+struct AccessChain {
+    kamf: KAmf,
+    ncc: u8,
+    last: Last,
+}
+
+enum Last {
+    KGnb(KGnb),
+    Nh(Nh),
+}
+
 impl Security {
+    /// A gNB has got its K_gNB, with which the chain begins.
+    pub fn begin_access(&mut self) {
+        let chain = self.current.as_ref().zip(self.k_gnb());
+        self.access =
+            chain.map(|(current, k_gnb)| AccessChain { kamf: current.kamf.clone(), ncc: 0, last: Last::KGnb(k_gnb) });
+    }
+
+    /// Whether the NH of this NCC is the UE's own; it counts as taken. True for a UE without access stratum security.
+    pub fn take_next_hop(&mut self, ncc: u8, nh: &[u8]) -> bool {
+        let Some(chain) = &mut self.access else { return true };
+        // The network may be some steps ahead: a handover that was prepared need not have been carried out.
+        for _ in 0..8 {
+            let next = match &chain.last {
+                Last::KGnb(k_gnb) => derive_nh(&chain.kamf, k_gnb),
+                Last::Nh(nh) => derive_nh(&chain.kamf, nh),
+            };
+            let agrees = next.as_octets().as_slice() == nh;
+            chain.ncc = (chain.ncc + 1) & 7;
+            chain.last = Last::Nh(next);
+            if chain.ncc == ncc {
+                return agrees;
+            }
+        }
+        false
+    }
+
     /// K_gNB as the UE derives it for access stratum security; `None` before there is a security context in use.
     pub fn k_gnb(&self) -> Option<KGnb> {
         let current = self.current.as_ref()?;

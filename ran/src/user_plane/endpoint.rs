@@ -38,7 +38,8 @@ pub struct Counters {
 
 #[derive(Default)]
 struct Tables {
-    by_teid: HashMap<u32, Arc<PortState>>,
+    /// With whether it is a tunnel of forwarded data.
+    by_teid: HashMap<u32, (Arc<PortState>, bool)>,
     by_id: HashMap<u64, Arc<PortState>>,
     next_teid: u32,
     next_id: u64,
@@ -147,13 +148,13 @@ impl Shared {
     }
 
     /// A TEID of the gNB for the port.
-    pub(super) fn take_teid(&self, port: &Arc<PortState>) -> u32 {
+    pub(super) fn take_teid(&self, port: &Arc<PortState>, forwarding: bool) -> u32 {
         let mut tables = self.write();
         loop {
             let teid = tables.next_teid;
             tables.next_teid = teid.wrapping_add(1).max(1);
             if let std::collections::hash_map::Entry::Vacant(entry) = tables.by_teid.entry(teid) {
-                entry.insert(port.clone());
+                entry.insert((port.clone(), forwarding));
                 return teid;
             }
         }
@@ -226,10 +227,11 @@ impl Shared {
                 Ok(Message::GPdu(GPdu { teid, payload, .. })) => {
                     let port = self.read().by_teid.get(&teid).cloned();
                     match (port, &mut air) {
-                        (Some(port), None) => port.deliver(payload),
-                        (Some(port), Some(air)) => {
+                        // Only who is here is reached by this gNB's air.
+                        (Some((port, _)), Some(air)) if port.is_here() => {
                             air.send(port.id, false, payload);
                         }
+                        (Some((port, forwarded)), _) => port.take(payload, forwarded, &self.socket),
                         (None, _) => {
                             self.counters.unknown_teid.fetch_add(1, Ordering::Relaxed);
                             let answer = martlet_gtpu::error_indication(teid, self.local);
@@ -241,8 +243,9 @@ impl Shared {
                     let _ = self.socket.send_to(&martlet_gtpu::echo_response(sequence), from);
                 }
                 Ok(Message::EndMarker { teid, .. }) => {
-                    if let Some(port) = self.read().by_teid.get(&teid) {
-                        port.end_marker();
+                    let port = self.read().by_teid.get(&teid).cloned();
+                    if let Some((port, forwarded)) = port {
+                        port.ended(forwarded, &self.socket);
                     }
                 }
                 Ok(Message::ErrorIndication { teid, .. }) => {

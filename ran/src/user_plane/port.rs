@@ -3,12 +3,14 @@ use super::endpoint::Shared;
 use super::packet::{UPLINK_HEADER, uplink_header};
 use crate::gnb::ToUe;
 use bytes::Bytes;
+use martlet_gtpu::{PduSessionContainer, g_pdu_header};
 use martlet_ngap::transfer::GtpTunnel;
 use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 use tokio::sync::mpsc;
 use tun_rs::SyncDevice;
 
@@ -46,7 +48,33 @@ pub(super) struct PortState {
     mailbox: mpsc::Sender<ToUe>,
     end_markers: AtomicU64,
     dropped: AtomicU64,
+    /// Where the UE is.
+    place: Mutex<Place>,
+    forwarding_teid: Mutex<Option<u32>>,
 }
+
+/// Where a port's UE is (TS 23.502, 4.9.1).
+enum Place {
+    /// In the gNB's cell.
+    Here,
+    /// It has left for another gNB: what still comes goes on to it, through this tunnel.
+    Left { peer: SocketAddr, teid: u32, qfi: u8 },
+    /// It is coming from another gNB.
+    Coming(Coming),
+}
+
+/// What has come before the UE, or before what its old gNB forwards.
+#[derive(Default)]
+struct Coming {
+    arrived: bool,
+    /// What is forwarded ends with an end marker.
+    forwarding: bool,
+    forwarded: VecDeque<Bytes>,
+    direct: VecDeque<Bytes>,
+}
+
+/// Downlink packets that wait for a UE that is coming.
+const COMING: usize = 4096;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -64,7 +92,80 @@ impl PortState {
             mailbox,
             end_markers: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
+            place: Mutex::new(Place::Here),
+            forwarding_teid: Mutex::new(None),
         }
+    }
+
+    /// Whether the UE is in the gNB's cell.
+    pub(super) fn is_here(&self) -> bool {
+        matches!(*lock(&self.place), Place::Here)
+    }
+
+    /// A downlink packet: of the UPF, or forwarded by the gNB where the UE was.
+    pub(super) fn take(&self, packet: &[u8], forwarded: bool, socket: &UdpSocket) {
+        match &mut *lock(&self.place) {
+            Place::Here => self.deliver(packet),
+            Place::Left { peer, teid, qfi } => {
+                let container = PduSessionContainer::downlink(*qfi);
+                let Some(header) = g_pdu_header(*teid, Some(container), packet.len()) else { return };
+                if socket.send_to(&[header.as_slice(), packet].concat(), *peer).is_err() {
+                    self.dropped.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            Place::Coming(coming) => {
+                let waits = match forwarded {
+                    true if coming.arrived => None,
+                    true => Some(&mut coming.forwarded),
+                    false => Some(&mut coming.direct),
+                };
+                match waits {
+                    None => self.deliver(packet),
+                    Some(waits) if waits.len() < COMING => waits.push_back(Bytes::copy_from_slice(packet)),
+                    Some(_) => drop(self.dropped.fetch_add(1, Ordering::Relaxed)),
+                }
+            }
+        }
+    }
+
+    /// The last packet on a tunnel has come.
+    pub(super) fn ended(&self, forwarded: bool, socket: &UdpSocket) {
+        self.end_markers.fetch_add(1, Ordering::Relaxed);
+        let mut place = lock(&self.place);
+        match &mut *place {
+            Place::Left { peer, teid, .. } => drop(socket.send_to(&martlet_gtpu::end_marker(*teid, None), *peer)),
+            Place::Coming(coming) if forwarded => {
+                coming.forwarding = false;
+                self.settle(&mut place);
+            }
+            _ => {}
+        }
+    }
+
+    /// Gives the UE what has come before it, in order, once it is there and nothing is forwarded any more.
+    fn settle(&self, place: &mut Place) {
+        let Place::Coming(coming) = place else { return };
+        if !coming.arrived {
+            return;
+        }
+        for packet in coming.forwarded.drain(..) {
+            self.deliver(&packet);
+        }
+        if !coming.forwarding {
+            for packet in coming.direct.drain(..) {
+                self.deliver(&packet);
+            }
+            *place = Place::Here;
+        }
+    }
+
+    /// No end marker has come.
+    fn give_up_forwarding(&self) {
+        let mut place = lock(&self.place);
+        if let Place::Coming(coming) = &mut *place {
+            coming.forwarding = false;
+        }
+        self.settle(&mut place);
     }
 
     /// The header to send `payload` octets with, and where to; `None` without a tunnel.
@@ -98,10 +199,6 @@ impl PortState {
         }
     }
 
-    pub(super) fn end_marker(&self) {
-        self.end_markers.fetch_add(1, Ordering::Relaxed);
-    }
-
     /// Whether uplink packets go to this end.
     pub(super) fn sends_to(&self, teid: u32) -> bool {
         lock(&self.active).is_some_and(|active| active.teid == teid)
@@ -121,13 +218,47 @@ impl Port {
         if let Some(previous) = previous {
             self.shared.forget_teid(previous.downlink_teid);
         }
-        let downlink_teid = self.shared.take_teid(&self.state);
+        let downlink_teid = self.shared.take_teid(&self.state, false);
         self.set(tunnel, downlink_teid);
         let waiting = std::mem::take(&mut *lock(&self.state.waiting));
         for packet in waiting {
             let _ = self.send(&packet);
         }
         downlink_teid
+    }
+
+    /// The UE is coming from another gNB: what comes meanwhile waits for it. With `forwarding`, a TEID for what that gNB
+    /// forwards, which goes before what the UPF sends.
+    pub fn expect(&self, forwarding: bool) -> Option<u32> {
+        *lock(&self.state.place) = Place::Coming(Coming { forwarding, ..Coming::default() });
+        let teid = forwarding.then(|| self.shared.take_teid(&self.state, true));
+        *lock(&self.state.forwarding_teid) = teid;
+        teid
+    }
+
+    /// The UE has come. What is not marked as the end of forwarded data `within` a while counts as ended.
+    pub fn arrived(&self, within: Duration) {
+        let mut place = lock(&self.state.place);
+        if let Place::Coming(coming) = &mut *place {
+            coming.arrived = true;
+        }
+        self.state.settle(&mut place);
+        if matches!(*place, Place::Coming(_)) {
+            let state = Arc::downgrade(&self.state);
+            tokio::spawn(async move {
+                tokio::time::sleep(within).await;
+                if let Some(state) = state.upgrade() {
+                    state.give_up_forwarding();
+                }
+            });
+        }
+    }
+
+    /// The UE has left for another gNB: downlink packets are forwarded into a tunnel.
+    pub fn forward_to(&self, tunnel: GtpTunnel) {
+        let peer = SocketAddr::new(tunnel.address, self.shared.peer_port.unwrap_or(GTPU_PORT));
+        let qfi = lock(&self.state.active).map_or(0, |active| active.qfi);
+        *lock(&self.state.place) = Place::Left { peer, teid: tunnel.teid, qfi };
     }
 
     /// Change the UPF's end; the gNB's stays.
@@ -145,6 +276,10 @@ impl Port {
 
     /// Close the tunnel.
     pub fn deactivate(&self) {
+        if let Some(teid) = lock(&self.state.forwarding_teid).take() {
+            self.shared.forget_teid(teid);
+        }
+        *lock(&self.state.place) = Place::Here;
         let previous = lock(&self.state.active).take();
         if let Some(previous) = previous {
             self.shared.forget_teid(previous.downlink_teid);

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_amf::CipheringName;
 use martlet_ran::ue::{IdleBehaviour, OperatorKey, PduSessionRequest, ServicePurpose};
-use martlet_ran::{RegistrationType, Ue};
+use martlet_ran::{HandoverPlan, HandoverTurn, RegistrationType, Ue};
 use martlet_tests::{
     GATEWAY, LiveCapture, Recording, TestCore, in_namespace, in_order, internet, ping, reaches, sequence_of,
 };
@@ -209,5 +209,53 @@ fn a_malformed_packet_in_a_capture_is_found() {
         ensure!(found.contains("fault with 1 packets"), "{found}");
         ensure!(in_order(&recording.infos("pfcp").await?, &["Heartbeat Request", "Heartbeat Response"]).is_err());
         Ok(())
+    });
+}
+
+/// N2 of a phone that is handed over through the core, and back by its gNBs (TS 23.502, 4.9.1.2.2, 4.9.1.3).
+const HANDOVER: &[&str] = &[
+    "HandoverRequired",
+    "HandoverRequest",
+    "HandoverRequestAcknowledge",
+    "HandoverCommand",
+    "UplinkRANStatusTransfer",
+    "HandoverNotify",
+    "UEContextReleaseCommand",
+    "UEContextReleaseComplete",
+    "PathSwitchRequest",
+    "PathSwitchRequestAcknowledge",
+    // One that the target refuses, and one that its source gives up.
+    "HandoverRequired",
+    "HandoverRequest",
+    "HandoverFailure",
+    "HandoverPreparationFailure",
+    "HandoverRequired",
+    "HandoverCommand",
+    "HandoverCancel",
+    "HandoverCancelAcknowledge",
+];
+
+#[test]
+fn a_phone_that_is_handed_over_on_the_wire() {
+    in_namespace(|| async {
+        let Some(capture) = LiveCapture::start()? else { return Ok(()) };
+        let readable = |config: &mut martlet::config::Config| config.amf.security.ciphering = vec![CipheringName::NEA0];
+        let core = TestCore::start_on(Sbi::Http, readable).await?;
+        let (one, other) = (core.gnb(1).await?, core.gnb(2).await?);
+        let (phone, _) = core.phone_with_session(&one, 1).await?;
+        let second = phone.establish_pdu_session(internet()).await?.psi;
+        phone.handover(&other, HandoverPlan { refused: vec![second], ..Default::default() }).await?;
+        reaches(&phone, 1, GATEWAY).await?;
+        phone.xn_handover_to(&one).await?;
+        for turn in [HandoverTurn::TargetFull, HandoverTurn::Cancelled] {
+            let plan = HandoverPlan { turn, ..Default::default() };
+            ensure!(phone.handover(&other, plan).await.is_err(), "{turn:?}");
+        }
+        phone.deregister().await?;
+        core.until_nothing_is_left().await?;
+        drop(core);
+        let recording = capture.finish().await?;
+        recording.is_sound().await?;
+        in_order(&recording.infos("ngap && sctp").await?, HANDOVER)
     });
 }

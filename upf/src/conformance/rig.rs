@@ -48,6 +48,7 @@ pub fn session(rig: &impl Rig, seid: u64, teid: u32, ue: Ipv4Addr) -> Session {
         far: u32::from(id),
         qers: vec![1],
         urrs: Vec::new(),
+        returns: false,
     };
     session.pdrs.insert(1, pdr(1, Interface::Access, Some(local)));
     session.pdrs.insert(2, pdr(2, Interface::Core, None));

@@ -3,7 +3,7 @@ use super::bucket::Bucket;
 use crate::datapath::Usage;
 use crate::rules::{Action, Direction, Far, Flow, Pdr, Session, Tunnel, UeAddress, Urr};
 use martlet_pfcp::ie::{Interface, ReportingTriggers};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
@@ -24,6 +24,8 @@ pub(super) struct State {
     pub urrs: Vec<UrrState>,
     pub ue: BTreeSet<UeAddress>,
     pub teids: BTreeSet<u32>,
+    /// See [`Session::relays`].
+    pub relays: BTreeMap<u32, Tunnel>,
     pub buffer: VecDeque<Vec<u8>>,
     pub buffered_octets: usize,
     /// Packets that may wait.
@@ -85,6 +87,7 @@ impl State {
             urrs: Vec::new(),
             ue: BTreeSet::new(),
             teids: BTreeSet::new(),
+            relays: BTreeMap::new(),
             buffer: VecDeque::new(),
             buffered_octets: 0,
             buffer_limit,
@@ -120,6 +123,7 @@ impl State {
         self.rules.sort_by_key(|rule| (rule.pdr.precedence, rule.pdr.id));
         self.ue = session.ue_addresses();
         self.teids = session.teids();
+        self.relays = session.relays();
         let suggested = session.bars.values().filter_map(|bar| bar.suggested_packets).max();
         let suggested = suggested.map(usize::from).filter(|packets| *packets > 0);
         self.buffer_limit = suggested.map_or(buffer_limit, |packets| packets.min(buffer_limit));

@@ -4,7 +4,7 @@ use super::frame::Frame;
 use super::outlet::Outlet;
 use crate::counters::DropReason;
 use crate::signalling::{self, Reply};
-use martlet_gtpu::{DecodeError, Message, decode, error_indication, supported_extension_headers};
+use martlet_gtpu::{DecodeError, Message, decode, end_marker, error_indication, supported_extension_headers};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
@@ -21,7 +21,12 @@ impl<O: Outlet> Forwarder<O> {
         let datagram = buffer.get(start..).unwrap_or_default();
         let pdu = match decode(datagram) {
             Ok(Message::GPdu(pdu)) => pdu,
-            Ok(other) => return signalling::take(other, from, &self.counters, &self.events),
+            Ok(other) => {
+                if let Message::EndMarker { teid, .. } = other {
+                    self.relay_end_marker(teid);
+                }
+                return signalling::take(other, from, &self.counters, &self.events);
+            }
             Err(DecodeError::UnknownExtension(kind)) => {
                 self.counters.dropped(DropReason::UnknownExtension);
                 tracing::debug!(peer = %from, kind, "GTP-U extension header that has to be understood and is not");
@@ -53,5 +58,15 @@ impl<O: Outlet> Forwarder<O> {
             self.take_tunnelled(&entry, teid, qfi, Frame::new(message, at), now);
         }
         None
+    }
+
+    /// The end of forwarded data goes on as they did, behind the last of them.
+    fn relay_end_marker(&self, teid: u32) {
+        let Some(entry) = self.by_teid(teid) else { return };
+        let state = lock(&entry.state);
+        let Some(tunnel) = state.relays.get(&teid) else { return };
+        if self.outlet.to_peer(&end_marker(tunnel.teid, None), tunnel.peer).is_ok() {
+            self.counters.end_markers_sent.add(1);
+        }
     }
 }

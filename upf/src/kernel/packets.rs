@@ -120,7 +120,10 @@ impl<O: Outlet> Forwarder<O> {
             Target::Tunnel { tunnel, direction: towards } => {
                 let container = match towards {
                     Direction::Downlink => {
-                        mark.map(|(qfi, rqi)| PduSessionContainer { rqi, ..PduSessionContainer::downlink(qfi) })
+                        // Without a mark, what came in a tunnel keeps its flow.
+                        let marked =
+                            mark.map(|(qfi, rqi)| PduSessionContainer { rqi, ..PduSessionContainer::downlink(qfi) });
+                        marked.or(qfi.map(PduSessionContainer::downlink))
                     }
                     Direction::Uplink => qfi.or(mark.map(|(qfi, _)| qfi)).map(PduSessionContainer::uplink),
                 };

@@ -70,6 +70,9 @@ pub struct Pdr {
     pub qers: Vec<u32>,
     /// URR IDs.
     pub urrs: Vec<u32>,
+    /// What comes from the access goes back to it: data that a gNB forwards while its UE is handed over (TS 23.502,
+    /// 4.9.1.3). Found out by [`Session::resolve`](super::Session::resolve).
+    pub returns: bool,
 }
 
 impl Pdr {
@@ -94,6 +97,7 @@ impl Pdr {
             far: far.0,
             qers: ie.qer_ids.iter().map(|qer| qer.0).collect(),
             urrs: ie.urr_ids.iter().map(|urr| urr.0).collect(),
+            returns: false,
         };
         pdr.detect(&ie.pdi, local)?;
         Ok(pdr)
@@ -155,7 +159,7 @@ impl Pdr {
     /// Whether packets from the UE are meant: those that come from the access side.
     pub fn direction(&self) -> Direction {
         match self.source {
-            Interface::Access => Direction::Uplink,
+            Interface::Access if !self.returns => Direction::Uplink,
             _ => Direction::Downlink,
         }
     }

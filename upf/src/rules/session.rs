@@ -1,6 +1,6 @@
 //! All rules of one session, and whether they fit together.
-use super::{Bar, Far, LocalTunnel, Pdr, Qer, RuleError, SdfRule, Tunnel, UeAddress, Urr};
-use martlet_pfcp::ie::{FSeid, FailedRuleId, NodeId};
+use super::{Action, Bar, Far, LocalTunnel, Pdr, Qer, RuleError, SdfRule, Tunnel, UeAddress, Urr};
+use martlet_pfcp::ie::{FSeid, FailedRuleId, Interface, NodeId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -103,7 +103,21 @@ impl Session {
                 return Err(RuleError::failure(FailedRuleId::Far(far.id), why));
             }
         }
+        for pdr in self.pdrs.values_mut() {
+            let back = self.fars.get(&pdr.far).is_some_and(|far| far.destination == Some(Interface::Access));
+            // A PDR that names the UE is about what the UE sends.
+            pdr.returns = back && pdr.source == Interface::Access && pdr.local.is_some() && pdr.ue.is_empty();
+        }
         self.resolve_filters()
+    }
+
+    /// Tunnels of ours whose packets go on in another tunnel, and so do their end markers (TS 23.501, 5.8.2.9).
+    pub fn relays(&self) -> BTreeMap<u32, Tunnel> {
+        let forwards = |pdr: &Pdr| {
+            let far = self.fars.get(&pdr.far).filter(|far| far.action == Action::Forward)?;
+            Some((pdr.local?.teid, far.tunnel?))
+        };
+        self.pdrs.values().filter_map(forwards).collect()
     }
 
     /// A filter with an SDF Filter ID alone stands for the filter that has the ID and a description (8.2.5).

@@ -85,6 +85,7 @@ impl Forwarder {
             }
         };
         let buffered_before = entry.buffers || entry.held;
+        entry.relays = session.relays();
         self.switch(state, &mut entry, session, plan, taken, entrances);
         if change.renotify {
             entry.notified = false;

@@ -94,6 +94,16 @@ impl Forwarder {
         }
     }
 
+    /// The end of forwarded data goes on as they did. What came before it was carried by programs, before user space
+    /// had its turn.
+    pub fn relay_end_marker(&self, teid: u32) {
+        let state = self.lock();
+        let entry = state.by_teid.get(&teid).and_then(|seid| state.sessions.get(seid));
+        let tunnel = entry.and_then(|entry| entry.relays.get(&teid)).copied();
+        drop(state);
+        self.send_end_markers(tunnel.as_slice());
+    }
+
     /// A limit of a session was reached.
     pub fn limit_reached(&self, state: &State, seid: u64, n: usize) {
         let Some(limit) = state.sessions.get(&seid).and_then(|entry| entry.limits.get(n)) else { return };

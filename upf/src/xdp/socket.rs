@@ -21,7 +21,12 @@ impl Socket {
     pub fn take(&mut self, forwarder: &Forwarder, datagram: &[u8], from: SocketAddr, now: Instant) -> Reply {
         match decode(datagram) {
             Ok(Message::GPdu(pdu)) => self.take_packet(forwarder, pdu, datagram, from, now),
-            Ok(other) => return signalling::take(other, from, &forwarder.counters, &forwarder.events),
+            Ok(other) => {
+                if let Message::EndMarker { teid, .. } = other {
+                    forwarder.relay_end_marker(teid);
+                }
+                return signalling::take(other, from, &forwarder.counters, &forwarder.events);
+            }
             Err(DecodeError::UnknownExtension(kind)) => {
                 forwarder.counters.dropped(DropReason::UnknownExtension);
                 tracing::debug!(peer = %from, kind, "GTP-U extension header that has to be understood and is not");

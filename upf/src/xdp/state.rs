@@ -4,7 +4,7 @@ use super::nat::Flows;
 use super::slots::Slots;
 use super::usage::{Account, Clock, Placed};
 use crate::datapath::Usage;
-use crate::rules::{Direction, Session, UeAddress};
+use crate::rules::{Direction, Session, Tunnel, UeAddress};
 use martlet_upf_xdp::Programs;
 use martlet_upf_xdp::types::{rule, rule_flag};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -44,6 +44,8 @@ pub(super) struct Entry {
     /// The run of its limits.
     pub limits_at: Option<(u32, u32)>,
     pub marks: HashMap<u16, u8>,
+    /// See [`Session::relays`].
+    pub relays: BTreeMap<u32, Tunnel>,
     /// Packets that wait, in the order in which they came.
     pub waiting: VecDeque<Waiting>,
     pub waiting_octets: usize,
@@ -181,6 +183,7 @@ impl Entry {
             exact: false,
             limits_at: None,
             marks: HashMap::new(),
+            relays: session.relays(),
             waiting: VecDeque::new(),
             waiting_octets: 0,
             notified: false,

@@ -103,6 +103,7 @@ impl Bench {
                 far: id.into(),
                 qers: vec![1],
                 urrs: vec![],
+                returns: false,
             };
             session.pdrs.insert(id, pdr);
             let far = Far {

@@ -14,13 +14,22 @@ pub struct LimitsConfig {
     pub max_sessions: u8,
     /// Messages that wait for one UE; more are dropped and counted.
     pub ue_queue: usize,
+    /// Milliseconds without a UE that was turned away after which an overload has ended.
+    pub overload_ms: u32,
     /// Seconds that a UE waits after #22 before it tries again (T3346).
     pub back_off_s: u32,
 }
 
 impl Default for LimitsConfig {
     fn default() -> Self {
-        LimitsConfig { max_ues: 10_000, max_gnbs: 64, max_sessions: 15, ue_queue: 32, back_off_s: 30 }
+        LimitsConfig {
+            max_ues: 10_000,
+            max_gnbs: 64,
+            max_sessions: 15,
+            ue_queue: 32,
+            overload_ms: 10_000,
+            back_off_s: 30,
+        }
     }
 }
 

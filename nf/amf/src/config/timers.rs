@@ -17,6 +17,8 @@ pub struct TimersConfig {
     pub t3522_ms: u32,
     /// T3550: milliseconds for REGISTRATION COMPLETE.
     pub t3550_ms: u32,
+    /// T3555: milliseconds for CONFIGURATION UPDATE COMPLETE.
+    pub t3555_ms: u32,
     /// T3560: milliseconds for the answers to authentication and security mode control.
     pub t3560_ms: u32,
     /// T3570: milliseconds for IDENTITY RESPONSE.
@@ -29,6 +31,8 @@ pub struct TimersConfig {
     pub implicit_deregistration_s: u32,
     /// Milliseconds that a gNB has to answer.
     pub ngap_ms: u32,
+    /// Milliseconds that a UE has, after HANDOVER COMMAND, to come to the target gNB.
+    pub handover_ms: u32,
     /// Seconds for which a deregistered UE's security context and 5G-GUTI are kept.
     pub deregistered_s: u32,
 }
@@ -41,12 +45,14 @@ impl Default for TimersConfig {
             paging_attempts: 4,
             t3522_ms: 6000,
             t3550_ms: 6000,
+            t3555_ms: 6000,
             t3560_ms: 6000,
             t3570_ms: 6000,
             nas_attempts: 5,
             mobile_reachable_s: 240,
             implicit_deregistration_s: 3480,
             ngap_ms: 5000,
+            handover_ms: 10_000,
             deregistered_s: 3600,
         }
     }
@@ -58,9 +64,11 @@ impl TimersConfig {
             ("t3513_ms", self.t3513_ms),
             ("t3522_ms", self.t3522_ms),
             ("t3550_ms", self.t3550_ms),
+            ("t3555_ms", self.t3555_ms),
             ("t3560_ms", self.t3560_ms),
             ("t3570_ms", self.t3570_ms),
             ("ngap_ms", self.ngap_ms),
+            ("handover_ms", self.handover_ms),
             ("paging_attempts", self.paging_attempts.into()),
             ("nas_attempts", self.nas_attempts.into()),
         ];
@@ -78,6 +86,9 @@ impl TimersConfig {
     pub(crate) fn t3550(&self) -> Duration {
         Duration::from_millis(self.t3550_ms.into())
     }
+    pub(crate) fn t3555(&self) -> Duration {
+        Duration::from_millis(self.t3555_ms.into())
+    }
     pub(crate) fn t3560(&self) -> Duration {
         Duration::from_millis(self.t3560_ms.into())
     }
@@ -86,6 +97,9 @@ impl TimersConfig {
     }
     pub(crate) fn ngap(&self) -> Duration {
         Duration::from_millis(self.ngap_ms.into())
+    }
+    pub(crate) fn handover(&self) -> Duration {
+        Duration::from_millis(self.handover_ms.into())
     }
     /// How long an idle UE with this T3512 (seconds) counts as reachable.
     pub(crate) fn mobile_reachable(&self, t3512: u32) -> Duration {

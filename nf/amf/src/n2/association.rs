@@ -1,5 +1,6 @@
 //! The reader of one association: messages in their order, until the gNB or the AMF ends it.
 use super::{Gnb, Link};
+use crate::procedures::amf_status_indication;
 use crate::{Amf, metrics};
 use bytes::Bytes;
 use martlet_sctp::{Association, PPID_NGAP, SctpError};
@@ -34,6 +35,7 @@ pub(crate) async fn run(amf: Arc<Amf>, association: Association) {
                 }
             },
             () = shutdown.wait() => {
+                amf_status_indication::unavailable(&amf, &gnb).await;
                 association.shutdown().await;
                 break;
             }

@@ -2,6 +2,7 @@
 use super::{Gnb, downlink};
 use crate::Amf;
 use crate::served::{Tai, plmn_to_sbi};
+use crate::ue::NextHop;
 use martlet_nas::Plmn;
 use martlet_ngap::ngap::NGAP_PDU;
 use martlet_sbi_api::common::{Ncgi, NrCellId, NrLocation, UserLocation};
@@ -43,6 +44,8 @@ pub(crate) struct Connection {
     pub location: Location,
     /// Whether the gNB has a context for the UE, with its keys.
     pub context_is_set_up: bool,
+    /// Keys for the next gNB; none before the first has got its own.
+    pub next_hop: Option<NextHop>,
     stream: u16,
     lost: Arc<Notify>,
 }
@@ -56,7 +59,14 @@ impl Connection {
         location: Location,
     ) -> Self {
         let stream = gnb.stream(amf_id);
-        Connection { amf, gnb, amf_id, ran_id, location, context_is_set_up: false, stream, lost }
+        Connection { amf, gnb, amf_id, ran_id, location, context_is_set_up: false, next_hop: None, stream, lost }
+    }
+
+    /// The UE is with another gNB, and the connection goes on there.
+    pub fn move_to(&mut self, gnb: Arc<Gnb>, ran_id: u32, location: Option<Location>) {
+        self.stream = gnb.stream(self.amf_id);
+        (self.gnb, self.ran_id) = (gnb, ran_id);
+        self.location = location.unwrap_or(self.location);
     }
 
     /// Sends a message about the UE.

@@ -1,6 +1,7 @@
 //! Brings each NGAP message to its procedure, or to the task of the UE that it is about.
-use super::{Connection, Gnb, uplink};
-use crate::procedures::{error_indication, ng_reset, ng_setup, ran_configuration_update};
+use super::uplink::Uplink;
+use super::{Connection, Gnb, handover_uplink, uplink};
+use crate::procedures::{error_indication, ng_reset, ng_setup, path_switch, ran_configuration_update};
 use crate::tables::Route;
 use crate::ue::{Event, InitialMessage, UeHandle};
 use crate::{Amf, metrics};
@@ -45,6 +46,10 @@ impl Amf {
             _ if gnb.setup().is_none() => Err(Fault::state(pdu, "NG setup has to come first").into()),
             Kind::Initiating_RANConfigurationUpdate => ran_configuration_update::run(self, gnb, received),
             Kind::Initiating_NGReset => ng_reset::run(self, gnb, pdu),
+            Kind::Initiating_PathSwitchRequest => self.path_switch_request(gnb, pdu, data),
+            Kind::Successful_HandoverResourceAllocation | Kind::Unsuccessful_HandoverResourceAllocation => {
+                self.handover_answer(gnb, pdu, data)
+            }
             Kind::Initiating_InitialUEMessage => self.initial_ue_message(gnb, pdu, data),
             _ => self.ue_associated(gnb, pdu, data),
         }
@@ -143,13 +148,56 @@ impl Amf {
         Ok(error_indication(ids, Some(Cause::radioNetwork(unknown)), None).into_iter().collect())
     }
 
+    /// PATH SWITCH REQUEST: to the UE whose connection with another gNB it names.
+    fn path_switch_request(&self, gnb: &Arc<Gnb>, pdu: &NGAPPDU<'_>, data: &Bytes) -> Handled {
+        let request = handover_uplink::path_switch_request(pdu, data).map_err(|error| Fault::of(pdu, &error))?;
+        let unknown = match self.tables.by_amf_id(request.amf_id) {
+            None => Event::PathSwitch(gnb.clone(), request.into()),
+            Some(ue) => match ue.sender.try_send(Event::PathSwitch(gnb.clone(), request.into())) {
+                Ok(()) => return Ok(Vec::new()),
+                Err(TrySendError::Full(event) | TrySendError::Closed(event)) => event,
+            },
+        };
+        if let Event::PathSwitch(gnb, request) = unknown {
+            let cause = CauseRadioNetwork::unknown_local_UE_NGAP_ID;
+            tokio::spawn(async move { path_switch::refuse(&gnb, &request, cause).await });
+        }
+        Ok(Vec::new())
+    }
+
+    /// HANDOVER REQUEST ACKNOWLEDGE or HANDOVER FAILURE: to the UE that is to come to the gNB.
+    fn handover_answer(&self, gnb: &Gnb, pdu: &NGAPPDU<'_>, data: &Bytes) -> Handled {
+        let ids = UeIds::of(pdu);
+        let Some(amf_id) = ids.amf else {
+            return Err(Fault::state(pdu, "it does not say which UE's handover it answers").into());
+        };
+        let message = match (pdu.kind(), ids.ran) {
+            (Kind::Successful_HandoverResourceAllocation, Some(ran_id)) => {
+                let admitted = handover_uplink::handover_admitted(pdu, data).map_err(|error| Fault::of(pdu, &error))?;
+                Uplink::HandoverAdmitted { ran_id, admitted: admitted.into() }
+            }
+            (Kind::Unsuccessful_HandoverResourceAllocation, _) => {
+                let cause = handover_uplink::handover_failure(pdu).map_err(|error| Fault::of(pdu, &error))?;
+                Uplink::HandoverFailed(cause)
+            }
+            _ => return Err(Fault::state(pdu, "it does not say the UE's identity at the gNB").into()),
+        };
+        let ran_id = ids.ran.filter(|_| matches!(message, Uplink::HandoverAdmitted { .. }));
+        let Some(handle) = self.tables.accept(gnb.number, amf_id, ran_id) else {
+            metrics::ngap_error("ue_ngap_id");
+            tracing::warn!(gnb = gnb.label(), amf_id, message = message.name(), "an answer to no handover");
+            let unknown = Cause::radioNetwork(CauseRadioNetwork::unknown_local_UE_NGAP_ID);
+            return Ok(error_indication(ids, Some(unknown), None).into_iter().collect());
+        };
+        if handle.sender.try_send(Event::Uplink { amf_id, message }).is_err() {
+            metrics::dropped("ngap");
+        }
+        Ok(Vec::new())
+    }
+
     fn deliver(&self, gnb: &Gnb, handle: &UeHandle, amf_id: u64, pdu: &NGAPPDU<'_>, data: &Bytes) -> Handled {
         let Some(message) = uplink::read(pdu, data).map_err(|error| Fault::of(pdu, &error))? else {
             return match pdu.kind() {
-                Kind::Initiating_HandoverPreparation => {
-                    let cause = Cause::radioNetwork(CauseRadioNetwork::ho_target_not_allowed);
-                    Err(Fault::logical(pdu, cause, "handover is not supported").into())
-                }
                 _ if pdu.is_initiating() && pdu.criticality() == Criticality::reject => {
                     Err(Fault::state(pdu, "the AMF does not have this procedure").into())
                 }

@@ -52,13 +52,13 @@ fn owned(octets: &[u8]) -> Vec<u8> {
     octets.to_vec()
 }
 
-fn ue_ambr((downlink, uplink): (u64, u64)) -> UEAggregateMaximumBitRate {
+pub(super) fn ue_ambr((downlink, uplink): (u64, u64)) -> UEAggregateMaximumBitRate {
     // BitRate goes up to 4 Tbit/s; what is above is put into an extension that small networks do not need.
     const MOST: u64 = 4_000_000_000_000;
     UEAggregateMaximumBitRate::new(BitRate(downlink.min(MOST)), BitRate(uplink.min(MOST)), None)
 }
 
-fn security_capabilities(capability: &NasUeSecurityCapability) -> UESecurityCapabilities<'static> {
+pub(crate) fn security_capabilities(capability: &NasUeSecurityCapability) -> UESecurityCapabilities<'static> {
     let own = algorithms::access_stratum(capability);
     let bits = |octet: u8| BitString::from([octet, 0]);
     UESecurityCapabilities::new(
@@ -199,6 +199,27 @@ pub(crate) fn ue_context_release(ue: &Connection, cause: Cause) -> Built {
         UE_NGAP_IDs(UENGAPIDs::uE_NGAP_ID_pair(pair)),
         Cause(cause),
     )
+}
+
+/// UE CONTEXT MODIFICATION REQUEST with a new K_gNB.
+pub(crate) fn ue_context_modification(ue: &Connection, k_gnb: [u8; 32], capability: &NasUeSecurityCapability) -> Built {
+    build_ngap!(
+        InitiatingMessage,
+        UEContextModification,
+        UEContextModificationRequest,
+        AMF_UE_NGAP_ID(ue.amf_id),
+        RAN_UE_NGAP_ID(ue.ran_id),
+        SecurityKey(k_gnb),
+        UESecurityCapabilities(security_capabilities(capability)),
+    )
+}
+
+/// NG RESET of one connection.
+pub(crate) fn ng_reset(ue: &Connection, cause: Cause) -> Built {
+    let item =
+        UEAssociatedLogicalNGConnectionItem::new(Some(AMFUENGAPID(ue.amf_id)), Some(RANUENGAPID(ue.ran_id)), None);
+    let part = UEAssociatedLogicalNGConnectionList(vec![item]);
+    build_ngap!(InitiatingMessage, NGReset, NGReset, Cause(cause), ResetType(ResetType::partOfNG_Interface(part)))
 }
 
 /// PAGING.

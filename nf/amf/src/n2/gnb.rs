@@ -110,6 +110,17 @@ impl Gnb {
         }
     }
 
+    /// NG RESET by the AMF (TS 38.413, 8.7.4.2.1). Its acknowledgement is awaited by nobody: the AMF has let go already.
+    pub async fn reset(&self, message: Result<NGAP_PDU, martlet_ngap::Error>) {
+        match message {
+            Ok(message) => {
+                metrics::ngap_reset();
+                self.send(0, &message).await;
+            }
+            Err(error) => tracing::error!(gnb = self.label(), %error, "NG RESET cannot be built"),
+        }
+    }
+
     /// Ends the association at once.
     pub fn abort(&self) {
         self.link.abort();
@@ -148,6 +159,11 @@ impl Gnbs {
     /// Each of them.
     pub fn all(&self) -> Vec<Arc<Gnb>> {
         self.list().values().cloned().collect()
+    }
+
+    /// The gNB with this identity, if it is set up.
+    pub fn of(&self, id: &str) -> Option<Arc<Gnb>> {
+        self.list().values().find(|gnb| gnb.setup().is_some_and(|setup| setup.id == id)).cloned()
     }
 
     /// Another association of the gNB with this identity.

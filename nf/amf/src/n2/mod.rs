@@ -4,6 +4,8 @@ mod connection;
 mod dispatch;
 pub(crate) mod downlink;
 mod gnb;
+pub(crate) mod handover_downlink;
+pub(crate) mod handover_uplink;
 mod link;
 mod listener;
 pub(crate) mod uplink;

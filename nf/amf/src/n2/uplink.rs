@@ -1,6 +1,7 @@
 //! What gNBs say about UEs, read from NGAP into what UE tasks act on. The octets of NAS messages and N2 SM information
 //! stay where they came in.
 use super::connection::Location;
+use super::handover_uplink::{self, HandoverAdmitted, HandoverRequired};
 use crate::served::{Tai, plmn_from_ngap};
 use bytes::Bytes;
 use martlet_ngap::ngap::*;
@@ -39,12 +40,60 @@ pub(crate) enum Uplink {
     ReleaseRequest { cause: Cause, sessions: Vec<u8> },
     /// UE CONTEXT RELEASE COMPLETE.
     Released,
-    /// NAS NON DELIVERY INDICATION.
-    NotDelivered(Cause),
+    /// NAS NON DELIVERY INDICATION, with the message that was not delivered.
+    NotDelivered { cause: Cause, nas: Option<Bytes> },
+    /// UE CONTEXT MODIFICATION RESPONSE.
+    ContextModified,
+    /// UE CONTEXT MODIFICATION FAILURE.
+    ContextNotModified(Cause),
+    /// LOCATION REPORT.
+    Location(Option<Location>),
     /// UE RADIO CAPABILITY INFO INDICATION.
     RadioCapability(Bytes),
     /// ERROR INDICATION about the UE.
     Error(Option<Cause>),
+    /// HANDOVER REQUIRED, of the source gNB.
+    HandoverRequired(Box<HandoverRequired>),
+    /// HANDOVER CANCEL, of the source gNB.
+    HandoverCancel(Cause),
+    /// UPLINK RAN STATUS TRANSFER, of the source gNB.
+    StatusTransfer(RANStatusTransferTransparentContainer<'static>),
+    /// HANDOVER REQUEST ACKNOWLEDGE, of the target gNB.
+    HandoverAdmitted { ran_id: u32, admitted: Box<HandoverAdmitted> },
+    /// HANDOVER FAILURE, of the target gNB.
+    HandoverFailed(Cause),
+    /// HANDOVER NOTIFY, of the target gNB.
+    HandoverNotified(Option<Location>),
+}
+
+impl Uplink {
+    /// The name of the message, for logs.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Uplink::Nas { .. } => "UPLINK NAS TRANSPORT",
+            Uplink::ContextSetUp(_) => "INITIAL CONTEXT SETUP RESPONSE",
+            Uplink::ContextNotSetUp { .. } => "INITIAL CONTEXT SETUP FAILURE",
+            Uplink::SessionsSetUp(_) => "PDU SESSION RESOURCE SETUP RESPONSE",
+            Uplink::SessionsModified(_) => "PDU SESSION RESOURCE MODIFY RESPONSE",
+            Uplink::SessionsReleased(_) => "PDU SESSION RESOURCE RELEASE RESPONSE",
+            Uplink::SessionNotify { .. } => "PDU SESSION RESOURCE NOTIFY",
+            Uplink::SessionModifyIndication(_) => "PDU SESSION RESOURCE MODIFY INDICATION",
+            Uplink::ReleaseRequest { .. } => "UE CONTEXT RELEASE REQUEST",
+            Uplink::Released => "UE CONTEXT RELEASE COMPLETE",
+            Uplink::NotDelivered { .. } => "NAS NON DELIVERY INDICATION",
+            Uplink::ContextModified => "UE CONTEXT MODIFICATION RESPONSE",
+            Uplink::ContextNotModified(_) => "UE CONTEXT MODIFICATION FAILURE",
+            Uplink::Location(_) => "LOCATION REPORT",
+            Uplink::RadioCapability(_) => "UE RADIO CAPABILITY INFO INDICATION",
+            Uplink::Error(_) => "ERROR INDICATION",
+            Uplink::HandoverRequired(_) => "HANDOVER REQUIRED",
+            Uplink::HandoverCancel(_) => "HANDOVER CANCEL",
+            Uplink::StatusTransfer(_) => "UPLINK RAN STATUS TRANSFER",
+            Uplink::HandoverAdmitted { .. } => "HANDOVER REQUEST ACKNOWLEDGE",
+            Uplink::HandoverFailed(_) => "HANDOVER FAILURE",
+            Uplink::HandoverNotified(_) => "HANDOVER NOTIFY",
+        }
+    }
 }
 
 /// INITIAL UE MESSAGE.
@@ -58,14 +107,14 @@ pub(crate) struct InitialUe {
 }
 
 /// The location of a message; `None` for another access than NR, or a PLMN that is none.
-fn location(info: &UserLocationInformation<'_>) -> Option<Location> {
+pub(super) fn location(info: &UserLocationInformation<'_>) -> Option<Location> {
     let UserLocationInformation::userLocationInformationNR(nr) = info else { return None };
     let cell_plmn = plmn_from_ngap(&nr.nr_cgi.plmn_identity)?;
     Some(Location { tai: Tai::from_ngap(&nr.tai)?, cell_plmn, cell: nr.nr_cgi.nr_cell_identity.0.value() })
 }
 
 /// Octets of the message without a copy, where they lie in it.
-fn octets(data: &Bytes, part: &[u8]) -> Bytes {
+pub(super) fn octets(data: &Bytes, part: &[u8]) -> Bytes {
     let (start, from) = (data.as_ptr() as usize, part.as_ptr() as usize);
     let inside = from >= start && from + part.len() <= start + data.len();
     if inside { data.slice_ref(part) } else { Bytes::copy_from_slice(part) }
@@ -98,6 +147,7 @@ macro_rules! items {
             .collect::<Vec<SessionInfo>>()
     };
 }
+pub(super) use items;
 
 /// Reads a message about a UE; `None` for a kind that the AMF does not handle.
 pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Error> {
@@ -186,9 +236,32 @@ pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Er
             }
         }
         Kind::Successful_UEContextRelease => Uplink::Released,
+        Kind::Successful_UEContextModification => Uplink::ContextModified,
+        Kind::Unsuccessful_UEContextModification => {
+            extract_ngap_ies!(pdu, UEContextModificationFailure, lax cause: Cause = Cause(cause) => cause,);
+            Uplink::ContextNotModified(cause.unwrap_or(Cause::misc(CauseMisc::unspecified)))
+        }
+        Kind::Initiating_LocationReport => {
+            extract_ngap_ies!(pdu, LocationReport,
+                lax place: UserLocationInformation = UserLocationInformation(place) => place,
+            );
+            Uplink::Location(place.as_ref().and_then(location))
+        }
+        Kind::Initiating_HandoverPreparation => {
+            Uplink::HandoverRequired(handover_uplink::handover_required(pdu, data)?.into())
+        }
+        Kind::Initiating_HandoverCancel => Uplink::HandoverCancel(handover_uplink::handover_cancel(pdu)?),
+        Kind::Initiating_UplinkRANStatusTransfer => Uplink::StatusTransfer(handover_uplink::ran_status_transfer(pdu)?),
+        Kind::Initiating_HandoverNotification => Uplink::HandoverNotified(handover_uplink::handover_notify(pdu)?),
         Kind::Initiating_NASNonDeliveryIndication => {
-            extract_ngap_ies!(pdu, NASNonDeliveryIndication, lax cause: Cause = Cause(cause) => cause,);
-            Uplink::NotDelivered(cause.unwrap_or(Cause::misc(CauseMisc::unspecified)))
+            extract_ngap_ies!(pdu, NASNonDeliveryIndication,
+                lax cause: Cause = Cause(cause) => cause,
+                lax nas: NASPDU = NAS_PDU(nas) => nas,
+            );
+            Uplink::NotDelivered {
+                cause: cause.unwrap_or(Cause::misc(CauseMisc::unspecified)),
+                nas: nas.map(|nas| octets(data, &nas.0)),
+            }
         }
         Kind::Initiating_UERadioCapabilityInfoIndication => {
             extract_ngap_ies!(pdu, UERadioCapabilityInfoIndication,

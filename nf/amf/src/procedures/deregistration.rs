@@ -1,5 +1,5 @@
 //! Deregistration (TS 23.502, 4.2.2.3; TS 24.501, 5.5.2): by the UE, and because the UDM says so.
-use super::{implicit_deregistration, ue_context_release};
+use super::{implicit_deregistration, paging, ue_context_release};
 use crate::metrics::{self, Procedure};
 use crate::ue::{NasTimer, Protection, Stop, Ue};
 use martlet_nas::inbound::Inbound;
@@ -46,6 +46,10 @@ pub(crate) async fn by_udm(ue: &mut Ue, reason: DeregistrationReason) {
     }
     let told =
         matches!(reason, DeregistrationReason::SubscriptionWithdrawn | DeregistrationReason::ReregistrationRequired);
+    if told && ue.connection.is_none() && paging::is_possible(ue) && paging::for_deregistration(ue, &reason).await {
+        // The UE comes, and is told then.
+        return;
+    }
     if told && ue.registered && ue.connection.is_some() {
         let again = reason == DeregistrationReason::ReregistrationRequired;
         if let Err(stop) = by_network(ue, again).await {

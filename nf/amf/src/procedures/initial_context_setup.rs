@@ -17,6 +17,14 @@ pub(crate) async fn run(
     accept: &Nas5gsMessage,
 ) -> Result<(), Stop> {
     if ue.connection.as_ref().is_some_and(|connection| connection.context_is_set_up) {
+        // The keys of NAS have changed while the gNB has the UE's context.
+        let same = |ue: &Ue| {
+            let chain = ue.connection.as_ref().and_then(|connection| connection.next_hop.as_ref());
+            ue.security.as_ref().zip(chain).is_none_or(|(security, chain)| security.is_of(chain))
+        };
+        if !same(ue) {
+            super::ue_context_modification::run(ue, access).await?;
+        }
         ue.send_nas(accept).await?;
         for session in sessions {
             super::pdu_session_resource_setup::run(ue, session).await?;
@@ -28,6 +36,7 @@ pub(crate) async fn run(
     let (Some(security), Some(capability)) = (&ue.security, &ue.capability) else {
         return Err(Stop::Abandoned("no_security"));
     };
+    let chain = security.next_hop(access);
     let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
     let setup = ContextSetup {
         guami: ue.guami(),
@@ -53,6 +62,7 @@ pub(crate) async fn run(
         Some(Ok(outcome)) => {
             if let Some(connection) = &mut ue.connection {
                 connection.context_is_set_up = true;
+                connection.next_hop = Some(chain);
             }
             user_plane_activation::report(ue, &expected, outcome).await;
             Ok(())

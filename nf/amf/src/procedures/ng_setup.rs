@@ -57,7 +57,7 @@ fn read(pdu: &NGAPPDU<'_>) -> Result<GnbSetup, Error> {
 }
 
 /// The identity of a RAN node as text and for the SBI.
-fn identity(node: &GlobalRANNodeID) -> (String, GlobalRanNodeId) {
+pub(super) fn identity(node: &GlobalRANNodeID) -> (String, GlobalRanNodeId) {
     let plmn = |plmn: &PLMNIdentity| plmn_from_ngap(plmn).map(plmn_to_sbi);
     let unknown = || GlobalRanNodeId::new("00101".parse().expect("a PLMN"));
     match node {

@@ -6,6 +6,7 @@ use crate::ue::{Event, Idle, Stop, Transfer, Ue, Work};
 use martlet_sbi::Problem;
 use martlet_sbi_api::namf_communication::{N1N2MessageTransferCause, N1N2MsgTxfrFailureNotification};
 use martlet_sbi_api::nsmf_callback::SmfCallbackClient;
+use martlet_sbi_api::nudm_uecm::DeregistrationReason;
 use std::time::Instant;
 
 /// Pages the UE in its registration area until it answers, as often as the configuration says. What waits for it is
@@ -40,6 +41,31 @@ enum Paged {
     Ended(Stop),
     /// T3513 has expired as often as it may.
     Silent,
+}
+
+/// Pages an idle UE that is to be deregistered: true where it comes, and where what came of it is done first.
+pub(crate) async fn for_deregistration(ue: &mut Ue, reason: &DeregistrationReason) -> bool {
+    let procedure = Procedure::start("paging");
+    ue.paging = true;
+    let outcome = attempts(ue).await;
+    ue.paging = false;
+    match outcome {
+        Paged::Answered(stop) => {
+            procedure.succeeded();
+            ue.conclude(stop).await;
+            ue.waiting.push_back(Work::Event(Event::Deregister(reason.clone())));
+            true
+        }
+        Paged::Ended(stop) => {
+            procedure.failed(&stop.label());
+            ue.conclude(stop).await;
+            false
+        }
+        Paged::Silent => {
+            procedure.failed("no_answer");
+            false
+        }
+    }
 }
 
 async fn attempts(ue: &mut Ue) -> Paged {

@@ -73,7 +73,7 @@ async fn complete(ue: &mut Ue, accept: &Nas5gsMessage) -> Result<(), Stop> {
 }
 
 /// A new 5G-GUTI (TS 33.501, 6.12.3). The one before is valid until the UE has taken the new one.
-fn new_guti(ue: &mut Ue) -> Result<(), Stop> {
+pub(super) fn new_guti(ue: &mut Ue) -> Result<(), Stop> {
     let (plmn, id) = (ue.guami().plmn, ue.guami().id);
     let tmsi = ue.amf.tables.new_tmsi(&ue.handle);
     let guti = id.guti(plmn, tmsi).map_err(|_| {

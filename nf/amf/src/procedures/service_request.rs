@@ -1,8 +1,8 @@
 //! Service request (TS 23.502, 4.2.3.2; TS 24.501, 5.6.1): an idle UE has something to send, or was paged.
 use super::user_plane_activation::{self, Activation};
 use super::{
-    implicit_deregistration, initial_context_setup, n1_n2_message_transfer, pdu_session_resource_release,
-    ue_context_release,
+    configuration_update, implicit_deregistration, initial_context_setup, n1_n2_message_transfer,
+    pdu_session_resource_release, ue_context_release,
 };
 use crate::concurrency::Kind;
 use crate::metrics::{self, Procedure};
@@ -51,6 +51,7 @@ async fn service_request(ue: &mut Ue, request: &NasServiceRequest, access: NasCo
         let at_gnb = ue.release_mismatched(|psi| status.is_active(psi)).await;
         pdu_session_resource_release::alone(ue, &at_gnb).await?;
     }
+    let was_paged = !ue.pending.is_empty();
     let (paged, rest) = n1_n2_message_transfer::take_pending(ue);
     let wanted = request.uplink_data_status.as_ref().map(|status| status.sessions_with_data());
     let of_ue: Vec<u8> = wanted.iter().flatten().copied().collect();
@@ -69,7 +70,12 @@ async fn service_request(ue: &mut Ue, request: &NasServiceRequest, access: NasCo
     for transfer in rest {
         n1_n2_message_transfer::deliver(ue, transfer).await?;
     }
-    Ok(())
+    // The UE is served; others may be at work while it takes its new identity.
+    ue.done();
+    match was_paged {
+        true => configuration_update::new_guti(ue).await,
+        false => Ok(()),
+    }
 }
 
 /// SERVICE ACCEPT (TS 24.501, 8.2.17).

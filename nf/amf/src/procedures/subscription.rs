@@ -1,5 +1,5 @@
 //! Registration with the UDM, and what it says of the subscriber (TS 23.502, 4.2.2.2.2, steps 14a to 14c).
-use crate::served::plmn_to_sbi;
+use crate::served::{Tai, plmn_to_sbi};
 use crate::ue::{Reject, Stop, Subscription, Ue};
 use martlet_nas::GmmCause;
 use martlet_sbi::Problem;
@@ -99,8 +99,7 @@ pub(crate) fn check_area(ue: &Ue) -> Result<(), Stop> {
     let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
     let Some(subscription) = &ue.subscription else { return Ok(()) };
     let access = &subscription.access;
-    let tac = connection.location.tai.tac;
-    let forbidden = access.forbidden_areas.iter().flatten().flat_map(|area| area.tacs.iter().flatten());
+    let tai = connection.location.tai;
     let barred =
         |list: &Option<Vec<CoreNetworkType>>| list.as_ref().is_some_and(|list| list.contains(&CoreNetworkType::FiveGc));
     if access.rat_restrictions.as_ref().is_some_and(|list| list.contains(&RatType::Nr))
@@ -108,8 +107,14 @@ pub(crate) fn check_area(ue: &Ue) -> Result<(), Stop> {
     {
         return Err(Stop::reject(GmmCause::N1ModeNotAllowed));
     }
-    match forbidden.into_iter().any(|forbidden| forbidden.to_u32() == tac) {
+    match is_forbidden(ue, tai) {
         true => Err(Stop::reject(GmmCause::TrackingAreaNotAllowed)),
         false => Ok(()),
     }
+}
+
+/// Whether the subscriber may not be in a tracking area.
+pub(crate) fn is_forbidden(ue: &Ue, tai: Tai) -> bool {
+    let areas = ue.subscription.iter().flat_map(|subscription| subscription.access.forbidden_areas.iter().flatten());
+    areas.flat_map(|area| area.tacs.iter().flatten()).any(|forbidden| forbidden.to_u32() == tai.tac)
 }

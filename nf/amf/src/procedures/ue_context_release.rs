@@ -16,6 +16,11 @@ pub(crate) fn run(ue: &mut Ue, cause: Cause) {
     tokio::spawn(release(connection, cause, limit, ue.amf.clone()));
 }
 
+/// Ends a connection that is not, or no more, the UE's own: of a handover.
+pub(crate) fn alone(ue: &Ue, connection: Connection, cause: Cause) {
+    tokio::spawn(release(connection, cause, ue.amf.config.timers.ngap(), ue.amf.clone()));
+}
+
 async fn release(connection: Connection, cause: Cause, limit: Duration, amf: std::sync::Arc<crate::Amf>) {
     let (sender, mut inbox) = mpsc::channel(8);
     // What still comes on the connection is for nobody, but for the answer.
@@ -36,7 +41,10 @@ async fn release(connection: Connection, cause: Cause, limit: Duration, amf: std
         () = lost.notified() => {}
         () = tokio::time::sleep(limit) => {
             let (gnb, ran_id) = (connection.gnb.label(), connection.ran_id);
-            tracing::warn!(gnb, ran_id, "the gNB did not confirm that it has released a UE's context");
+            tracing::warn!(gnb, ran_id, "the gNB did not confirm that it has released a UE's context: it is reset");
+            // The identities are used again only once both sides have let go of them (TS 38.413, 8.7.4.2.1).
+            let cause = Cause::misc(martlet_ngap::ngap::CauseMisc::om_intervention);
+            connection.gnb.reset(downlink::ng_reset(&connection, cause)).await;
         }
     }
 }

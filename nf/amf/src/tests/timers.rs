@@ -224,3 +224,34 @@ async fn the_udm_ends_a_registration() {
     phone.register().await.unwrap();
     core.wait_for((1, 1, 1)).await;
 }
+
+#[tokio::test]
+async fn the_udm_ends_the_registration_of_an_idle_ue() {
+    let core = Core::start().await;
+    let gnb = core.gnb().await;
+    let phone = gnb.new_ue(ue(1)).unwrap();
+    phone.register().await.unwrap();
+    phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+    core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
+    phone.release_to_idle().await.unwrap();
+    let mut events = phone.subscribe().await.unwrap();
+    let handle = core.amf.find("imsi-001010000000001").unwrap();
+    let reason = martlet_sbi_api::nudm_uecm::DeregistrationReason::ReregistrationRequired;
+    core.amf.tell(&handle, crate::ue::Event::Deregister(reason)).unwrap();
+    // It is called, comes by itself, and is told.
+    let told = async {
+        loop {
+            let event = events.recv().await.unwrap();
+            if let martlet_ran::UeEvent::Nas(martlet_ran::ue::Event::DeregisteredByNetwork {
+                re_registration_required,
+                ..
+            }) = event
+            {
+                return re_registration_required;
+            }
+        }
+    };
+    assert!(tokio::time::timeout(std::time::Duration::from_secs(5), told).await.unwrap());
+    core.wait_for((0, 0, 0)).await;
+    assert_eq!(core.smf.sessions(), 0);
+}

@@ -22,9 +22,9 @@ impl Ue {
                     return Ok(());
                 }
                 came = self.next(None) => match came {
-                    Came::Event(event) => self.meanwhile(event)?,
+                    Came::Event(event) => self.meanwhile(event).await?,
                     Came::Lost => return Err(Stop::ConnectionLost),
-                    Came::Nothing => {}
+                    Came::Nothing | Came::TargetLost => {}
                 },
             }
         }
@@ -37,6 +37,7 @@ impl Ue {
 
     /// The UE is told to come back later.
     pub fn congested(&self) -> Stop {
+        self.amf.turned_away.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let back_off = Some(self.amf.config.limits.back_off_s);
         Stop::Reject(Reject { back_off, ..GmmCause::Congestion.into() })
     }

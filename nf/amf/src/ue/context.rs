@@ -60,7 +60,9 @@ pub(crate) struct Ue {
     pub handle: UeHandle,
     pub(super) inbox: mpsc::Receiver<Event>,
     /// What waits until the procedure at work has ended.
-    pub(super) waiting: VecDeque<Work>,
+    pub(crate) waiting: VecDeque<Work>,
+    /// Protected NAS messages that a gNB did not deliver, because the UE changes to another one.
+    pub undelivered: Vec<Bytes>,
     /// NAS messages that came while the gNB's answer was awaited.
     pub(super) set_aside: VecDeque<Bytes>,
     /// There are more UEs than are allowed: it is rejected.
@@ -73,6 +75,8 @@ pub(crate) struct Ue {
     /// The one before, valid until the UE has taken the new one.
     pub old_guti: Option<Guti>,
     pub connection: Option<Connection>,
+    /// The connection with the gNB to which the UE is being handed over.
+    pub target: Option<Connection>,
     pub security: Option<Security>,
     /// Whether secure exchange of NAS messages is established on the connection (TS 24.501, 4.4.2.5).
     pub secured: bool,
@@ -110,6 +114,7 @@ impl Ue {
             handle,
             inbox,
             waiting: VecDeque::new(),
+            undelivered: Vec::new(),
             set_aside: VecDeque::new(),
             over_limit,
             suci: None,
@@ -118,6 +123,7 @@ impl Ue {
             guti: None,
             old_guti: None,
             connection: None,
+            target: None,
             security: None,
             secured: false,
             registered: false,

@@ -1,6 +1,7 @@
 //! What reaches a UE's task.
 use super::Session;
-use crate::n2::{Connection, uplink::Uplink};
+use crate::n2::handover_uplink::PathSwitchRequested;
+use crate::n2::{Connection, Gnb, uplink::Uplink};
 use bytes::Bytes;
 use martlet_nas::inbound::Inbound;
 use martlet_sbi::{Problem, StatusReply};
@@ -11,6 +12,7 @@ use martlet_sbi_api::namf_communication::{
 use martlet_sbi_api::npcf_am_policy_control::PolicyUpdate;
 use martlet_sbi_api::nsmf_pdusession::SmContextStatusNotification;
 use martlet_sbi_api::nudm_uecm::DeregistrationReason;
+use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 /// Leads to a UE's task.
@@ -55,6 +57,8 @@ pub(crate) enum Event {
     Initial(Box<InitialMessage>),
     /// The gNB says something about a connection.
     Uplink { amf_id: u64, message: Uplink },
+    /// The UE is with another gNB, says that one.
+    PathSwitch(Arc<Gnb>, Box<PathSwitchRequested>),
     /// Another NF has something for the UE or its gNB.
     Transfer(Box<Transfer>),
     /// An LMF wants the UE's positioning messages.

@@ -2,7 +2,7 @@
 use super::{Event, Stop, Ue, Work};
 use crate::metrics;
 use crate::n2::uplink::Uplink;
-use crate::procedures::n1_n2_message_transfer;
+use crate::procedures::{handover, n1_n2_message_transfer, path_switch};
 use martlet_nas::inbound::Inbound;
 use martlet_ngap::cause;
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
@@ -15,6 +15,20 @@ pub(super) enum Came {
     Event(Event),
     /// The connection has ended.
     Lost,
+    /// The connection with the target gNB of a handover has ended.
+    TargetLost,
+    /// Nothing in time.
+    Nothing,
+}
+
+/// What a procedure with two gNBs hears.
+pub(crate) enum Heard {
+    /// Of the gNB where the UE is.
+    Source(Uplink),
+    /// Of the gNB where it is to go.
+    Target(Uplink),
+    /// The connection with the target has ended.
+    TargetLost,
     /// Nothing in time.
     Nothing,
 }
@@ -38,8 +52,10 @@ impl Ue {
 
     async fn come(&mut self, until: Option<Instant>) -> Came {
         let lost = self.connection.as_ref().map(|connection| connection.lost());
+        let target = self.target.as_ref().map(|connection| connection.lost());
         tokio::select! {
             biased;
+            () = async { match &target { Some(lost) => lost.notified().await, None => pending().await } } => Came::TargetLost,
             () = async { match &lost { Some(lost) => lost.notified().await, None => pending().await } } => Came::Lost,
             event = self.inbox.recv() => match event {
                 Some(event) => Came::Event(event),
@@ -60,6 +76,7 @@ impl Ue {
                 None => match self.next(Some(until)).await {
                     Came::Nothing => return Ok(None),
                     Came::Lost => return Err(Stop::ConnectionLost),
+                    Came::TargetLost => continue,
                     Came::Event(Event::Uplink { amf_id, message: Uplink::Nas { nas, location } })
                         if self.is_current(amf_id) =>
                     {
@@ -67,7 +84,7 @@ impl Ue {
                         nas
                     }
                     Came::Event(event) => {
-                        self.meanwhile(event)?;
+                        self.meanwhile(event).await?;
                         continue;
                     }
                 },
@@ -88,19 +105,54 @@ impl Ue {
             match self.next(Some(until)).await {
                 Came::Nothing => return Ok(None),
                 Came::Lost => return Err(Stop::ConnectionLost),
+                Came::TargetLost => {}
                 Came::Event(Event::Uplink { amf_id, message }) if self.is_current(amf_id) => match pick(message) {
                     Ok(picked) => return Ok(Some(picked)),
                     Err(Uplink::Nas { nas, location }) => {
                         self.moved(location);
-                        match self.set_aside.len() < self.amf.config.limits.ue_queue {
-                            true => self.set_aside.push_back(nas),
-                            false => metrics::dropped("nas"),
-                        }
+                        self.set_aside_nas(nas);
                     }
-                    Err(message) => self.meanwhile(Event::Uplink { amf_id, message })?,
+                    Err(message) => self.meanwhile(Event::Uplink { amf_id, message }).await?,
                 },
-                Came::Event(event) => self.meanwhile(event)?,
+                Came::Event(event) => self.meanwhile(event).await?,
             }
+        }
+    }
+
+    /// The next message of the gNB where the UE is, or of the one where it is to go.
+    pub async fn hear(&mut self, until: Instant) -> Result<Heard, Stop> {
+        loop {
+            match self.next(Some(until)).await {
+                Came::Nothing => return Ok(Heard::Nothing),
+                Came::Lost => return Err(Stop::ConnectionLost),
+                Came::TargetLost => return Ok(Heard::TargetLost),
+                Came::Event(Event::Uplink { amf_id, message }) if self.is_current(amf_id) => {
+                    return Ok(Heard::Source(message));
+                }
+                Came::Event(Event::Uplink { amf_id, message })
+                    if self.target.as_ref().is_some_and(|target| target.amf_id == amf_id) =>
+                {
+                    return Ok(Heard::Target(message));
+                }
+                Came::Event(event) => self.meanwhile(event).await?,
+            }
+        }
+    }
+
+    /// The UE is at another gNB: it gets there what the one before did not deliver.
+    pub async fn send_undelivered(&mut self) {
+        for nas in std::mem::take(&mut self.undelivered) {
+            if let Some(connection) = &self.connection {
+                connection.send_nas(nas.to_vec()).await;
+            }
+        }
+    }
+
+    /// Keeps a NAS message until its turn comes.
+    pub fn set_aside_nas(&mut self, nas: bytes::Bytes) {
+        match self.set_aside.len() < self.amf.config.limits.ue_queue {
+            true => self.set_aside.push_back(nas),
+            false => metrics::dropped("nas"),
         }
     }
 
@@ -122,11 +174,26 @@ impl Ue {
     }
 
     /// Something that the procedure at work does not wait for: it ends the procedure, is kept for later, or is done now.
-    pub(super) fn meanwhile(&mut self, event: Event) -> Result<(), Stop> {
+    pub(super) async fn meanwhile(&mut self, event: Event) -> Result<(), Stop> {
         match event {
+            // The UE is there already, and what the procedure at work has for it goes there, too.
+            Event::PathSwitch(gnb, request) => {
+                Box::pin(path_switch::run(self, gnb, *request)).await;
+                Ok(())
+            }
             Event::Uplink { amf_id, .. } if !self.is_current(amf_id) => Ok(()),
             Event::Uplink { message, amf_id } => match message {
                 Uplink::ReleaseRequest { .. } => Err(Stop::Preempted(Work::Event(Event::Uplink { message, amf_id }))),
+                // The procedure at work ends first; the gNB gives up where that takes too long for the UE.
+                Uplink::HandoverRequired(_) => {
+                    self.later(Work::Event(Event::Uplink { message, amf_id }));
+                    Ok(())
+                }
+                Uplink::HandoverCancel(_) => {
+                    self.waiting.retain(|work| !is_handover(work));
+                    handover::acknowledge_cancel(self).await;
+                    Ok(())
+                }
                 other => self.note(other),
             },
             Event::Initial(_) | Event::Replaced(_) | Event::Evicted | Event::Deregister(_) => {
@@ -160,41 +227,45 @@ impl Ue {
     }
 
     /// What a gNB may say at any time.
-    pub(super) fn note(&mut self, message: Uplink) -> Result<(), Stop> {
+    pub(crate) fn note(&mut self, message: Uplink) -> Result<(), Stop> {
         match message {
             Uplink::RadioCapability(capability) => self.radio_capability = Some(capability),
-            Uplink::NotDelivered(why) => {
+            Uplink::NotDelivered { cause: why, nas } => {
                 let cause = cause::text(&why);
                 tracing::debug!(supi = self.label(), gnb = self.gnb(), cause, "a NAS message was not delivered");
+                // A UE on its way to another gNB gets it there (TS 38.413, 8.6.4); else its timer repeats it.
+                let few = self.undelivered.len() < self.amf.config.limits.ue_queue;
+                if let Some(nas) = nas.filter(|_| few && is_moving(&why)) {
+                    self.undelivered.push(nas);
+                }
             }
+            Uplink::Location(location) => self.moved(location),
             Uplink::Error(Some(Cause::radioNetwork(
                 CauseRadioNetwork::unknown_local_UE_NGAP_ID | CauseRadioNetwork::inconsistent_remote_UE_NGAP_ID,
             ))) => return Err(Stop::ConnectionLost),
             Uplink::Error(_) => {}
             other => {
                 metrics::ngap_error("state");
-                tracing::warn!(supi = self.label(), gnb = self.gnb(), "unexpected: {}", name(&other));
+                tracing::warn!(supi = self.label(), gnb = self.gnb(), "unexpected: {}", other.name());
             }
         }
         Ok(())
     }
 }
 
-/// The name of a message, for logs.
-fn name(message: &Uplink) -> &'static str {
-    match message {
-        Uplink::Nas { .. } => "UPLINK NAS TRANSPORT",
-        Uplink::ContextSetUp(_) => "INITIAL CONTEXT SETUP RESPONSE",
-        Uplink::ContextNotSetUp { .. } => "INITIAL CONTEXT SETUP FAILURE",
-        Uplink::SessionsSetUp(_) => "PDU SESSION RESOURCE SETUP RESPONSE",
-        Uplink::SessionsModified(_) => "PDU SESSION RESOURCE MODIFY RESPONSE",
-        Uplink::SessionsReleased(_) => "PDU SESSION RESOURCE RELEASE RESPONSE",
-        Uplink::SessionNotify { .. } => "PDU SESSION RESOURCE NOTIFY",
-        Uplink::SessionModifyIndication(_) => "PDU SESSION RESOURCE MODIFY INDICATION",
-        Uplink::ReleaseRequest { .. } => "UE CONTEXT RELEASE REQUEST",
-        Uplink::Released => "UE CONTEXT RELEASE COMPLETE",
-        Uplink::NotDelivered(_) => "NAS NON DELIVERY INDICATION",
-        Uplink::RadioCapability(_) => "UE RADIO CAPABILITY INFO INDICATION",
-        Uplink::Error(_) => "ERROR INDICATION",
-    }
+/// Whether something that waits is a handover.
+fn is_handover(work: &Work) -> bool {
+    matches!(work, Work::Event(Event::Uplink { message: Uplink::HandoverRequired(_), .. }))
+}
+
+/// Whether a NAS message was not delivered because its UE changes to another gNB.
+fn is_moving(cause: &Cause) -> bool {
+    use CauseRadioNetwork as Radio;
+    let Cause::radioNetwork(cause) = cause else { return false };
+    matches!(
+        cause,
+        Radio::ng_intra_system_handover_triggered
+            | Radio::ng_inter_system_handover_triggered
+            | Radio::xn_handover_triggered
+    )
 }

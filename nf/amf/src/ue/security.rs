@@ -1,4 +1,5 @@
 //! The 5G NAS security context of a UE (TS 33.501, 3.1; TS 24.501, 4.4.2).
+use super::NextHop;
 use martlet_nas::{CipheringAlgorithm, IntegrityAlgorithm, KAmf, NasCount, NasError, NasSecurityContext};
 use martlet_security::nas_5gs::derive_kgnb;
 
@@ -23,6 +24,16 @@ impl Security {
     ) -> Result<Self, NasError> {
         let nas = NasSecurityContext::from_fresh_kamf(&k_amf, integrity, ciphering)?;
         Ok(Security { k_amf, ngksi, integrity, nas })
+    }
+
+    /// The chain of keys that begins with that K_gNB.
+    pub fn next_hop(&self, uplink: NasCount) -> NextHop {
+        NextHop::of_access(self.k_amf.clone(), derive_kgnb(&self.k_amf, uplink))
+    }
+
+    /// Whether a chain is of this context's K_AMF.
+    pub fn is_of(&self, chain: &NextHop) -> bool {
+        chain.is_of(&self.k_amf)
     }
 
     /// K_gNB for the access that the message with this uplink COUNT began (TS 33.501, A.9).

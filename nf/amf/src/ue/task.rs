@@ -4,8 +4,8 @@ use super::{Event, Idle, InitialMessage, Stop, Ue, Work};
 use crate::metrics;
 use crate::n2::uplink::Uplink;
 use crate::procedures::{
-    an_release, deregistration, implicit_deregistration, n1_n2_message_transfer, nas_transport,
-    pdu_session_resource_modify_indication, pdu_session_resource_notify, positioning_transport, registration,
+    an_release, deregistration, handover, implicit_deregistration, n1_n2_message_transfer, nas_transport, path_switch,
+    pdu_session_resource_modify_indication, pdu_session_resource_notify, positioning_transport, registration, rekeying,
     service_request, session_status, ue_context_release,
 };
 use martlet_nas::inbound::{self, Assurance, Inbound};
@@ -21,6 +21,9 @@ impl Ue {
             let Some(work) = self.next_work().await else { continue };
             // On the heap while it lasts, so that the task of an idle UE is small.
             Box::pin(self.act(work)).await;
+            if self.waiting.is_empty() && rekeying::is_due(&self) {
+                Box::pin(rekeying::run(&mut self)).await;
+            }
             self.rest();
             self.publish();
         }
@@ -43,6 +46,7 @@ impl Ue {
         Some(match self.next(until).await {
             Came::Event(event) => Work::Event(event),
             Came::Lost => Work::ConnectionLost,
+            Came::TargetLost => return None,
             Came::Nothing => Work::Expired,
         })
     }
@@ -56,6 +60,7 @@ impl Ue {
             Work::Event(Event::Initial(message)) => self.initial(*message).await,
             Work::Event(Event::Uplink { amf_id, message }) if self.is_current(amf_id) => self.uplink(message).await,
             Work::Event(Event::Uplink { .. }) => {}
+            Work::Event(Event::PathSwitch(gnb, request)) => path_switch::run(self, gnb, *request).await,
             Work::Event(Event::Transfer(transfer)) => n1_n2_message_transfer::run(self, *transfer).await,
             Work::Event(Event::Subscribe(data, answer)) => {
                 // A subscriber that has given up is no matter.
@@ -187,6 +192,8 @@ impl Ue {
             Uplink::SessionModifyIndication(sessions) => {
                 pdu_session_resource_modify_indication::run(self, sessions).await;
             }
+            Uplink::HandoverRequired(required) => handover::run(self, *required).await,
+            Uplink::HandoverCancel(_) => handover::acknowledge_cancel(self).await,
             other => {
                 if let Err(stop) = self.note(other) {
                     self.conclude(stop).await;
@@ -231,6 +238,10 @@ impl Ue {
                 Event::Initial(message) => self.hand_over(*message),
                 Event::Replaced(answer) => {
                     let _ = answer.send(std::mem::take(&mut self.sessions).into_iter().collect());
+                }
+                Event::PathSwitch(gnb, request) => {
+                    let cause = CauseRadioNetwork::unknown_local_UE_NGAP_ID;
+                    path_switch::refuse(&gnb, &request, cause).await;
                 }
                 _ => {}
             }

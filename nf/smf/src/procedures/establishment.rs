@@ -167,6 +167,8 @@ async fn begin(
         stale: false,
         release_commands: 0,
         lost: false,
+        handover: None,
+        forwards: false,
         supi,
         dnn,
     };

@@ -1,7 +1,7 @@
 //! What the AMF has of a session: messages of the UE, answers of the gNB, the user plane on and off (TS 29.502, 5.2.2.3).
 use crate::n4::{to_buffer, to_buffer_anew, to_gnb};
 use crate::procedures::transfer::{N1, N2, reference};
-use crate::procedures::{downlink_data, release};
+use crate::procedures::{downlink_data, handover, path_switch, release};
 use crate::session::{Session, Updated};
 use crate::{metrics, n1};
 use bytes::Bytes;
@@ -22,6 +22,9 @@ pub async fn run(session: &mut Session, body: Multipart<SmContextUpdateData>) ->
     }
     if let Some(octets) = n1 {
         return from_ue(session, &octets).await;
+    }
+    if let Some(state) = &data.ho_state {
+        return (handover::run(session, state, data.n2_sm_info_type.clone().zip(n2)).await, true);
     }
     if let (Some(octets), Some(kind)) = (n2, &data.n2_sm_info_type) {
         return (from_gnb(session, kind, &octets).await, true);
@@ -99,6 +102,8 @@ async fn from_gnb(session: &mut Session, kind: &N2SmInfoType, octets: &Bytes) ->
             let data = SmContextUpdatedData { up_cnx_state: Some(UpCnxState::Deactivated), ..Default::default() };
             Ok(Some(Multipart::new(data)))
         }
+        N2SmInfoType::PathSwitchReq => path_switch::run(session, octets).await,
+        N2SmInfoType::PathSwitchSetupFail => path_switch::not_taken_over(session).await,
         // The gNB has let go of what it was told to.
         N2SmInfoType::PduResRelRsp | N2SmInfoType::PduResModRsp => Ok(None),
         other => Err(Problem::new(403, "N2_SM_ERROR").detail(format!("{} is not taken", other.as_str()))),
@@ -109,6 +114,7 @@ async fn from_gnb(session: &mut Session, kind: &N2SmInfoType, octets: &Bytes) ->
 async fn deactivate(session: &mut Session) -> Updated {
     let started = Instant::now();
     (session.active, session.activating, session.stale) = (false, false, false);
+    handover::end(session).await;
     let done = session.modify(to_buffer()).await;
     // The UE went before what came for it could be brought to it.
     if std::mem::take(&mut session.waiting) {

@@ -1,0 +1,275 @@
+//! N2 handover between two gNBs of this AMF (TS 23.502, 4.9.1.3; TS 38.413, 8.4.1 to 8.4.7): prepared at the target,
+//! carried out by the UE, or given up.
+use super::handover_sessions as sessions;
+use super::ue_context_release;
+use crate::metrics::{self, Procedure};
+use crate::n2::handover_downlink::{self, HandoverRequest};
+use crate::n2::handover_uplink::{HandoverAdmitted, HandoverRequired};
+use crate::n2::uplink::{SessionInfo, Uplink};
+use crate::n2::{Connection, Gnb, Location};
+use crate::served::Tai;
+use crate::ue::{Event, Heard, Stop, Ue, Work};
+use martlet_ngap::cause;
+use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// How a handover ends before the UE is at the target.
+enum Ended {
+    /// The source is told so with HANDOVER PREPARATION FAILURE.
+    NotPrepared(Cause),
+    /// The source has given it up.
+    Cancelled,
+    /// The UE did not come to the target, which has been told to forget it.
+    NotCome,
+    /// Something else came first.
+    Stopped(Stop),
+}
+
+impl From<CauseRadioNetwork> for Ended {
+    fn from(cause: CauseRadioNetwork) -> Self {
+        Ended::NotPrepared(Cause::radioNetwork(cause))
+    }
+}
+
+const FAILED_AT_TARGET: CauseRadioNetwork = CauseRadioNetwork::ho_failure_in_target_5GC_ngran_node_or_target_system;
+
+/// Hands the UE over as its gNB requires it.
+pub(crate) async fn run(ue: &mut Ue, required: HandoverRequired) {
+    let procedure = Procedure::start("handover");
+    let source = ue.gnb();
+    let outcome = handover(ue, &required).await;
+    let ended = match outcome {
+        Ok(sessions) => {
+            procedure.succeeded();
+            tracing::info!(supi = ue.label(), from = source, gnb = ue.gnb(), sessions, "the UE is handed over");
+            return;
+        }
+        Err(ended) => ended,
+    };
+    // A target that has been asked forgets the UE, and the SMFs what they have prepared.
+    let left = match &ended {
+        Ended::NotPrepared(_) | Ended::NotCome => FAILED_AT_TARGET,
+        Ended::Cancelled | Ended::Stopped(_) => CauseRadioNetwork::handover_cancelled,
+    };
+    if let Some(target) = ue.target.take() {
+        ue_context_release::alone(ue, target, Cause::radioNetwork(left));
+    }
+    sessions::cancel(ue).await;
+    match ended {
+        Ended::NotPrepared(why) => {
+            let cause = cause::text(&why);
+            procedure.failed("not_prepared");
+            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), cause, "a handover is not prepared");
+            if let Some(connection) = &ue.connection {
+                connection.send(handover_downlink::handover_preparation_failure(connection, why)).await;
+            }
+        }
+        Ended::Cancelled => {
+            procedure.failed("cancelled");
+            tracing::info!(supi = ue.label(), gnb = ue.gnb(), "the gNB cancels a handover");
+            acknowledge_cancel(ue).await;
+        }
+        Ended::NotCome => {
+            procedure.failed("no_notification");
+            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), "the UE did not come to the target of its handover");
+        }
+        Ended::Stopped(stop) => {
+            procedure.failed(&stop.label());
+            ue.conclude(stop).await;
+        }
+    }
+}
+
+/// HANDOVER CANCEL ACKNOWLEDGE: also for a handover that there is none of, so that the gNB goes on (8.4.5).
+pub(crate) async fn acknowledge_cancel(ue: &mut Ue) {
+    if let Some(connection) = &ue.connection {
+        connection.send(handover_downlink::handover_cancel_acknowledge(connection)).await;
+    }
+}
+
+/// Preparation (4.9.1.3.2) and execution (4.9.1.3.3). The number of sessions at the target.
+async fn handover(ue: &mut Ue, required: &HandoverRequired) -> Result<usize, Ended> {
+    let (gnb, tai) = target(ue, required)?;
+    // Steps 3 to 8: what the target is to set up.
+    let mut prepared = sessions::prepare(ue, required, &gnb, tai).await;
+    if prepared.requests.is_empty() {
+        return Err(FAILED_AT_TARGET.into());
+    }
+    let requests = std::mem::take(&mut prepared.requests);
+    let asked: Vec<u8> = requests.iter().map(|(psi, ..)| *psi).collect();
+    request(ue, required, gnb, tai, requests).await?;
+    let admitted = answer(ue).await?;
+    // Steps 10 to 12: what the source is to forward.
+    let commands = sessions::admitted(ue, &asked, &admitted).await;
+    prepared.failed.extend(commands.failed);
+    if commands.done.is_empty() {
+        return Err(FAILED_AT_TARGET.into());
+    }
+    command(ue, &commands.done, &prepared.failed, &admitted).await?;
+    let location = notified(ue).await?;
+    // The UE is at the target: steps 5 to 12 of 4.9.1.3.3.
+    let Some(mut target) = ue.target.take() else { return Err(Ended::NotCome) };
+    if let Some(location) = location {
+        target.location = location;
+    }
+    target.context_is_set_up = true;
+    let source = ue.connection.replace(target);
+    ue.publish();
+    let done: Vec<u8> = commands.done.iter().map(|(psi, _)| *psi).collect();
+    sessions::complete(ue, &done).await;
+    // What it forwards ends with the marker that the switch has brought it.
+    if let Some(source) = source {
+        ue_context_release::alone(ue, source, Cause::radioNetwork(CauseRadioNetwork::successful_handover));
+    }
+    ue.send_undelivered().await;
+    Ok(done.len())
+}
+
+/// The gNB where the UE is to go, and the tracking area there.
+fn target(ue: &Ue, required: &HandoverRequired) -> Result<(Arc<Gnb>, Tai), Ended> {
+    let ready = ue.connection.as_ref().is_some_and(|c| c.context_is_set_up && c.next_hop.is_some());
+    if !ready || !ue.registered {
+        return Err(CauseRadioNetwork::ho_target_not_allowed.into());
+    }
+    let Some((node, tai)) = required.target.as_ref().filter(|_| required.within_5gs) else {
+        return Err(CauseRadioNetwork::ho_target_not_allowed.into());
+    };
+    let gnb = ue.amf.gnbs.of(&super::ng_setup::identity(node).0);
+    let Some(gnb) = gnb.filter(|gnb| ue.connection.as_ref().is_none_or(|c| c.gnb.number != gnb.number)) else {
+        return Err(CauseRadioNetwork::unknown_targetID.into());
+    };
+    // Where the UE may not register, it is not brought to.
+    if !gnb.covers(&[*tai]) {
+        return Err(CauseRadioNetwork::unknown_targetID.into());
+    }
+    let barred = super::subscription::is_forbidden(ue, *tai);
+    if barred || !ue.amf.served.tais.contains(tai) || ue.amf.served.plmn(tai.plmn).is_none() {
+        return Err(CauseRadioNetwork::ho_target_not_allowed.into());
+    }
+    Ok((gnb, *tai))
+}
+
+/// HANDOVER REQUEST (step 9), with the next {NH, NCC} (TS 33.501, 6.9.2.3.3).
+async fn request(
+    ue: &mut Ue,
+    required: &HandoverRequired,
+    gnb: Arc<Gnb>,
+    tai: Tai,
+    sessions: Vec<(u8, martlet_nas::identifiers::Slice, bytes::Bytes)>,
+) -> Result<(), Ended> {
+    let (Some(capability), Some(connection)) = (ue.capability.clone(), &mut ue.connection) else {
+        return Err(Ended::Stopped(Stop::ConnectionLost));
+    };
+    let Some(chain) = &mut connection.next_hop else { return Err(FAILED_AT_TARGET.into()) };
+    let nh = chain.advance();
+    let (ncc, chain) = (chain.ncc, chain.clone());
+    let ids = ue.amf.tables.prepare(gnb.number, &ue.handle);
+    let place = Location { tai, cell_plmn: tai.plmn, cell: 0 };
+    let mut target = Connection::new(ue.amf.clone(), gnb, ids, 0, place);
+    target.next_hop = Some(chain);
+    let request = HandoverRequest {
+        guami: ue.amf.served.guami(tai.plmn).unwrap_or(ue.guami()),
+        cause: required.cause.clone(),
+        allowed: &ue.allowed,
+        capability: &capability,
+        nh,
+        ncc,
+        ambr: ue.ambr(),
+        rfsp: ue.rfsp(),
+        sessions,
+        container: &required.container,
+    };
+    let sent = target.send(handover_downlink::handover_request(target.amf_id, request)).await;
+    ue.target = Some(target);
+    if sent { Ok(()) } else { Err(FAILED_AT_TARGET.into()) }
+}
+
+/// HANDOVER REQUEST ACKNOWLEDGE (step 10).
+async fn answer(ue: &mut Ue) -> Result<HandoverAdmitted, Ended> {
+    let until = Instant::now() + ue.amf.config.timers.ngap();
+    loop {
+        match ue.hear(until).await.map_err(Ended::Stopped)? {
+            Heard::Target(Uplink::HandoverAdmitted { ran_id, admitted }) => {
+                if let Some(target) = &mut ue.target {
+                    target.ran_id = ran_id;
+                }
+                return Ok(*admitted);
+            }
+            Heard::Target(Uplink::HandoverFailed(cause)) => {
+                // The gNB has forgotten the UE by itself.
+                ue.target = None;
+                return Err(Ended::NotPrepared(cause));
+            }
+            Heard::TargetLost => {
+                ue.target = None;
+                return Err(FAILED_AT_TARGET.into());
+            }
+            Heard::Nothing => {
+                tracing::warn!(supi = ue.label(), gnb = ue.gnb(), "the target of a handover does not answer");
+                return Err(FAILED_AT_TARGET.into());
+            }
+            heard => meanwhile(ue, heard)?,
+        }
+    }
+}
+
+/// HANDOVER COMMAND to the source.
+async fn command(
+    ue: &mut Ue,
+    sessions: &[SessionInfo],
+    failed: &[SessionInfo],
+    admitted: &HandoverAdmitted,
+) -> Result<(), Ended> {
+    let Some(connection) = &ue.connection else { return Err(Ended::Stopped(Stop::ConnectionLost)) };
+    let command = handover_downlink::handover_command(connection, sessions, failed, &admitted.container);
+    match connection.send(command).await {
+        true => Ok(()),
+        false => Err(Ended::Stopped(Stop::ConnectionLost)),
+    }
+}
+
+/// HANDOVER NOTIFY of the target: where the UE is now. Before it comes, the source says from where the target is to count
+/// (8.4.6 and 8.4.7).
+async fn notified(ue: &mut Ue) -> Result<Option<Location>, Ended> {
+    let until = Instant::now() + ue.amf.config.timers.handover();
+    loop {
+        match ue.hear(until).await.map_err(Ended::Stopped)? {
+            Heard::Target(Uplink::HandoverNotified(location)) => return Ok(location),
+            Heard::Source(Uplink::StatusTransfer(status)) => {
+                if let Some(target) = &ue.target {
+                    target.send(handover_downlink::ran_status_transfer(target, status)).await;
+                }
+            }
+            Heard::TargetLost => {
+                ue.target = None;
+                return Err(Ended::NotCome);
+            }
+            Heard::Target(Uplink::ReleaseRequest { .. }) | Heard::Nothing => return Err(Ended::NotCome),
+            heard => meanwhile(ue, heard)?,
+        }
+    }
+}
+
+/// What both gNBs say besides.
+fn meanwhile(ue: &mut Ue, heard: Heard) -> Result<(), Ended> {
+    match heard {
+        Heard::Source(Uplink::HandoverCancel(_)) => Err(Ended::Cancelled),
+        Heard::Source(Uplink::Nas { nas, location }) => {
+            ue.moved(location);
+            ue.set_aside_nas(nas);
+            Ok(())
+        }
+        Heard::Source(message @ Uplink::ReleaseRequest { .. }) => {
+            let amf_id = ue.connection.as_ref().map_or(0, |connection| connection.amf_id);
+            Err(Ended::Stopped(Stop::Preempted(Work::Event(Event::Uplink { amf_id, message }))))
+        }
+        Heard::Source(message) => ue.note(message).map_err(Ended::Stopped),
+        Heard::Target(message) => {
+            metrics::ngap_error("state");
+            tracing::warn!(supi = ue.label(), "unexpected of the target of a handover: {}", message.name());
+            Ok(())
+        }
+        Heard::TargetLost | Heard::Nothing => Ok(()),
+    }
+}

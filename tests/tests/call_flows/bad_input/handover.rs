@@ -1,0 +1,192 @@
+//! Messages of handovers that come from the wrong gNB, about nobody, or at the wrong time (TS 38.413, 10.4 and 10.6).
+use anyhow::{Context, Result, ensure};
+use bytes::Bytes;
+use martlet::core::Sbi;
+use martlet_ngap::ngap::*;
+use martlet_ngap::transfer::{GtpTunnel, HandoverRequired as RequiredTransfer, PathSwitchRequest as SwitchTransfer};
+use martlet_ngap::{BitString, Error, Message, NgapPduKind as Kind, build_ngap, build_ngap_ie, helpers, ie};
+use martlet_ran::{Gnb, Ue};
+use martlet_tests::{GATEWAY, Growth, RawGnb, TestCore, cause_of, in_namespace, reaches};
+
+/// A core with a phone at one gNB, and another gNB by hand.
+async fn phone_and_stranger() -> Result<(TestCore, Gnb, Ue, RawGnb)> {
+    let core = TestCore::start(Sbi::Local, |_| {}).await?;
+    let gnb = core.gnb(1).await?;
+    let (phone, _) = core.phone_with_session(&gnb, 1).await?;
+    let stranger = RawGnb::set_up(&core, 2).await?;
+    Ok((core, gnb, phone, stranger))
+}
+
+fn octets(pdu: Result<NGAP_PDU, Error>) -> Result<Bytes> {
+    Ok(pdu?.encode()?.into())
+}
+
+fn place() -> Result<UserLocationInformation<'static>> {
+    let plmn = helpers::plmn("001", "01")?;
+    let nr =
+        UserLocationInformationNR::new(helpers::nr_cgi(plmn, 2, 24, 1)?, helpers::tai(plmn, [0, 0, 1]), None, None);
+    Ok(UserLocationInformation::userLocationInformationNR(nr))
+}
+
+/// PATH SWITCH REQUEST of session 1 for a connection.
+fn path_switch(amf_id: u64, ran_id: u32) -> Result<Bytes> {
+    let downlink = GtpTunnel::new([127, 0, 0, 77].into(), 7);
+    let transfer = SwitchTransfer { downlink, reused: false, security: None, flows: vec![1] }.encode()?;
+    let item = PDUSessionResourceToBeSwitchedDLItem::new(PDUSessionID(1), transfer.into(), None);
+    let none = || BitString::from([0u8, 0]);
+    let capability = UESecurityCapabilities::new(
+        NRencryptionAlgorithms(none()),
+        NRintegrityProtectionAlgorithms(none()),
+        EUTRAencryptionAlgorithms(none()),
+        EUTRAintegrityProtectionAlgorithms(none()),
+        None,
+    );
+    octets(build_ngap!(
+        InitiatingMessage,
+        PathSwitchRequest,
+        PathSwitchRequest,
+        RAN_UE_NGAP_ID(ran_id),
+        SourceAMF_UE_NGAP_ID(amf_id),
+        UserLocationInformation(place()?),
+        UESecurityCapabilities(capability),
+        PDUSessionResourceToBeSwitchedDLList(PDUSessionResourceToBeSwitchedDLList(vec![item])),
+    ))
+}
+
+/// HANDOVER REQUIRED of session 1 to gNB 9, which there is not.
+fn required(amf_id: u64, ran_id: u32) -> Result<Bytes> {
+    let plmn = helpers::plmn("001", "01")?;
+    let node = GlobalRANNodeID::globalGNB_ID(helpers::global_gnb_id(plmn, 9, 24)?);
+    let target = TargetRANNodeID::new(node, helpers::tai(plmn, [0, 0, 1]), None);
+    let transfer = RequiredTransfer::default().encode()?;
+    let item = PDUSessionResourceItemHORqd::new(PDUSessionID(1), transfer.into(), None);
+    let ies = vec![
+        build_ngap_ie!(HandoverRequired, AMF_UE_NGAP_ID(amf_id))?,
+        build_ngap_ie!(HandoverRequired, RAN_UE_NGAP_ID(ran_id))?,
+        build_ngap_ie!(HandoverRequired, HandoverType(HandoverType::intra5gs))?,
+        build_ngap_ie!(HandoverRequired, Cause(Cause::radioNetwork(CauseRadioNetwork::unspecified)))?,
+        build_ngap_ie!(HandoverRequired, TargetID(TargetID::targetRANNodeID(target)))?,
+        build_ngap_ie!(HandoverRequired, PDUSessionResourceListHORqd(PDUSessionResourceListHORqd(vec![item])))?,
+        build_ngap_ie!(HandoverRequired, SourceToTarget_TransparentContainer(vec![0u8; 4]))?,
+    ];
+    type Required<'a> = HandoverRequired<'a>;
+    octets(NGAP_PDU::of_message(&HandoverRequired::new(ProtocolIEContainer(ies)), Required::CRITICALITY))
+}
+
+fn acknowledge(amf_id: u64, ran_id: u32) -> Result<Bytes> {
+    octets(build_ngap!(
+        SuccessfulOutcome,
+        HandoverResourceAllocation,
+        HandoverRequestAcknowledge,
+        AMF_UE_NGAP_ID(amf_id),
+        RAN_UE_NGAP_ID(ran_id),
+        PDUSessionResourceAdmittedList(PDUSessionResourceAdmittedList(vec![PDUSessionResourceAdmittedItem::new(
+            PDUSessionID(1),
+            vec![0u8].into(),
+            None,
+        )])),
+        TargetToSource_TransparentContainer(vec![0u8; 4]),
+    ))
+}
+
+fn notify(amf_id: u64, ran_id: u32) -> Result<Bytes> {
+    octets(build_ngap!(
+        InitiatingMessage,
+        HandoverNotification,
+        HandoverNotify,
+        AMF_UE_NGAP_ID(amf_id),
+        RAN_UE_NGAP_ID(ran_id),
+        UserLocationInformation(place()?),
+    ))
+}
+
+fn cancel(amf_id: u64, ran_id: u32) -> Result<Bytes> {
+    octets(build_ngap!(
+        InitiatingMessage,
+        HandoverCancel,
+        HandoverCancel,
+        AMF_UE_NGAP_ID(amf_id),
+        RAN_UE_NGAP_ID(ran_id),
+        Cause(Cause::radioNetwork(CauseRadioNetwork::handover_cancelled)),
+    ))
+}
+
+#[test]
+fn messages_about_nobodys_handover_are_refused_and_disturb_nobody() {
+    in_namespace(|| async {
+        let (core, _gnb, phone, stranger) = phone_and_stranger().await?;
+        let unknown = Growth::of("martlet_amf_ngap_errors_total", &[("reason", "ue_ngap_id")]);
+        for (name, message) in [
+            ("HANDOVER REQUIRED", required(77, 1)?),
+            ("HANDOVER REQUEST ACKNOWLEDGE", acknowledge(77, 1)?),
+            ("HANDOVER NOTIFY", notify(77, 1)?),
+            ("HANDOVER CANCEL", cancel(77, 1)?),
+        ] {
+            stranger.send(message).await?;
+            let answer = stranger.next().await.context(name)?;
+            ensure!(answer.kind() == Kind::Initiating_ErrorIndication, "{name}: {answer:?}");
+            let cause = cause_of(&answer)?;
+            ensure!(cause == Cause::radioNetwork(CauseRadioNetwork::unknown_local_UE_NGAP_ID), "{name}: {cause:?}");
+        }
+        ensure!(unknown.so_far() >= 4.0, "counted {} times", unknown.so_far());
+        let refused = Growth::of("martlet_amf_ngap_errors_total", &[("reason", "path_switch")]);
+        stranger.send(path_switch(77, 1)?).await?;
+        let answer = stranger.next().await?;
+        ensure!(answer.kind() == Kind::Unsuccessful_PathSwitchRequest, "{answer:?}");
+        let ids = (answer.ie::<ie::AMF_UE_NGAP_ID>(), answer.ie::<ie::RAN_UE_NGAP_ID>());
+        ensure!(matches!(ids, (Some(Ok(AMFUENGAPID(77))), Some(Ok(RANUENGAPID(1))))), "{ids:?}");
+        ensure!(refused.so_far() >= 1.0);
+        reaches(&phone, 1, GATEWAY).await?;
+        phone.deregister().await?;
+        core.until_nothing_is_left().await
+    });
+}
+
+#[test]
+fn a_handover_to_nowhere_is_not_prepared_and_a_cancel_of_nothing_is_acknowledged() {
+    in_namespace(|| async {
+        let (core, gnb, phone, stranger) = phone_and_stranger().await?;
+        let mut said = gnb.subscribe();
+        // The phone's own identities, as its gNB has them.
+        phone.release_pdu_session(1).await?;
+        let session = phone.establish_pdu_session(martlet_tests::internet()).await?.psi;
+        let mut ids = None;
+        while let Ok(message) = said.try_recv() {
+            let pdu = NGAP_PDU::decode(&message)?;
+            if let (Some(Ok(amf)), Some(Ok(ran))) = (pdu.ie::<ie::AMF_UE_NGAP_ID>(), pdu.ie::<ie::RAN_UE_NGAP_ID>()) {
+                ids = Some((amf.0, ran.0));
+            }
+        }
+        let (amf_id, ran_id) = ids.context("the phone's connection")?;
+        // Another gNB is not the phone's.
+        for message in [required(amf_id, ran_id)?, cancel(amf_id, ran_id)?, notify(amf_id, ran_id)?] {
+            stranger.send(message).await?;
+            let cause = cause_of(&stranger.next().await?)?;
+            ensure!(cause == Cause::radioNetwork(CauseRadioNetwork::inconsistent_remote_UE_NGAP_ID), "{cause:?}");
+        }
+        // It answers a handover that nobody has asked of it.
+        stranger.send(acknowledge(amf_id, ran_id)?).await?;
+        ensure!(stranger.next().await?.kind() == Kind::Initiating_ErrorIndication);
+        // The phone's own gNB wants it somewhere that there is not, and takes back what it never asked for.
+        gnb.send_raw_ngap(1, required(amf_id, ran_id)?).await?;
+        gnb.send_raw_ngap(1, cancel(amf_id, ran_id)?).await?;
+        gnb.send_raw_ngap(1, notify(amf_id, ran_id)?).await?;
+        let mut answers = Vec::new();
+        while answers.len() < 2 {
+            let message = tokio::time::timeout(std::time::Duration::from_secs(5), said.recv()).await??;
+            let pdu = NGAP_PDU::decode(&message)?;
+            match pdu.kind() {
+                Kind::Unsuccessful_HandoverPreparation => {
+                    let cause = cause_of(&pdu)?;
+                    ensure!(cause == Cause::radioNetwork(CauseRadioNetwork::unknown_targetID), "{cause:?}");
+                    answers.push(pdu.kind());
+                }
+                Kind::Successful_HandoverCancel => answers.push(pdu.kind()),
+                _ => {}
+            }
+        }
+        reaches(&phone, session, GATEWAY).await?;
+        phone.deregister().await?;
+        core.until_nothing_is_left().await
+    });
+}

@@ -1,0 +1,304 @@
+//! Phones that change from one gNB to another while they are connected (TS 23.502, 4.9.1).
+use anyhow::{Context, Result, bail, ensure};
+use martlet::core::Sbi;
+use martlet_ran::{Gnb, HandoverPlan, HandoverTurn, Ue};
+use martlet_tests::{GATEWAY, TestCore, in_namespace, internet, metric, ping, reaches, sequence_of};
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+
+/// A core with two gNBs, and a phone with a session at the first.
+async fn two_gnbs(sbi: Sbi) -> Result<(TestCore, Gnb, Gnb, Ue, Ipv4Addr)> {
+    let core = TestCore::start(sbi, |_| {}).await?;
+    let (one, other) = (core.gnb(1).await?, core.gnb(2).await?);
+    let (phone, address) = core.phone_with_session(&one, 1).await?;
+    Ok((core, one, other, phone, address))
+}
+
+/// The phone is connected at this gNB alone, and its session carries packets.
+async fn is_served(core: &TestCore, phone: &Ue, by: &Gnb) -> Result<()> {
+    reaches(phone, 1, GATEWAY).await?;
+    core.until("one connection", |c| (c.registered, c.connected, c.sessions) == (1, 1, 1)).await?;
+    ensure!(by.ue_counts().0 == 1, "the phone is at {}", by.name());
+    Ok(())
+}
+
+#[test]
+fn a_phone_is_handed_over_by_its_gnbs_and_the_core_follows() {
+    in_namespace(|| async {
+        let (core, one, other, phone, _) = two_gnbs(Sbi::Http).await?;
+        for round in 0..4 {
+            let to = if round % 2 == 0 { &other } else { &one };
+            let outcome = phone.xn_handover_to(to).await?;
+            ensure!(outcome.sessions == [1], "{outcome:?}");
+            is_served(&core, &phone, to).await?;
+        }
+        ensure!(other.ue_counts().0 == 0, "the gNB that it has left has forgotten it");
+        // Idle, back, and gone: everything else works as before.
+        phone.xn_handover_to(&other).await?;
+        phone.release_to_idle().await?;
+        reaches(&phone, 1, GATEWAY).await?;
+        phone.deregister().await?;
+        core.until_nothing_is_left().await?;
+        core.bodies.check(&["nsmf-pdusession UpdateSmContext"])
+    });
+}
+
+#[test]
+fn a_phone_is_handed_over_through_the_core() {
+    in_namespace(|| async {
+        let (core, one, other, phone, _) = two_gnbs(Sbi::Http).await?;
+        for round in 0..4 {
+            let to = if round % 2 == 0 { &other } else { &one };
+            let outcome = phone.handover_to(to).await?;
+            ensure!(outcome.sessions == [1], "{outcome:?}");
+            is_served(&core, &phone, to).await?;
+        }
+        ensure!(other.ue_counts().0 == 0, "the gNB that it has left has forgotten it");
+        phone.handover_to(&other).await?;
+        phone.xn_handover_to(&one).await?;
+        phone.handover(&other, HandoverPlan { direct_forwarding: true, ..Default::default() }).await?;
+        phone.handover(&one, HandoverPlan { without_forwarding: true, ..Default::default() }).await?;
+        phone.release_to_idle().await?;
+        reaches(&phone, 1, GATEWAY).await?;
+        phone.deregister().await?;
+        core.until_nothing_is_left().await?;
+        ensure!(one.error_indications() == 0 && other.error_indications() == 0, "errors were indicated");
+        core.bodies.check(&["nsmf-pdusession UpdateSmContext"])
+    });
+}
+
+#[test]
+fn a_session_that_the_target_does_not_take_stays_without_a_user_plane() {
+    in_namespace(|| async {
+        let (core, one, other, phone, _) = two_gnbs(Sbi::Local).await?;
+        let second = phone.establish_pdu_session(internet()).await?.psi;
+        let plan = HandoverPlan { refused: vec![second], ..Default::default() };
+        let outcome = phone.handover(&other, plan).await?;
+        ensure!(outcome.sessions == [1], "{outcome:?}");
+        ensure!(phone.status().await?.active_user_planes == [1], "{:?}", phone.status().await?);
+        reaches(&phone, 1, GATEWAY).await?;
+        // It comes back when it is needed.
+        reaches(&phone, second, GATEWAY).await?;
+        let outcome = phone.xn_handover_without(&one, &[1]).await?;
+        ensure!(outcome.sessions == [second], "{outcome:?}");
+        reaches(&phone, second, GATEWAY).await?;
+        reaches(&phone, 1, GATEWAY).await?;
+        phone.deregister().await?;
+        core.until_nothing_is_left().await
+    });
+}
+
+#[test]
+fn a_handover_that_is_not_prepared_leaves_the_phone_where_it_is() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |config| {
+            config.amf.timers.ngap_ms = 300;
+            config.amf.timers.handover_ms = 500;
+        })
+        .await?;
+        let (one, other) = (core.gnb(1).await?, core.gnb(2).await?);
+        let (phone, _) = core.phone_with_session(&one, 1).await?;
+        let failed = |turn| HandoverPlan { turn, ..Default::default() };
+        for turn in [
+            HandoverTurn::TargetFull,
+            HandoverTurn::TargetSilent,
+            HandoverTurn::Cancelled,
+            HandoverTurn::CancelledAtOnce,
+        ] {
+            let outcome = phone.handover(&other, failed(turn)).await;
+            ensure!(outcome.is_err(), "{turn:?}: {outcome:?}");
+            is_served(&core, &phone, &one).await?;
+            core.until("the target has let go", |c| c.connected == 1).await?;
+        }
+        // No session is taken, and none is handed over.
+        let nothing = HandoverPlan { refused: vec![1], ..Default::default() };
+        ensure!(phone.handover(&other, nothing).await.is_err());
+        is_served(&core, &phone, &one).await?;
+        // A phone that does not come is waited for, and no longer.
+        let stays = tokio::time::timeout(Duration::from_secs(2), phone.handover(&other, failed(HandoverTurn::Stays)));
+        ensure!(stays.await.is_err(), "nobody answers");
+        core.until("the target has let go", |c| c.connected == 1).await?;
+        reaches(&phone, 1, GATEWAY).await?;
+        phone.deregister().await?;
+        core.until_nothing_is_left().await
+    });
+}
+
+#[test]
+fn a_target_that_vanishes_is_no_target() {
+    in_namespace(|| async {
+        let (core, one, other, phone, _) = two_gnbs(Sbi::Local).await?;
+        other.vanish();
+        other.lost().await;
+        core.until("one gNB", |c| c.gnbs == 1).await?;
+        let outcome = phone.handover_to(&other).await;
+        ensure!(outcome.is_err(), "{outcome:?}");
+        is_served(&core, &phone, &one).await?;
+        // A source that vanishes with the phone on its way: the phone is idle, and comes back.
+        let back = other.connect_again().await?;
+        phone.handover_to(&back).await?;
+        back.vanish();
+        back.lost().await;
+        phone.wait_idle().await?;
+        phone.move_to(&one).await?;
+        reaches(&phone, 1, GATEWAY).await?;
+        phone.deregister().await?;
+        core.until_nothing_is_left().await
+    });
+}
+
+/// Packets of a stream to the phone in the order in which they came, with the time since the one before.
+struct Stream {
+    arrivals: Vec<(u16, Instant)>,
+}
+
+impl Stream {
+    /// Pings `to` from `friend` each `pace` while `during` runs, and a while longer; what came at `phone`.
+    async fn of<F: Future<Output = Result<()>>>(
+        (friend, from): (&Ue, Ipv4Addr),
+        (phone, to): (&Ue, Ipv4Addr),
+        count: u16,
+        during: F,
+    ) -> Result<Stream> {
+        let send = async {
+            let mut pace = tokio::time::interval(Duration::from_millis(1));
+            for sequence in 1..=count {
+                pace.tick().await;
+                friend.send_ip(1, ping(from, to, sequence)).await?;
+            }
+            anyhow::Ok(())
+        };
+        let receive = async {
+            let mut arrivals = Vec::new();
+            while arrivals.len() < usize::from(count) {
+                let Ok(packet) = tokio::time::timeout(Duration::from_secs(2), phone.recv_ip()).await else { break };
+                let (_, packet) = packet?;
+                if packet.get(12..16) == Some(&from.octets()) {
+                    arrivals.push((sequence_of(&packet).context("a ping")?, Instant::now()));
+                }
+            }
+            anyhow::Ok(arrivals)
+        };
+        let (sent, arrivals, done) = tokio::join!(send, receive, during);
+        sent?;
+        done?;
+        Ok(Stream { arrivals: arrivals? })
+    }
+
+    /// All came, once each and in order; the longest time between two.
+    fn is_whole(&self, count: u16) -> Result<Duration> {
+        let sequences: Vec<u16> = self.arrivals.iter().map(|(sequence, _)| *sequence).collect();
+        let due: Vec<u16> = (1..=count).collect();
+        if sequences != due {
+            let missing: Vec<_> = due.iter().filter(|sequence| !sequences.contains(sequence)).collect();
+            let turned: Vec<_> = sequences.windows(2).filter(|pair| pair[1] != pair[0] + 1).collect();
+            bail!("{} of {count} packets came; missing {missing:?}, out of order at {turned:?}", sequences.len());
+        }
+        let gaps = self.arrivals.windows(2).map(|pair| pair[1].1 - pair[0].1);
+        gaps.max().context("packets")
+    }
+}
+
+#[test]
+fn no_packet_is_lost_or_overtaken_while_a_phone_is_handed_over() {
+    in_namespace(|| async {
+        let (core, one, other, phone, to) = two_gnbs(Sbi::Local).await?;
+        let (friend, from) = core.phone_with_session(&one, 2).await?;
+        const PACKETS: u16 = 600;
+        for (name, plan) in [
+            ("through the UPF", HandoverPlan::default()),
+            ("directly", HandoverPlan { direct_forwarding: true, ..Default::default() }),
+        ] {
+            let handovers = async {
+                for to in [&other, &one, &other, &one] {
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    phone.handover(to, plan.clone()).await?;
+                }
+                anyhow::Ok(())
+            };
+            let stream = Stream::of((&friend, from), (&phone, to), PACKETS, handovers).await?;
+            let gap = stream.is_whole(PACKETS).with_context(|| format!("forwarded {name}"))?;
+            println!("forwarded {name}: the longest gap of a packet each millisecond was {gap:?}");
+        }
+        let switches = async {
+            for to in [&other, &one, &other, &one] {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                phone.xn_handover_to(to).await?;
+            }
+            anyhow::Ok(())
+        };
+        let stream = Stream::of((&friend, from), (&phone, to), PACKETS, switches).await?;
+        let gap = stream.is_whole(PACKETS).context("Xn")?;
+        println!("Xn: the longest gap of a packet each millisecond was {gap:?}");
+        phone.deregister().await?;
+        friend.deregister().await?;
+        core.until_nothing_is_left().await
+    });
+}
+
+#[test]
+fn a_phone_in_another_tracking_area_is_handed_over_and_then_registers() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |config| {
+            let mut tai = config.amf.tais[0].clone();
+            tai.tac = 2;
+            config.amf.tais.push(tai);
+        })
+        .await?;
+        let one = core.gnb(1).await?;
+        let mut config = core.gnb_config(2);
+        config.tac = 2;
+        let other = Gnb::connect(config).await?;
+        let (phone, _) = core.phone_with_session(&one, 1).await?;
+        phone.handover_to(&other).await?;
+        let kind = martlet_ran::RegistrationType::MobilityRegistrationUpdating;
+        phone.register_as(kind).await?;
+        reaches(&phone, 1, GATEWAY).await?;
+        // Where the core does not serve, nobody is brought to.
+        let mut config = core.gnb_config(3);
+        config.tac = 3;
+        let nowhere = Gnb::connect(config).await?;
+        ensure!(phone.handover_to(&nowhere).await.is_err());
+        is_served(&core, &phone, &other).await?;
+        phone.deregister().await?;
+        core.until_nothing_is_left().await
+    });
+}
+
+#[test]
+fn rounds_of_attach_handover_and_detach_leave_nothing_behind() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |config| config.amf.timers.deregistered_s = 0).await?;
+        let (one, other) = (core.gnb(1).await?, core.gnb(2).await?);
+        let rounds: u64 = std::env::var("MARTLET_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(40);
+        let mut early = 0;
+        for round in 0..rounds {
+            let phone = one.new_ue(core.phone(round % 50 + 1))?;
+            core.register_with_session(&phone).await?;
+            phone.handover_to(&other).await?;
+            phone.xn_handover_to(&one).await?;
+            phone.deregister().await?;
+            if round == rounds / 4 {
+                core.until_nothing_is_left().await?;
+                early = resident()?;
+            }
+        }
+        core.until_nothing_is_left().await?;
+        core.until("the AMF keeps no context", |c| c.contexts == 0).await?;
+        let late = resident()?;
+        println!("{rounds} rounds: {early} kB after a quarter, {late} kB at the end");
+        // What is left is the allocator's: far less than one UE each round would take.
+        ensure!(late < early + early / 10 + 4096, "memory grows: {early} kB, then {late} kB");
+        ensure!(
+            metric("martlet_amf_procedures_total", &[("procedure", "handover"), ("result", "ok")]) >= rounds as f64
+        );
+        Ok(())
+    });
+}
+
+/// Resident size of this process, kB.
+fn resident() -> Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("VmRSS")?;
+    Ok(line.split_whitespace().nth(1).context("a number")?.parse()?)
+}
