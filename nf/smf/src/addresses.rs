@@ -20,6 +20,9 @@ pub fn parse(text: &str) -> Result<(Ipv4Addr, u8), String> {
     Ok((address, length))
 }
 
+/// Addresses that may have been given in the moment before an SMF was killed.
+const UNKNOWN: u32 = 64;
+
 struct Pool {
     /// First and last address for UEs.
     first: u32,
@@ -59,6 +62,18 @@ impl Pool {
         (self.first..=self.last).contains(&address) && self.used.insert(address)
     }
 
+    /// One that is in use already. Those before it that are not are free again; `next` goes on behind it, and a little
+    /// further, since the last ones given may not be known.
+    fn keep(&mut self, address: u32) -> bool {
+        if !self.take_fixed(address) {
+            return false;
+        }
+        let next = self.next.max(address.saturating_add(1 + UNKNOWN)).min(self.last.saturating_add(1));
+        self.given_back.extend((self.next..next).filter(|skipped| *skipped != address));
+        self.next = next;
+        true
+    }
+
     fn give_back(&mut self, address: u32) {
         if self.used.remove(&address) && address < self.next {
             self.given_back.push_back(address);
@@ -87,6 +102,13 @@ impl Pools {
             Some(fixed) => pool.take_fixed(fixed.into()).then_some(fixed),
             None => pool.take().map(Ipv4Addr::from),
         }
+    }
+
+    /// Takes an address that a session has from before this SMF was started again. New ones come from beyond it, as long as
+    /// there are any.
+    pub fn keep(&self, dnn: &str, address: Ipv4Addr) -> bool {
+        let mut pools = self.pools();
+        pools.get_mut(&dnn.to_ascii_lowercase()).is_some_and(|pool| pool.keep(address.into()))
     }
 
     /// Gives an address back.

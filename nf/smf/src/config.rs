@@ -1,6 +1,7 @@
 //! The SMF's section of the configuration.
 use martlet_config::Finding;
 use martlet_sbi_api::common::Snssai;
+use martlet_store::StateConfig;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -87,6 +88,8 @@ pub struct SmfConfig {
     pub upfs: Vec<UpfConfig>,
     /// N4.
     pub n4: N4Config,
+    /// Where sessions are kept, so that they outlive this process.
+    pub state: StateConfig,
     /// Sessions at a time.
     pub max_sessions: usize,
     /// Events that wait for one session's task.
@@ -103,6 +106,7 @@ impl Default for SmfConfig {
             dnns: vec![DnnConfig { name: "internet".into(), pool: "10.45.0.0/16".into(), dns, mtu: default_mtu() }],
             upfs: vec![UpfConfig { n4: SocketAddr::from(([127, 0, 0, 8], 8805)), dnns: vec![] }],
             n4: N4Config::default(),
+            state: StateConfig::default(),
             max_sessions: 60_000,
             session_queue: 16,
             t3592_ms: 16_000,

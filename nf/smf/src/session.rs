@@ -101,8 +101,9 @@ impl Session {
             if !Box::pin(self.act(event.ok())).await {
                 break;
             }
+            self.keep();
         }
-        self.smf.sessions.remove(self.reference);
+        self.forget();
     }
 
     /// Whether the UE was told to release the session.
@@ -217,6 +218,22 @@ impl Sessions {
         tables.by_reference.insert(reference, Entry { handle, subject, upf: None });
         metrics::SESSIONS.set(tables.by_reference.len() as i64);
         Some((reference, inbox))
+    }
+
+    /// Takes a session in that was there before this SMF was started again: its inbox; `None` where there is no room.
+    pub fn add_again(&self, reference: u64, supi: &str, id: u8, queue: usize) -> Option<mpsc::Receiver<SessionEvent>> {
+        let mut tables = self.tables();
+        if tables.by_reference.len() >= self.most || tables.by_reference.contains_key(&reference) {
+            return None;
+        }
+        tables.last = tables.last.max(reference);
+        let (sender, inbox) = mpsc::channel(queue);
+        let subject = (supi.to_string(), id);
+        tables.by_subject.insert(subject.clone(), reference);
+        let handle = SessionHandle(sender);
+        tables.by_reference.insert(reference, Entry { handle, subject, upf: None });
+        metrics::SESSIONS.set(tables.by_reference.len() as i64);
+        Some(inbox)
     }
 
     /// Takes a session out of the table.

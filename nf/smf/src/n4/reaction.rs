@@ -90,7 +90,7 @@ impl N4 {
                 let recovery = RecoveryTimeStamp(self.recovery);
                 let cause = Cause::SERVICE_NOT_SUPPORTED;
                 let response =
-                    AssociationSetupResponse { node_id, cause, recovery, up_features: None, cp_features: None };
+                    AssociationSetupResponse { node_id, cause, recovery, up_features: None, cp_features: None, flags: None };
                 Packet::node(sequence, response)
             }
             other => {

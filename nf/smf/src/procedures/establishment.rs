@@ -246,6 +246,7 @@ async fn go_on(mut session: Session, subscription: DnnConfiguration, given: Give
         Ok(()) => {
             metrics::procedure("pdu_session_establishment", "ok", started);
             tracing::info!(supi = %session.supi, session = session.id, dnn = %session.dnn, address = %session.address, "a PDU session is set up");
+            session.keep();
             session.run().await;
         }
         Err(reason) => {
