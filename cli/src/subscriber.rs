@@ -3,6 +3,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use martlet::config::Config;
 use martlet_store::{Secret, Store, SubscribedDnn, SubscribedSlice, Subscriber};
+use martlet_udr::UdrConfig;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
@@ -25,21 +26,23 @@ pub struct Place {
     /// Configuration whose `udr.path` names the database
     #[arg(short, long)]
     config: Option<PathBuf>,
-    /// The database itself
+    /// The database itself: a file, or a postgresql:// address
     #[arg(long)]
-    db: Option<PathBuf>,
+    db: Option<String>,
 }
 
 impl Place {
     fn open(&self) -> Result<Store> {
-        let path = match &self.db {
-            Some(path) => path.clone(),
-            None => PathBuf::from(Config::load(self.config.as_deref())?.udr.path),
+        let udr = match &self.db {
+            Some(path) => UdrConfig { path: path.clone(), ..UdrConfig::default() },
+            None => Config::load(self.config.as_deref())?.udr,
         };
-        if path.as_os_str() == ":memory:" {
+        let place = martlet_store::Place::parse(&udr.path);
+        if place == martlet_store::Place::Memory {
             bail!("udr.path is :memory:, which only the core itself sees: write a file there");
         }
-        Ok(Store::open(&path)?)
+        let key_file = Some(udr.key_file).filter(|file| !file.is_empty()).map(PathBuf::from);
+        Ok(Store::open_at(&place, key_file.as_deref())?)
     }
 }
 

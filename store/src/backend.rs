@@ -20,6 +20,9 @@ pub struct Change {
     pub supi: String,
 }
 
+/// The kind of contexts that outlive their subscriber, until those who asked are told that it is gone.
+pub(crate) const TOLD_OF_CHANGES: &str = "sdm-subscription";
+
 /// Changes that are kept for those who look for them.
 pub(crate) const CHANGES_KEPT: i64 = 100_000;
 

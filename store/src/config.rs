@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Where a network function keeps its contexts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct StateConfig {
     /// Whether contexts outlive the process.

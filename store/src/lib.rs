@@ -16,6 +16,7 @@
 mod backend;
 mod config;
 mod error;
+mod identity;
 mod journal;
 mod place;
 mod postgres;
@@ -31,6 +32,7 @@ pub mod testing;
 pub use backend::Change;
 pub use config::StateConfig;
 pub use error::StoreError;
+pub use identity::stable_uuid;
 pub use journal::{Journal, Kept};
 pub use place::Place;
 pub use seal::{KEY_VARIABLE, Seal};

@@ -1,6 +1,6 @@
 //! A PostgreSQL database, which functions of several machines may share. A thread of its own holds the connection: the
 //! client library waits in its own runtime, which must not be within another one.
-use crate::backend::{Backend, CHANGES_KEPT, Change, Row};
+use crate::backend::{Backend, CHANGES_KEPT, Change, Row, TOLD_OF_CHANGES};
 use crate::{StoreError, schema};
 use postgres::{Client, Config, NoTls};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -123,7 +123,7 @@ impl Backend for Postgres {
         self.run(move |client| {
             let mut transaction = client.transaction()?;
             transaction.batch_execute("LOCK TABLE change IN SHARE ROW EXCLUSIVE MODE")?;
-            transaction.execute("DELETE FROM context WHERE supi = $1", &[&supi])?;
+            transaction.execute("DELETE FROM context WHERE supi = $1 AND kind <> $2", &[&supi, &TOLD_OF_CHANGES])?;
             let removed = transaction.execute("DELETE FROM subscriber WHERE supi = $1", &[&supi])? > 0;
             if removed {
                 transaction.execute("INSERT INTO change (supi) VALUES ($1)", &[&supi])?;

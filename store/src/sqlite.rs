@@ -1,5 +1,5 @@
 //! An SQLite file, and the connection to it.
-use crate::backend::{Backend, CHANGES_KEPT, Change, Row};
+use crate::backend::{Backend, CHANGES_KEPT, Change, Row, TOLD_OF_CHANGES};
 use crate::{StoreError, schema};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::path::Path;
@@ -88,7 +88,7 @@ impl Backend for Sqlite {
     fn remove(&self, supi: &str) -> Result<bool, StoreError> {
         let mut connection = self.connection();
         let transaction = connection.transaction()?;
-        transaction.execute("DELETE FROM context WHERE supi = ?1", [supi])?;
+        transaction.execute("DELETE FROM context WHERE supi = ?1 AND kind <> ?2", [supi, TOLD_OF_CHANGES])?;
         let removed = transaction.execute("DELETE FROM subscriber WHERE supi = ?1", [supi])? > 0;
         if removed {
             note(&transaction, supi)?;

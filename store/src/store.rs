@@ -77,7 +77,7 @@ impl Store {
         Ok(())
     }
 
-    /// Removes a subscriber with its contexts: whether it was there.
+    /// Removes a subscriber with its contexts, but for the subscriptions to its changes: whether it was there.
     pub fn remove(&self, supi: &str) -> Result<bool, StoreError> {
         let removed = self.backend.remove(supi)?;
         self.memory().remembered.remove(supi);

@@ -8,6 +8,7 @@ mod concurrency;
 mod concurrently;
 mod config;
 mod consumers;
+mod kept;
 mod metrics;
 mod n2;
 mod procedures;
@@ -33,12 +34,13 @@ use martlet_sbi_api::namf_communication::NAMF_COMM;
 use martlet_sbi_api::namf_location::NAMF_LOC;
 use martlet_sbi_api::nnrf_nfmanagement::{AmfInfo, N2InterfaceAmfInfo, NfProfile, NfType};
 use martlet_sctp::Listener;
+use martlet_store::Journal;
 use n2::Gnbs;
 use served::{Served, plmn_to_sbi};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use tables::Tables;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use ue::{Ue, UeHandle};
 
 /// The AMF.
@@ -50,9 +52,16 @@ pub struct Amf {
     tables: Tables,
     gnbs: Gnbs,
     concurrency: Concurrency,
+    /// Where contexts of UEs are kept, so that they outlive this process.
+    journal: Option<Journal>,
+    /// UEs that are restored and tell their SMFs at the same time.
+    restorations: Semaphore,
     /// Waits for gNBs; taken when the AMF runs.
     listener: Mutex<Option<Listener>>,
 }
+
+/// UEs of before that tell their SMFs at the same time that their connection is gone.
+const RESTORATIONS: usize = 32;
 
 /// UE contexts beyond `limits.max_ues` that exist as long as it takes to reject them.
 const HEADROOM: usize = 256;
@@ -63,7 +72,8 @@ impl Amf {
         let instance_id = context.instance_id().parse();
         let instance_id = instance_id.map_err(|e| StartError(format!("sbi.instance_id: {e}; write a UUID")))?;
         let concurrency = Concurrency::new(&config.concurrency);
-        Ok(Arc::new(Amf {
+        let (journal, kept) = kept::open(&config)?;
+        let amf = Arc::new(Amf {
             config,
             served,
             context,
@@ -71,8 +81,12 @@ impl Amf {
             tables: Tables::default(),
             gnbs: Gnbs::default(),
             concurrency,
+            journal,
+            restorations: Semaphore::new(RESTORATIONS),
             listener: Mutex::new(listener),
-        }))
+        });
+        kept::restore(&amf, kept);
+        Ok(amf)
     }
 
     /// The task of a UE that is not known; `None` where there are too many already.
@@ -148,6 +162,7 @@ impl NetworkFunction for Amf {
             "gnbs": gnbs,
             "ues": {"contexts": contexts, "registered": registered, "connected": connected, "first": ues},
             "procedures": self.concurrency.status(),
+            "state": kept::status(self.journal.as_ref()),
         })
     }
 }

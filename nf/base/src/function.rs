@@ -39,6 +39,12 @@ pub trait NetworkFunction: Send + Sync + Sized + 'static {
         None
     }
 
+    /// Takes a changed section of the configuration while it is at work; what it took, in words, or none where it needs a
+    /// new start for it.
+    fn reload(self: &Arc<Self>, _config: Self::Config) -> Option<String> {
+        None
+    }
+
     /// What `martlet status` shows of it.
     fn status(&self) -> serde_json::Value {
         serde_json::Value::Null

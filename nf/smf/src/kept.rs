@@ -3,16 +3,18 @@
 //! What changes is written a moment later (`smf.state.interval_ms`), many sessions in one transaction. Of an SMF that is
 //! killed, that moment is lost: a session that came up within it is not known any more (the AMF learns it with the next
 //! update, the UPF with its next report), and one that changed is as it was before.
+use crate::addresses::Addresses;
+use crate::flows::{Decided, Flow};
 use crate::session::{Session, UpfSession};
 use crate::{Smf, SmfConfig};
 use martlet_nf::StartError;
 use martlet_sbi::ApiRoot;
-use martlet_sbi_api::common::{Ambr, Arp, Dnn, PlmnId, Snssai, Supi};
+use martlet_sbi_api::common::{Ambr, Arp, Dnn, PduSessionType, PlmnId, Snssai, Supi};
 use martlet_sbi_api::namf_communication::AmfCommunicationClient;
 use martlet_sbi_api::npcf_sm_policy_control::PcfSmPolicyControlClient;
 use martlet_store::Journal;
 use serde::{Deserialize, Serialize};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -37,11 +39,16 @@ struct KeptSession {
     plmn: PlmnId,
     amf: Root,
     status_uri: String,
-    address: Ipv4Addr,
+    kind: PduSessionType,
+    addresses: Addresses,
+    always_on: bool,
     ambr: Ambr,
     five_qi: u8,
     arp: Arp,
     policy: Option<(Root, String)>,
+    decided: Decided,
+    flows: Vec<Flow>,
+    sdm_subscription: Option<String>,
     registered: bool,
     upf: (SocketAddr, u64, u32, IpAddr),
     gnb: Option<(u32, IpAddr)>,
@@ -117,11 +124,11 @@ pub fn restore(smf: &Arc<Smf>, kept: Kept) {
 
 fn session(smf: &Arc<Smf>, reference: u64, value: &[u8]) -> Result<Session, String> {
     let kept: KeptSession = serde_json::from_slice(value).map_err(|e| e.to_string())?;
-    if !smf.pools.keep(&kept.dnn, kept.address) {
-        return Err(format!("its address {} is not in a pool of {}, or is in use", kept.address, kept.dnn));
+    if !smf.pools.keep(&kept.dnn, &kept.addresses) {
+        return Err(format!("its address {} is not in a pool of {}, or is in use", kept.addresses, kept.dnn));
     }
     let Some(inbox) = smf.sessions.add_again(reference, &kept.supi, kept.id, smf.config.session_queue) else {
-        smf.pools.give_back(&kept.dnn, kept.address);
+        smf.pools.give_back(&kept.dnn, &kept.addresses);
         return Err("there is no room: raise smf.max_sessions".into());
     };
     let peer = |root: Root| smf.context.peer_at(root.into()).about(&kept.supi);
@@ -143,11 +150,17 @@ fn session(smf: &Arc<Smf>, reference: u64, value: &[u8]) -> Result<Session, Stri
         plmn: kept.plmn,
         amf,
         status_uri: kept.status_uri,
-        address: kept.address,
+        kind: kept.kind,
+        addresses: kept.addresses,
+        always_on: kept.always_on,
         ambr: kept.ambr,
         five_qi: kept.five_qi,
         arp: kept.arp,
         policy,
+        decided: kept.decided,
+        flows: kept.flows,
+        sdm_subscription: kept.sdm_subscription,
+        modifying: None,
         registered: kept.registered,
         upf: Some(upf),
         gnb: kept.gnb,
@@ -186,11 +199,16 @@ impl Session {
             plmn: self.plmn.clone(),
             amf: self.amf.peer().root().into(),
             status_uri: self.status_uri.clone(),
-            address: self.address,
+            kind: self.kind.clone(),
+            addresses: self.addresses,
+            always_on: self.always_on,
             ambr: self.ambr.clone(),
             five_qi: self.five_qi,
             arp: self.arp.clone(),
             policy: self.policy.as_ref().map(|(pcf, id)| (pcf.peer().root().into(), id.clone())),
+            decided: self.decided.clone(),
+            flows: self.flows.clone(),
+            sdm_subscription: self.sdm_subscription.clone(),
             registered: self.registered,
             upf: (upf.upf, upf.seid, upf.teid, upf.address),
             gnb: self.gnb,

@@ -6,6 +6,7 @@
 
 mod addresses;
 mod config;
+mod flows;
 mod kept;
 mod metrics;
 mod n1;

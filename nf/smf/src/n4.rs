@@ -3,7 +3,7 @@ mod association;
 mod reaction;
 mod rules;
 
-pub use rules::{Downlink, Plan, deletion, establishment, to_buffer, to_buffer_anew, to_gnb};
+pub use rules::{Downlink, FlowsChange, Plan, deletion, establishment, to_buffer, to_buffer_anew, to_flows, to_gnb};
 
 use crate::session::UpfSession;
 use crate::{SmfConfig, UpfConfig, metrics};

@@ -1,6 +1,7 @@
 //! The procedures of the SMF, one file each, as TS 23.502 has their call flows.
 pub mod downlink_data;
 pub mod establishment;
+pub mod modification;
 pub mod release;
 pub mod transfer;
 pub mod update;

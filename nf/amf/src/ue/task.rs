@@ -23,6 +23,7 @@ impl Ue {
             Box::pin(self.act(work)).await;
             self.rest();
             self.publish();
+            self.keep();
         }
         Box::pin(self.leave()).await;
     }
@@ -209,7 +210,7 @@ impl Ue {
     }
 
     /// Starts the timer that an idle UE has.
-    fn rest(&mut self) {
+    pub fn rest(&mut self) {
         let timers = &self.amf.config.timers;
         self.idle = match self.idle {
             _ if self.connection.is_some() => None,
@@ -237,5 +238,6 @@ impl Ue {
         }
         self.release_all_sessions(Some(nsmf_pdusession::Cause::RelDueToUnspecifiedReason)).await;
         implicit_deregistration::purge(&mut self).await;
+        self.erase();
     }
 }
