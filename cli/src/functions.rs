@@ -1,7 +1,7 @@
 //! The network functions that this program can start, by name.
 use crate::config::Config;
 use anyhow::{Result, bail};
-use martlet_nf::{AskSource, Environment, NetworkFunction, Reload, RunningNf, StartError, start};
+use martlet_nf::{AskSource, Environment, NetworkFunction, Ready, Reload, RunningNf, StartError, start};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,6 +23,8 @@ pub struct Running {
     pub ask: Option<AskSource>,
     /// Hands it its section of the configuration anew.
     pub reload: Option<Reload>,
+    /// Whether it can do its work.
+    pub ready: Ready,
     /// Ends with it.
     pub finished: Pin<Box<dyn Future<Output = Result<(), StartError>> + Send>>,
 }
@@ -31,8 +33,8 @@ impl From<RunningNf> for Running {
     fn from(nf: RunningNf) -> Self {
         let (instance_id, authority) = (nf.instance_id.clone(), nf.authority.clone());
         let (name, status, ask) = (nf.name, nf.status_source(), Some(nf.ask_source()));
-        let reload = Some(nf.reload_source());
-        Running { name, instance_id, authority, status, ask, reload, finished: Box::pin(nf.finished()) }
+        let (reload, ready) = (Some(nf.reload_source()), nf.ready_source());
+        Running { name, instance_id, authority, status, ask, reload, ready, finished: Box::pin(nf.finished()) }
     }
 }
 
@@ -87,6 +89,7 @@ async fn upf(config: &Config, environment: &Environment) -> Result<Running> {
         status,
         ask: None,
         reload: None,
+        ready: Arc::new(|| Ok(())),
         finished,
     })
 }

@@ -2,6 +2,7 @@
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use martlet::config::Config;
+use martlet::exchange::{self, Form};
 use martlet_store::{Secret, Store, SubscribedDnn, SubscribedSlice, Subscriber};
 use martlet_udr::UdrConfig;
 use std::net::Ipv4Addr;
@@ -18,6 +19,10 @@ pub enum SubscriberCommand {
     Show(ShowArgs),
     /// Remove subscribers
     Remove(RemoveArgs),
+    /// Take subscribers over from Open5GS, free5GC, or a table
+    Import(ImportArgs),
+    /// Write all subscribers with their keys
+    Export(ExportArgs),
 }
 
 /// Where the database is.
@@ -128,6 +133,35 @@ pub struct RemoveArgs {
     place: Place,
 }
 
+/// What is taken over.
+#[derive(Args)]
+pub struct ImportArgs {
+    /// Files; of free5GC one for each collection, or one for all
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// Their form
+    #[arg(long, value_enum, default_value = "auto")]
+    format: Form,
+    /// In place of those that are there
+    #[arg(long)]
+    replace: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// What is written.
+#[derive(Args)]
+pub struct ExportArgs {
+    /// The form: martlet, csv or open5gs
+    #[arg(long, value_enum, default_value = "martlet")]
+    format: Form,
+    /// A new file, readable by its owner alone; left out, standard output
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    place: Place,
+}
+
 /// Runs the command.
 pub fn run(command: SubscriberCommand) -> Result<()> {
     match command {
@@ -135,6 +169,8 @@ pub fn run(command: SubscriberCommand) -> Result<()> {
         SubscriberCommand::List(args) => list(&args),
         SubscriberCommand::Show(args) => show(&args),
         SubscriberCommand::Remove(args) => remove(&args),
+        SubscriberCommand::Import(args) => import(&args),
+        SubscriberCommand::Export(args) => export(&args),
     }
 }
 
@@ -193,6 +229,44 @@ fn add(args: &AddArgs) -> Result<()> {
     match all.len() {
         1 => println!("{} may register", first.supi),
         n => println!("{n} subscribers from {} on may register", first.supi),
+    }
+    Ok(())
+}
+
+fn import(args: &ImportArgs) -> Result<()> {
+    let text = |file: &PathBuf| std::fs::read_to_string(file).with_context(|| file.display().to_string());
+    let texts = args.files.iter().map(text).collect::<Result<Vec<_>>>()?;
+    let subscribers = exchange::read(args.format, &texts)?;
+    if subscribers.is_empty() {
+        bail!("there is no subscriber in it");
+    }
+    args.place.open()?.add(&subscribers, args.replace)?;
+    println!("{} subscribers may register", subscribers.len());
+    Ok(())
+}
+
+fn export(args: &ExportArgs) -> Result<()> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let store = args.place.open()?;
+    let mut all = Vec::new();
+    loop {
+        let after = all.last().map_or(String::new(), |last: &Subscriber| last.supi.clone());
+        let more = store.list(&after, 1000)?;
+        if more.is_empty() {
+            break;
+        }
+        all.extend(more);
+    }
+    let text = exchange::write(args.format, &all)?;
+    match &args.output {
+        None => print!("{text}"),
+        Some(file) => {
+            let mut open = std::fs::OpenOptions::new();
+            let opened = open.write(true).create_new(true).mode(0o600).open(file);
+            opened.with_context(|| file.display().to_string())?.write_all(text.as_bytes())?;
+            println!("{} subscribers are in {}, with their keys", all.len(), file.display());
+        }
     }
     Ok(())
 }

@@ -77,9 +77,16 @@ impl OwnPostgres {
         server.arg("-D").arg(data).arg("-k").arg(folder).args(["-c", "listen_addresses=", "-c", "fsync=off"]);
         self.server = Some(server.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
         let give_up = Instant::now() + Duration::from_secs(30);
-        while let Err(error) = crate::postgres::connect(&self.address()) {
+        let address = self.address();
+        // In a thread of its own: the caller may be within a runtime.
+        let answers = move || {
+            let address = address.clone();
+            let attempt = std::thread::spawn(move || crate::postgres::connect(&address).is_ok());
+            attempt.join().unwrap_or(false)
+        };
+        while !answers() {
             if Instant::now() > give_up {
-                return Err(std::io::Error::other(error.to_string()));
+                return Err(std::io::Error::other("the server does not answer"));
             }
             std::thread::sleep(Duration::from_millis(50));
         }

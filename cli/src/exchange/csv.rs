@@ -7,8 +7,23 @@ use anyhow::{Context, Result, bail, ensure};
 use martlet_store::{SessionType, SubscribedDnn, SubscribedSlice, Subscriber};
 
 const COLUMNS: [&str; 17] = [
-    "supi", "imsi", "key", "opc", "op", "amf", "sqn", "msisdn", "slice", "dnn", "types", "downlink", "uplink", "5qi", "arp",
-    "static_ip", "static_ip6",
+    "supi",
+    "imsi",
+    "key",
+    "opc",
+    "op",
+    "amf",
+    "sqn",
+    "msisdn",
+    "slice",
+    "dnn",
+    "types",
+    "downlink",
+    "uplink",
+    "5qi",
+    "arp",
+    "static_ip",
+    "static_ip6",
 ];
 
 pub fn read(text: &str) -> Result<Vec<Subscriber>> {
@@ -75,7 +90,8 @@ fn line<'a>(field: &impl Fn(&str) -> Option<&'a str>) -> Result<Subscriber> {
         dnn.arp_priority = field("arp").map(str::parse).transpose().context("arp is no number")?.unwrap_or(8);
         if n == 0 {
             dnn.static_ipv4 = field("static_ip").map(str::parse).transpose().context("static_ip is no IPv4 address")?;
-            dnn.static_ipv6 = field("static_ip6").map(str::parse).transpose().context("static_ip6 is no IPv6 address")?;
+            dnn.static_ipv6 =
+                field("static_ip6").map(str::parse).transpose().context("static_ip6 is no IPv6 address")?;
         }
         dnns.push(dnn);
     }

@@ -35,7 +35,8 @@ fn one(document: &Value, imsi: &str) -> Result<Subscriber> {
     let opc = opc(&key, security["opc"].as_str(), security["op"].as_str())?;
     let mut subscriber = Subscriber::new(&format!("imsi-{imsi}"), key, opc, "internet");
     if let Some(amf) = security["amf"].as_str() {
-        subscriber.amf = u16::from_str_radix(amf, 16).context("security.amf is not 4 hexadecimal digits")?.to_be_bytes();
+        subscriber.amf =
+            u16::from_str_radix(amf, 16).context("security.amf is not 4 hexadecimal digits")?.to_be_bytes();
     }
     subscriber.sqn = number(&security["sqn"]).unwrap_or(0);
     subscriber.msisdn = document["msisdn"].as_array().and_then(|all| all.first()?.as_str()).map(str::to_string);
@@ -79,7 +80,8 @@ fn dnn(value: &Value, default: bool) -> Result<SubscribedDnn> {
     dnn.arp_priority = priority.and_then(|level| level.try_into().ok()).unwrap_or(8);
     let address = |name: &str| value["ue"][name].as_str().or(value["ue"][name.replace("addr", "ipv4")].as_str());
     dnn.static_ipv4 = address("addr").map(str::parse).transpose().context("ue.addr is no IPv4 address")?;
-    dnn.static_ipv6 = value["ue"]["addr6"].as_str().map(str::parse).transpose().context("ue.addr6 is no IPv6 address")?;
+    dnn.static_ipv6 =
+        value["ue"]["addr6"].as_str().map(str::parse).transpose().context("ue.addr6 is no IPv6 address")?;
     Ok(dnn)
 }
 
@@ -101,7 +103,8 @@ pub fn write(subscriber: &Subscriber) -> Value {
             Some(SessionType::Ipv6) => 2,
             _ => 3,
         };
-        let arp = json!({"priority_level": dnn.arp_priority, "pre_emption_capability": 1, "pre_emption_vulnerability": 1});
+        let arp =
+            json!({"priority_level": dnn.arp_priority, "pre_emption_capability": 1, "pre_emption_vulnerability": 1});
         let mut session = json!({
             "name": dnn.name, "type": kind, "qos": {"index": dnn.five_qi, "arp": arp},
             "ambr": {"downlink": unrate(&dnn.ambr_downlink), "uplink": unrate(&dnn.ambr_uplink)}, "pcc_rule": [],

@@ -89,6 +89,13 @@ impl NetworkFunction for Smf {
         self.n4.run(&self.sessions, shutdown).await
     }
 
+    fn ready(&self) -> Result<(), String> {
+        match self.n4.is_associated() {
+            true => Ok(()),
+            false => Err("no UPF is associated".into()),
+        }
+    }
+
     fn status(&self) -> serde_json::Value {
         serde_json::json!({
             "sessions": self.sessions.len(),

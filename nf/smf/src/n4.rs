@@ -244,6 +244,11 @@ impl N4 {
         }
     }
 
+    /// Whether there is a UPF.
+    pub fn is_associated(&self) -> bool {
+        self.tables().associations.iter().any(Association::is_up)
+    }
+
     /// For `martlet status`.
     pub fn status(&self) -> serde_json::Value {
         self.tables().associations.iter().map(Association::status).collect()
