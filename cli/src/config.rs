@@ -1,5 +1,6 @@
 //! The configuration of a core: one YAML file with a section for each network function.
 use crate::fabric::FabricSection;
+use crate::history::HistoryConfig;
 use crate::network::NetworkSection;
 use anyhow::Result;
 use martlet_config::{Finding, Lines, Report, read, read_file};
@@ -156,11 +157,13 @@ impl SbiSection {
 pub struct OamSection {
     /// Address; with one process for each function, theirs have the ports after it.
     pub bind: SocketAddr,
+    /// What each UE did.
+    pub history: HistoryConfig,
 }
 
 impl Default for OamSection {
     fn default() -> Self {
-        OamSection { bind: SocketAddr::from(([127, 0, 0, 1], 9090)) }
+        OamSection { bind: SocketAddr::from(([127, 0, 0, 1], 9090)), history: HistoryConfig::default() }
     }
 }
 

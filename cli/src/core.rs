@@ -2,7 +2,7 @@
 use crate::config::Config;
 use crate::functions::{NAMES, Running, start_named};
 use anyhow::{Context, Result};
-use martlet_nf::{AskSource, Environment, Shutdown, ShutdownTrigger};
+use martlet_nf::{AskSource, Environment, Ready, Reload, Shutdown, ShutdownTrigger};
 use martlet_sbi::{Bindings, LocalBinding};
 use martlet_sbi_fabric::{Fabric, FabricBinding, Manager};
 use martlet_sbi_http::{ClientLimits, HttpBinding, OverFabric, ServerLimits, Tcp};
@@ -78,6 +78,8 @@ struct Listed {
 pub struct Core {
     listed: Arc<Vec<Listed>>,
     asked: Vec<AskSource>,
+    reloads: Vec<(&'static str, Reload)>,
+    ready: Vec<Ready>,
     trigger: ShutdownTrigger,
     work: JoinSet<Result<(), martlet_nf::StartError>>,
     _manager: Option<FabricManager>,
@@ -91,16 +93,18 @@ impl Core {
     /// A function does not start; the error says what to do.
     pub async fn start(config: &Config, sbi: Sbi, environment: &Environment, trigger: ShutdownTrigger) -> Result<Core> {
         let manager = (sbi == Sbi::Fabric).then(|| FabricManager::start(config)).transpose()?;
-        let (mut listed, mut asked) = (Vec::new(), Vec::new());
+        let (mut listed, mut asked, mut reloads, mut all_ready) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut work = JoinSet::new();
         for name in NAMES {
-            let Running { name, instance_id, authority, status, ask, finished } =
+            let Running { name, instance_id, authority, status, ask, reload, ready, finished } =
                 start_named(name, config, environment).await?;
             asked.extend(ask);
+            all_ready.push(ready);
+            reloads.extend(reload.map(|reload| (name, reload)));
             listed.push(Listed { name, instance_id, authority, status });
             work.spawn(finished);
         }
-        Ok(Core { listed: Arc::new(listed), asked, trigger, work, _manager: manager })
+        Ok(Core { listed: Arc::new(listed), asked, reloads, ready: all_ready, trigger, work, _manager: manager })
     }
 
     /// Gives what each function says of itself, whenever it is asked.
@@ -116,6 +120,24 @@ impl Core {
     /// The means to ask functions something.
     pub fn ask_sources(&self) -> Vec<AskSource> {
         self.asked.clone()
+    }
+
+    /// Hands a function its section of the configuration anew; what it took of it, in words. `None` where it needs a new
+    /// start for it.
+    pub fn reload<C: 'static>(&self, name: &str, section: C) -> Option<String> {
+        let (_, reload) = self.reloads.iter().find(|(of, _)| *of == name)?;
+        reload(Box::new(section))
+    }
+
+    /// Says whether every function can do its work.
+    pub fn ready_source(&self) -> Ready {
+        let all = self.ready.clone();
+        Arc::new(move || all.iter().try_for_each(|ready| ready()))
+    }
+
+    /// The means to hand functions their sections anew.
+    pub fn reload_sources(&self) -> Vec<(&'static str, Reload)> {
+        self.reloads.clone()
     }
 
     /// Ends every function.

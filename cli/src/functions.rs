@@ -1,7 +1,7 @@
 //! The network functions that this program can start, by name.
 use crate::config::Config;
 use anyhow::{Result, bail};
-use martlet_nf::{AskSource, Environment, NetworkFunction, RunningNf, StartError, start};
+use martlet_nf::{AskSource, Environment, NetworkFunction, Ready, Reload, RunningNf, StartError, start};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,6 +21,10 @@ pub struct Running {
     pub status: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
     /// Answers questions.
     pub ask: Option<AskSource>,
+    /// Hands it its section of the configuration anew.
+    pub reload: Option<Reload>,
+    /// Whether it can do its work.
+    pub ready: Ready,
     /// Ends with it.
     pub finished: Pin<Box<dyn Future<Output = Result<(), StartError>> + Send>>,
 }
@@ -29,7 +33,8 @@ impl From<RunningNf> for Running {
     fn from(nf: RunningNf) -> Self {
         let (instance_id, authority) = (nf.instance_id.clone(), nf.authority.clone());
         let (name, status, ask) = (nf.name, nf.status_source(), Some(nf.ask_source()));
-        Running { name, instance_id, authority, status, ask, finished: Box::pin(nf.finished()) }
+        let (reload, ready) = (Some(nf.reload_source()), nf.ready_source());
+        Running { name, instance_id, authority, status, ask, reload, ready, finished: Box::pin(nf.finished()) }
     }
 }
 
@@ -41,8 +46,14 @@ pub async fn start_named(name: &str, config: &Config, environment: &Environment)
         name: &str,
         environment: &Environment,
     ) -> Result<Running> {
-        Ok(start::<F>(own, &config.sbi.of(name), environment).await?.into())
+        let mut common = config.sbi.of(name);
+        // Who takes up its contexts again has the name under which others know them.
+        if matches!(name, "amf" | "smf") && common.instance_id.is_none() {
+            common.instance_id = Some(martlet_store::stable_uuid(&[name, &common.authority(), &config.udr.path]));
+        }
+        Ok(start::<F>(own, &common, environment).await?.into())
     }
+    let beside = |state: &mut martlet_store::StateConfig| state.beside(&config.udr.path, &config.udr.key_file, name);
     match name {
         "nrf" => one::<martlet_nrf::Nrf>(config.nrf.clone(), config, name, environment).await,
         "udr" => one::<martlet_udr::Udr>(config.udr.clone(), config, name, environment).await,
@@ -50,8 +61,16 @@ pub async fn start_named(name: &str, config: &Config, environment: &Environment)
         "ausf" => one::<martlet_ausf::Ausf>(config.ausf.clone(), config, name, environment).await,
         "pcf" => one::<martlet_pcf::Pcf>(config.pcf.clone(), config, name, environment).await,
         "nssf" => one::<martlet_nssf::Nssf>(config.nssf.clone(), config, name, environment).await,
-        "smf" => one::<martlet_smf::Smf>(config.smf.clone(), config, name, environment).await,
-        "amf" => one::<martlet_amf::Amf>(config.amf.clone(), config, name, environment).await,
+        "smf" => {
+            let mut own = config.smf.clone();
+            beside(&mut own.state);
+            one::<martlet_smf::Smf>(own, config, name, environment).await
+        }
+        "amf" => {
+            let mut own = config.amf.clone();
+            beside(&mut own.state);
+            one::<martlet_amf::Amf>(own, config, name, environment).await
+        }
         "lmf" => one::<martlet_lmf::Lmf>(config.lmf.clone(), config, name, environment).await,
         "upf" => upf(config, environment).await,
         _ => bail!("there is no network function {name:?}; there are {}", NAMES.join(", ")),
@@ -63,5 +82,14 @@ async fn upf(config: &Config, environment: &Environment) -> Result<Running> {
     let handle = martlet_upf::start(config.upf.clone(), async move { shutdown.wait().await }).await?;
     let status = handle.status_source();
     let finished = Box::pin(async move { handle.finished().await.map_err(|e| StartError(format!("upf: {e}"))) });
-    Ok(Running { name: "upf", instance_id: String::new(), authority: String::new(), status, ask: None, finished })
+    Ok(Running {
+        name: "upf",
+        instance_id: String::new(),
+        authority: String::new(),
+        status,
+        ask: None,
+        reload: None,
+        ready: Arc::new(|| Ok(())),
+        finished,
+    })
 }

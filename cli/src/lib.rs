@@ -4,6 +4,8 @@
 
 pub mod config;
 pub mod core;
+pub mod exchange;
 pub mod fabric;
 pub mod functions;
+pub mod history;
 pub mod network;

@@ -1,6 +1,9 @@
 //! Logs: lines for people, or JSON for machines.
 use clap::ValueEnum;
+use martlet::history::{History, Kept};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// Form of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -15,10 +18,11 @@ pub enum LogFormat {
 pub fn start(level: &str, format: LogFormat) -> anyhow::Result<()> {
     let filter = EnvFilter::try_new(level)
         .map_err(|e| anyhow::anyhow!("--log {level:?} is no filter ({e}); write for example info,martlet_amf=debug"))?;
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    match format {
-        LogFormat::Text => builder.with_target(true).init(),
-        LogFormat::Json => builder.json().flatten_event(true).init(),
-    }
+    let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let layer = match format {
+        LogFormat::Text => layer.with_target(true).boxed(),
+        LogFormat::Json => layer.json().flatten_event(true).boxed(),
+    };
+    tracing_subscriber::registry().with(layer.with_filter(filter)).with(History.with_filter(Kept)).init();
     Ok(())
 }

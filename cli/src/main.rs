@@ -13,6 +13,7 @@ mod runtime;
 mod split;
 mod status;
 mod subscriber;
+mod ue;
 mod up;
 
 use clap::{Parser, Subcommand};
@@ -47,6 +48,8 @@ enum Command {
     Subscriber(subscriber::SubscriberCommand),
     /// Show network functions, gNBs, UEs and sessions of a running core
     Status(status::StatusArgs),
+    /// Show what a phone did
+    Ue(ue::UeArgs),
     /// Find where a phone is
     Locate(locate::LocateArgs),
     /// Check a configuration file and name the lines that are wrong
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Command::Fabric(args) => fabric_manager::run(args),
         Command::Subscriber(command) => subscriber::run(command),
         Command::Status(args) => status::run(args),
+        Command::Ue(args) => ue::run(args),
         Command::Locate(args) => locate::run(args),
         Command::Check(args) => check::run(args),
         Command::Defaults => {

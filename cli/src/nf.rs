@@ -30,6 +30,9 @@ pub fn run(args: NfArgs) -> Result<()> {
     runtime::block_on(async move {
         let (trigger, shutdown) = Shutdown::new();
         runtime::on_signal(trigger)?;
+        if let Some(file) = config.oam.history.file(&config.udr.path, Some(&args.name)) {
+            martlet::history::open(&file, &config.oam.history)?;
+        }
         let environment = environment(Sbi::Http, true, shutdown);
         let environment = match args.sbi {
             Sbi::Local => bail!("a function alone has nobody to call within its process: use --sbi fabric or http"),
@@ -43,6 +46,9 @@ pub fn run(args: NfArgs) -> Result<()> {
             serde_json::json!({"mode": "alone", "pid": std::process::id(), "nfs": nfs})
         });
         let oam = OamServer::bind(config.oam.of(&args.name), status).await?.asking(running.ask.into_iter().collect());
+        let oam = oam.ready_when(running.ready.clone());
+        runtime::on_hangup(args.config.clone(), running.reload.into_iter().map(|reload| (name, reload)).collect())?;
+        runtime::watch_readiness(running.ready);
         tracing::info!(nf = name, oam = %oam.local_addr()?, "ready");
         let oam = tokio::spawn(oam.run());
         let outcome = running.finished.await;

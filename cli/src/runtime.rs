@@ -1,7 +1,11 @@
 //! The runtime of a process, and the signals that end it.
 use anyhow::Result;
-use martlet_nf::ShutdownTrigger;
+use martlet::config::Config;
+use martlet_nf::{Ready, Reload, ShutdownTrigger};
+use sd_notify::NotifyState;
 use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Runs on this thread alone: a request between two functions of the process costs no wake-up of another thread.
 pub fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
@@ -19,8 +23,67 @@ pub fn on_signal(trigger: ShutdownTrigger) -> Result<()> {
                 std::process::exit(130);
             }
             tracing::info!("ending; once more ends at once");
+            tell_systemd(&[NotifyState::Stopping]);
             trigger.trigger();
         }
     });
     Ok(())
+}
+
+/// Tells systemd, where it started this process and wants to know (`Type=notify`).
+fn tell_systemd(states: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(false, states) {
+        tracing::debug!(%error, "systemd was not told");
+    }
+}
+
+/// Tells systemd once all is ready, and from then on at half the interval of its watchdog that the process is alive: the
+/// runtime that runs the functions has to get round to it.
+pub fn watch_readiness(ready: Ready) {
+    tokio::spawn(async move {
+        while ready().is_err() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        tell_systemd(&[NotifyState::Ready]);
+        let mut interval = 0;
+        if !sd_notify::watchdog_enabled(false, &mut interval) || interval == 0 {
+            return;
+        }
+        loop {
+            tell_systemd(&[NotifyState::Watchdog]);
+            tokio::time::sleep(Duration::from_micros(interval / 2)).await;
+        }
+    });
+}
+
+/// Reads the configuration anew on each SIGHUP. A wrong one changes nothing, and is told.
+pub fn on_hangup(file: Option<PathBuf>, functions: Vec<(&'static str, Reload)>) -> Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut hangup = signal(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        while hangup.recv().await.is_some() {
+            match reload(file.as_deref(), &functions) {
+                Ok(taken) => {
+                    tracing::info!(taken, "the configuration is read anew; what is not named needs a new start")
+                }
+                Err(error) => tracing::error!("the configuration stays as it was: {error:#}"),
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Hands each function its section; what they took of it.
+fn reload(file: Option<&Path>, functions: &[(&'static str, Reload)]) -> Result<String> {
+    let config = Config::load(file)?;
+    let taken = functions.iter().filter_map(|(name, reload)| {
+        let section: Box<dyn std::any::Any> = match *name {
+            "pcf" => Box::new(config.pcf.clone()),
+            "smf" => Box::new(config.smf.clone()),
+            "amf" => Box::new(config.amf.clone()),
+            _ => return None,
+        };
+        reload(section).map(|what| format!("{name}: {what}"))
+    });
+    Ok(taken.collect::<Vec<_>>().join("; "))
 }

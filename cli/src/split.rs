@@ -34,16 +34,25 @@ async fn supervise(config: Config, file: Option<PathBuf>, sbi: Sbi, log: String,
         let nfs = shown.read().map(|nfs| nfs.clone()).unwrap_or_default();
         serde_json::json!({"mode": "one process each", "pid": std::process::id(), "nfs": nfs})
     });
-    let oam = OamServer::bind(config.oam.bind, status).await?;
+    let up = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let is_up = up.clone();
+    let ready: martlet_nf::Ready = Arc::new(move || match is_up.load(std::sync::atomic::Ordering::Relaxed) {
+        true => Ok(()),
+        false => Err("not every function is ready".into()),
+    });
+    runtime::watch_readiness(ready.clone());
+    let oam = OamServer::bind(config.oam.bind, status).await?.ready_when(ready);
     let oam = tokio::spawn(oam.run());
     let _manager = (sbi == Sbi::Fabric).then(|| FabricManager::start(&config)).transpose()?;
 
+    let running = Running::default();
+    pass_on_hangup(running.clone())?;
     let mut watched = JoinSet::new();
     for name in NAMES {
         let command = Launch { name, file: file.clone(), sbi, log: log.clone(), format };
-        watched.spawn(watch(command, shutdown.clone()));
+        watched.spawn(watch(command, running.clone(), shutdown.clone()));
     }
-    let gather = tokio::spawn(gather_status(config.clone(), seen, started));
+    let gather = tokio::spawn(gather_status(config.clone(), seen, up, started));
     let mut outcome = Ok(());
     while let Some(ended) = watched.join_next().await {
         trigger.trigger();
@@ -79,14 +88,39 @@ impl Launch {
     }
 }
 
+/// The functions' processes by their names.
+type Running = Arc<std::sync::Mutex<std::collections::HashMap<&'static str, u32>>>;
+
+/// Each function reads the configuration anew by itself.
+fn pass_on_hangup(running: Running) -> Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut hangup = signal(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        while hangup.recv().await.is_some() {
+            let all: Vec<u32> = running.lock().map(|running| running.values().copied().collect()).unwrap_or_default();
+            for pid in all {
+                let pid = nix::unistd::Pid::from_raw(pid as i32);
+                let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGHUP);
+            }
+        }
+    });
+    Ok(())
+}
+
 /// Keeps a function's process up until the shutdown.
-async fn watch(launch: Launch, shutdown: Shutdown) -> Result<()> {
+async fn watch(launch: Launch, running: Running, shutdown: Shutdown) -> Result<()> {
     let mut ends: Vec<Instant> = Vec::new();
     loop {
         let mut child = launch.spawn()?;
+        if let (Some(pid), Ok(mut running)) = (child.id(), running.lock()) {
+            running.insert(launch.name, pid);
+        }
         tokio::select! {
             () = shutdown.wait() => return stop(child).await,
             status = child.wait() => {
+                if let Ok(mut running) = running.lock() {
+                    running.remove(launch.name);
+                }
                 ends.retain(|at| at.elapsed() < WINDOW);
                 ends.push(Instant::now());
                 let status = status?;
@@ -111,7 +145,12 @@ async fn stop(mut child: Child) -> Result<()> {
 }
 
 /// Asks each process for its status once a second, and says once when all have answered.
-async fn gather_status(config: Config, seen: Arc<RwLock<serde_json::Value>>, started: Instant) {
+async fn gather_status(
+    config: Config,
+    seen: Arc<RwLock<serde_json::Value>>,
+    up: Arc<std::sync::atomic::AtomicBool>,
+    started: Instant,
+) {
     let mut all_up = false;
     loop {
         let mut nfs = Vec::new();
@@ -120,7 +159,9 @@ async fn gather_status(config: Config, seen: Arc<RwLock<serde_json::Value>>, sta
                 nfs.extend(status["nfs"].as_array().cloned().unwrap_or_default());
             }
         }
-        if !all_up && nfs.len() == NAMES.len() && all_are_found(&nfs) {
+        let now = nfs.len() == NAMES.len() && all_are_found(&nfs);
+        up.store(now, std::sync::atomic::Ordering::Relaxed);
+        if !all_up && now {
             all_up = true;
             tracing::info!(ms = started.elapsed().as_millis() as u64, "Martlet is ready");
         }

@@ -2,7 +2,9 @@
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use martlet::config::Config;
+use martlet::exchange::{self, Form};
 use martlet_store::{Secret, Store, SubscribedDnn, SubscribedSlice, Subscriber};
+use martlet_udr::UdrConfig;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
@@ -17,6 +19,10 @@ pub enum SubscriberCommand {
     Show(ShowArgs),
     /// Remove subscribers
     Remove(RemoveArgs),
+    /// Take subscribers over from Open5GS, free5GC, or a table
+    Import(ImportArgs),
+    /// Write all subscribers with their keys
+    Export(ExportArgs),
 }
 
 /// Where the database is.
@@ -25,21 +31,23 @@ pub struct Place {
     /// Configuration whose `udr.path` names the database
     #[arg(short, long)]
     config: Option<PathBuf>,
-    /// The database itself
+    /// The database itself: a file, or a postgresql:// address
     #[arg(long)]
-    db: Option<PathBuf>,
+    db: Option<String>,
 }
 
 impl Place {
     fn open(&self) -> Result<Store> {
-        let path = match &self.db {
-            Some(path) => path.clone(),
-            None => PathBuf::from(Config::load(self.config.as_deref())?.udr.path),
+        let udr = match &self.db {
+            Some(path) => UdrConfig { path: path.clone(), ..UdrConfig::default() },
+            None => Config::load(self.config.as_deref())?.udr,
         };
-        if path.as_os_str() == ":memory:" {
+        let place = martlet_store::Place::parse(&udr.path);
+        if place == martlet_store::Place::Memory {
             bail!("udr.path is :memory:, which only the core itself sees: write a file there");
         }
-        Ok(Store::open(&path)?)
+        let key_file = Some(udr.key_file).filter(|file| !file.is_empty()).map(PathBuf::from);
+        Ok(Store::open_at(&place, key_file.as_deref())?)
     }
 }
 
@@ -125,6 +133,35 @@ pub struct RemoveArgs {
     place: Place,
 }
 
+/// What is taken over.
+#[derive(Args)]
+pub struct ImportArgs {
+    /// Files; of free5GC one for each collection, or one for all
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// Their form
+    #[arg(long, value_enum, default_value = "auto")]
+    format: Form,
+    /// In place of those that are there
+    #[arg(long)]
+    replace: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// What is written.
+#[derive(Args)]
+pub struct ExportArgs {
+    /// The form: martlet, csv or open5gs
+    #[arg(long, value_enum, default_value = "martlet")]
+    format: Form,
+    /// A new file, readable by its owner alone; left out, standard output
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    place: Place,
+}
+
 /// Runs the command.
 pub fn run(command: SubscriberCommand) -> Result<()> {
     match command {
@@ -132,6 +169,8 @@ pub fn run(command: SubscriberCommand) -> Result<()> {
         SubscriberCommand::List(args) => list(&args),
         SubscriberCommand::Show(args) => show(&args),
         SubscriberCommand::Remove(args) => remove(&args),
+        SubscriberCommand::Import(args) => import(&args),
+        SubscriberCommand::Export(args) => export(&args),
     }
 }
 
@@ -190,6 +229,44 @@ fn add(args: &AddArgs) -> Result<()> {
     match all.len() {
         1 => println!("{} may register", first.supi),
         n => println!("{n} subscribers from {} on may register", first.supi),
+    }
+    Ok(())
+}
+
+fn import(args: &ImportArgs) -> Result<()> {
+    let text = |file: &PathBuf| std::fs::read_to_string(file).with_context(|| file.display().to_string());
+    let texts = args.files.iter().map(text).collect::<Result<Vec<_>>>()?;
+    let subscribers = exchange::read(args.format, &texts)?;
+    if subscribers.is_empty() {
+        bail!("there is no subscriber in it");
+    }
+    args.place.open()?.add(&subscribers, args.replace)?;
+    println!("{} subscribers may register", subscribers.len());
+    Ok(())
+}
+
+fn export(args: &ExportArgs) -> Result<()> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let store = args.place.open()?;
+    let mut all = Vec::new();
+    loop {
+        let after = all.last().map_or(String::new(), |last: &Subscriber| last.supi.clone());
+        let more = store.list(&after, 1000)?;
+        if more.is_empty() {
+            break;
+        }
+        all.extend(more);
+    }
+    let text = exchange::write(args.format, &all)?;
+    match &args.output {
+        None => print!("{text}"),
+        Some(file) => {
+            let mut open = std::fs::OpenOptions::new();
+            let opened = open.write(true).create_new(true).mode(0o600).open(file);
+            opened.with_context(|| file.display().to_string())?.write_all(text.as_bytes())?;
+            println!("{} subscribers are in {}, with their keys", all.len(), file.display());
+        }
     }
     Ok(())
 }

@@ -33,15 +33,21 @@ pub fn run(args: UpArgs, log: &str, format: LogFormat) -> Result<()> {
         anyhow::ensure!(sbi != Sbi::Local, "--split and --sbi local exclude each other: use --sbi fabric or http");
         return split::run(config, args.config, sbi, log, format);
     }
-    runtime::block_on(one_process(config, args.sbi.unwrap_or(Sbi::Local), started))
+    runtime::block_on(one_process(config, args.config, args.sbi.unwrap_or(Sbi::Local), started))
 }
 
-async fn one_process(config: Config, sbi: Sbi, started: Instant) -> Result<()> {
+async fn one_process(config: Config, file: Option<PathBuf>, sbi: Sbi, started: Instant) -> Result<()> {
     let (trigger, shutdown) = Shutdown::new();
     runtime::on_signal(trigger.clone())?;
+    if let Some(file) = config.oam.history.file(&config.udr.path, None) {
+        martlet::history::open(&file, &config.oam.history)?;
+    }
     let environment = environment(sbi, config.sbi.listen, shutdown);
     let core = Core::start(&config, sbi, &environment, trigger).await?;
     let oam = OamServer::bind(config.oam.bind, core.status_source()).await?.asking(core.ask_sources());
+    let oam = oam.ready_when(core.ready_source());
+    runtime::on_hangup(file, core.reload_sources())?;
+    runtime::watch_readiness(core.ready_source());
     tracing::info!(oam = %oam.local_addr()?, ms = started.elapsed().as_millis() as u64, sbi = ?sbi, "Martlet is ready");
     let oam = tokio::spawn(oam.run());
     let outcome = core.finished().await;

@@ -1,9 +1,10 @@
 //! The program itself, as people start it: one process or one each, started again, ended in order.
 use anyhow::{Context, Result, ensure};
 use martlet_lab::CoreProcess;
-use martlet_ran::{Gnb, GnbConfig, OperatorKey, PduSessionRequest, Ue, UeConfig};
+use martlet_ran::{Gnb, GnbConfig, OperatorKey, PduSessionRequest, ServicePurpose, Ue, UeConfig};
 use martlet_security::Plmn;
-use martlet_tests::in_namespace;
+use martlet_store::testing::OwnPostgres;
+use martlet_tests::{GATEWAY, in_namespace, ping, reaches, sequence_of};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -17,15 +18,21 @@ struct Site(PathBuf);
 
 impl Site {
     fn new(name: &str) -> Result<Site> {
+        Site::on(name, None)
+    }
+
+    /// On a PostgreSQL database, where one is named.
+    fn on(name: &str, database: Option<&str>) -> Result<Site> {
         let folder = std::env::temp_dir().join(format!("martlet-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
         let site = Site(folder);
         std::fs::write(
             site.config(),
             format!(
-                "fabric: {{ socket: {:?} }}\nudr: {{ path: {:?} }}\n",
+                "fabric: {{ socket: {:?} }}\nudr: {{ path: {:?}, key_file: {:?} }}\n",
                 site.0.join("sbi.sock"),
-                site.0.join("martlet.db")
+                database.map_or(site.0.join("martlet.db"), PathBuf::from),
+                site.0.join("operator.key")
             ),
         )?;
         let config = site.config().display().to_string();
@@ -109,6 +116,234 @@ fn one_process_for_each_function_serves_phones_and_a_function_that_dies_is_start
     });
 }
 
+fn kill(core: &CoreProcess, name: &str) -> Result<u32> {
+    let pid = core.process_of(&format!("nf {name}")).with_context(|| format!("the {name} has a process"))?;
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid as i32), nix::sys::signal::Signal::SIGKILL)?;
+    Ok(pid)
+}
+
+/// What a function says of itself.
+fn status_of(core: &CoreProcess, name: &str) -> serde_json::Value {
+    let status = core.status().unwrap_or_default();
+    let nfs = status["nfs"].as_array().cloned().unwrap_or_default();
+    nfs.into_iter().find(|nf| nf["name"] == name).map(|nf| nf["status"].clone()).unwrap_or_default()
+}
+
+/// Waits until a function says so.
+async fn until(core: &CoreProcess, name: &str, what: &str, is: impl Fn(&serde_json::Value) -> bool) -> Result<()> {
+    let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+    while !is(&status_of(core, name)) {
+        ensure!(tokio::time::Instant::now() < give_up, "{what}: {}", status_of(core, name));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Ok(())
+}
+
+/// A core whose AMF and SMF are killed one after the other, with one phone that sends and one that is idle.
+async fn goes_on(site: &Site) -> Result<()> {
+    let core = site.start(&["--split"])?;
+    let first = gnb().await?;
+    let (active, idle) = (phone(&first, 1)?, phone(&first, 2)?);
+    let internet = || PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
+    let mut addresses = Vec::new();
+    for phone in [&active, &idle] {
+        phone.register().await?;
+        addresses.push(phone.establish_pdu_session(internet()).await?.ipv4.context("an address")?);
+    }
+    reaches(&active, 1, GATEWAY).await?;
+    idle.release_to_idle().await?;
+    let gutis = [active.status().await?.guti, idle.status().await?.guti];
+    // What happens in the last moment is lost.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+
+    // The SMF: packets go on meanwhile, and all that concerns sessions afterwards.
+    kill(&core, "smf")?;
+    reaches(&active, 1, GATEWAY).await?;
+    until(&core, "smf", "the SMF has its sessions again", |smf| {
+        smf["sessions"] == 2 && smf["upfs"][0]["associated"] == true
+    })
+    .await?;
+    ensure!(status_of(&core, "upf")["sessionCount"] == 2, "the UPF has kept them: {}", status_of(&core, "upf"));
+    reaches(&active, 1, GATEWAY).await?;
+    active.send_ip(1, ping(addresses[0], addresses[1], 7)).await?;
+    let (_, packet) = idle.recv_ip().await?;
+    ensure!(sequence_of(&packet) == Some(7), "the idle phone was paged, and got its packet: {packet:02x?}");
+    idle.release_to_idle().await?;
+    let more = active.establish_pdu_session(internet()).await?;
+    ensure!(more.ipv4.is_some_and(|new| !addresses.contains(&new)), "no address is given twice: {more:?}");
+    active.release_pdu_session(more.psi).await?;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+
+    // The AMF: the gNB sets its association up anew, and phones go on as they are.
+    kill(&core, "amf")?;
+    first.lost().await;
+    let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+    let second = loop {
+        match first.connect_again().await {
+            Ok(second) => break second,
+            Err(error) => ensure!(tokio::time::Instant::now() < give_up, "{error}"),
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    };
+    until(&core, "amf", "the AMF has its UEs again", |amf| amf["ues"]["registered"] == 2).await?;
+    for phone in [&active, &idle] {
+        phone.move_to(&second).await?;
+    }
+    active.service_request_for(ServicePurpose::Data, &[1]).await?;
+    reaches(&active, 1, GATEWAY).await?;
+    active.send_ip(1, ping(addresses[0], addresses[1], 8)).await?;
+    let (_, packet) = idle.recv_ip().await?;
+    ensure!(sequence_of(&packet) == Some(8), "{packet:02x?}");
+    ensure!([active.status().await?.guti, idle.status().await?.guti] == gutis, "nobody has registered anew");
+    for phone in [&active, &idle] {
+        phone.deregister().await?;
+    }
+    until(&core, "smf", "nothing is left", |smf| smf["sessions"] == 0).await?;
+    until(&core, "upf", "nothing is left", |upf| upf["sessionCount"] == 0).await?;
+    second.shutdown().await;
+    core.stop()
+}
+
+#[test]
+fn phones_stay_registered_and_sessions_go_on_when_amf_and_smf_are_killed() {
+    in_namespace(|| async { goes_on(&Site::new("kill")?).await });
+}
+
+#[test]
+fn phones_stay_registered_and_sessions_go_on_when_amf_and_smf_are_killed_on_postgresql() {
+    in_namespace(|| async {
+        let Some(server) = OwnPostgres::start("kill")? else { return Ok(()) };
+        goes_on(&Site::on("kill-pg", Some(&server.address()))?).await
+    });
+}
+
+/// What systemd is told, until a state comes.
+fn told(socket: &std::os::unix::net::UnixDatagram, state: &str) -> Result<()> {
+    let mut buffer = [0; 4096];
+    for _ in 0..100 {
+        let length = socket.recv(&mut buffer).with_context(|| format!("waiting for {state}"))?;
+        if String::from_utf8_lossy(&buffer[..length]).lines().any(|line| line == state) {
+            return Ok(());
+        }
+    }
+    anyhow::bail!("{state} did not come")
+}
+
+/// Status and body of the answer of the core's own endpoint.
+fn oam(path: &str) -> Result<(String, String)> {
+    use std::io::{Read, Write};
+    let mut stream = std::net::TcpStream::connect("127.0.0.1:9090")?;
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: core\r\nconnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let (head, body) = answer.split_once("\r\n\r\n").context("an answer")?;
+    Ok((head.split(' ').nth(1).unwrap_or_default().to_string(), body.to_string()))
+}
+
+#[test]
+fn systemd_is_told_and_the_configuration_is_read_anew_and_what_phones_did_is_kept() {
+    in_namespace(|| async {
+        let site = Site::new("service")?;
+        let socket = std::os::unix::net::UnixDatagram::bind(site.0.join("notify"))?;
+        socket.set_read_timeout(Some(Duration::from_secs(20)))?;
+        let log = std::fs::File::create(site.0.join("log"))?;
+        let mut core = Command::new(MARTLET)
+            .args(["up", "-c", &site.config().display().to_string()])
+            .env("NOTIFY_SOCKET", site.0.join("notify"))
+            .env("WATCHDOG_USEC", "400000")
+            .stderr(log)
+            .spawn()?;
+        let outcome = async {
+            told(&socket, "READY=1")?;
+            ensure!(oam("/readyz")? == ("200".into(), "ready\n".into()), "{:?}", oam("/readyz")?);
+            ensure!(oam("/healthz")?.0 == "200", "it is alive");
+            told(&socket, "WATCHDOG=1")?;
+            told(&socket, "WATCHDOG=1")?;
+
+            let gnb = gnb().await?;
+            let phone = phone(&gnb, 1)?;
+            phone.register().await?;
+            let request = PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
+            phone.establish_pdu_session(request).await?;
+            let hangup = || {
+                nix::sys::signal::kill(nix::unistd::Pid::from_raw(core.id() as i32), nix::sys::signal::Signal::SIGHUP)
+            };
+            // A wrong configuration changes nothing.
+            let before = std::fs::read_to_string(site.config())?;
+            std::fs::write(site.config(), format!("{before}pcf: {{ flows: [{{ name: voice }}] }}\n"))?;
+            hangup()?;
+            let log = || std::fs::read_to_string(site.0.join("log")).unwrap_or_default();
+            let until = |what: &'static str| async move {
+                let give_up = tokio::time::Instant::now() + Duration::from_secs(10);
+                while !log().contains(what) {
+                    ensure!(tokio::time::Instant::now() < give_up, "{what} is not in the log: {}", log());
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                Ok(())
+            };
+            until("stays as it was").await?;
+            let flow = "{ name: voice, five_qi: 1, filters: [permit out 17 from any to assigned] }";
+            std::fs::write(site.config(), format!("{before}pcf: {{ flows: [{flow}] }}\n"))?;
+            hangup()?;
+            let give_up = tokio::time::Instant::now() + Duration::from_secs(10);
+            while phone.status().await?.sessions[0].flows != [(1, 9), (2, 1)] {
+                ensure!(tokio::time::Instant::now() < give_up, "{:?}", phone.status().await?);
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            phone.deregister().await?;
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            let config = site.config().display().to_string();
+            let history = Command::new(MARTLET).args(["ue", "001010000000001", "history", "-c", &config]).output()?;
+            let text = String::from_utf8_lossy(&history.stdout);
+            for what in ["registered", "a PDU session is set up", "a session changes", "a PDU session is released"] {
+                ensure!(text.contains(what), "{what}: {text}");
+            }
+            let other = Command::new(MARTLET).args(["ue", "001010000000009", "history", "-c", &config]).output()?;
+            ensure!(!other.status.success(), "nothing is known of it");
+            nix::sys::signal::kill(nix::unistd::Pid::from_raw(core.id() as i32), nix::sys::signal::Signal::SIGTERM)?;
+            told(&socket, "STOPPING=1")
+        };
+        let outcome = outcome.await;
+        if outcome.is_err() {
+            let _ = core.kill();
+        }
+        core.wait()?;
+        outcome
+    });
+}
+
+#[test]
+fn subscribers_are_taken_over_and_given_away_without_showing_keys() -> Result<()> {
+    let site = Site::new("import")?;
+    let config = site.config().display().to_string();
+    let file = site.0.join("open5gs.json");
+    std::fs::write(
+        &file,
+        r#"{"imsi":"001010000000077","security":{"k":"465B5CE8 B199B49F AA5F0A2E E238A6BC","op":null,"opc":"CD63CB71 954A9F4E 48A5994E 37A02BAF","amf":"8000","sqn":{"$numberLong":"64"}},
+        "slice":[{"sst":1,"default_indicator":true,"session":[{"name":"internet","type":1,"qos":{"index":9,"arp":{"priority_level":8}}}]}]}"#,
+    )?;
+    let martlet = |arguments: &[&str]| Command::new(MARTLET).args(arguments).output();
+    let imported = martlet(&["subscriber", "import", &file.display().to_string(), "-c", &config])?;
+    ensure!(imported.status.success(), "{}", String::from_utf8_lossy(&imported.stderr));
+    let shown = String::from_utf8(martlet(&["subscriber", "show", "001010000000077", "-c", &config])?.stdout)?;
+    ensure!(shown.contains("000000000040") && !shown.contains(KEY), "{shown}");
+    let csv = site.0.join("all.csv");
+    let written = csv.display().to_string();
+    let exported = martlet(&["subscriber", "export", "--format", "csv", "-o", &written, "-c", &config])?;
+    ensure!(exported.status.success(), "{}", String::from_utf8_lossy(&exported.stderr));
+    ensure!(std::fs::read_to_string(&csv)?.lines().count() == 4, "three subscribers");
+    use std::os::unix::fs::PermissionsExt;
+    ensure!(std::fs::metadata(&csv)?.permissions().mode() & 0o077 == 0, "for its owner alone");
+    // The database has no key as it is, and its owner's key opens them.
+    for name in ["martlet.db", "martlet.db-wal"] {
+        let octets = std::fs::read(site.0.join(name)).unwrap_or_default();
+        ensure!(!octets.windows(KEY.len()).any(|part| part == KEY.as_bytes()), "{name} has a key");
+    }
+    let again = martlet(&["subscriber", "import", &written, "--replace", "-c", &config])?;
+    ensure!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
+    Ok(())
+}
+
 fn started_again(name: &'static str, arguments: &'static [&'static str]) {
     in_namespace(move || async move {
         let site = Site::new(name)?;
@@ -123,7 +358,7 @@ fn started_again(name: &'static str, arguments: &'static [&'static str]) {
         let core = site.start(arguments)?;
         let second = first.connect_again().await?;
         known.move_to(&second).await?;
-        // Its 5G-GUTI means nothing to the new AMF, which asks who it is.
+        // The new AMF knows its 5G-GUTI.
         ensure!(known.status().await?.guti.is_some(), "the phone had been given a 5G-GUTI");
         a_day(&known).await?;
         a_day(&phone(&second, 2)?).await?;

@@ -22,6 +22,21 @@ pub enum StoreError {
         /// Highest version that this program knows.
         known: u32,
     },
+    /// The operator's key is not to be had.
+    #[error("the operator's key, with which the database's secrets are sealed, is not to be had: {0}")]
+    Key(String),
+    /// A value was sealed with another key.
+    #[error(
+        "{0} in the database was sealed with another operator's key: give the one with which it was written, in \
+         MARTLET_STORE_KEY or as udr.key_file"
+    )]
+    Sealed(String),
+    /// PostgreSQL failed.
+    #[error("the database server failed: {}", with_cause(.0))]
+    Postgres(#[from] postgres::Error),
+    /// The thread that talks to the server has ended.
+    #[error("the connection to the database server has ended")]
+    Ended,
     /// SQLite failed.
     #[error("the subscriber database failed: {0}")]
     Sqlite(#[from] rusqlite::Error),
@@ -34,4 +49,12 @@ pub enum StoreError {
     /// A subscriber is wrong.
     #[error(transparent)]
     Invalid(#[from] InvalidSubscriber),
+}
+
+/// An error of the server with what it is about, which its own text leaves out.
+fn with_cause(error: &postgres::Error) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
 }

@@ -1,18 +1,41 @@
-//! Subscribers, and the contexts that network functions keep of them, in an SQLite file.
+//! Subscribers, and the contexts that network functions keep, in an SQLite file or a PostgreSQL database.
 //!
-//! One process holds a [`Store`]; others (such as `martlet subscriber`) may open the same file at the same time, and
-//! what they change is seen by the next read.
+//! [`Store`] has the subscribers, their keys sealed with the operator's key. Several processes may have it open (a running
+//! core, `martlet subscriber`), and what one changes is seen by the next read of the others. [`Journal`] keeps the contexts
+//! of one network function, so that it can be killed and started again.
+//!
+//! | what is lost | in a file | with PostgreSQL |
+//! | --- | --- | --- |
+//! | when the program is killed | of [`Store`] nothing, of [`Journal`] its interval | the same |
+//! | when power fails | the last moments before a checkpoint of the write-ahead log | what the server's `synchronous_commit` says |
+//!
+//! The operator's key is 64 hexadecimal digits in `MARTLET_STORE_KEY`, else in a file: one that is named, or the one beside
+//! the database, which is made when it is missing. Keep it elsewhere than the database's copies.
 #![forbid(unsafe_code)]
 
-mod contexts;
+mod backend;
+mod config;
 mod error;
+mod identity;
+mod journal;
+mod place;
+mod postgres;
 mod schema;
+mod seal;
 mod secret;
 mod sqlite;
+mod store;
 mod subscriber;
-mod subscribers;
+#[doc(hidden)]
+pub mod testing;
 
+pub use backend::Change;
+pub use config::StateConfig;
 pub use error::StoreError;
+pub use identity::stable_uuid;
+pub use journal::{Journal, Kept};
+pub use place::Place;
+pub use seal::{KEY_VARIABLE, Seal};
 pub use secret::Secret;
-pub use sqlite::Store;
+pub use store::Store;
 pub use subscriber::{DEFAULT_AMBR, InvalidSubscriber, SessionType, SubscribedDnn, SubscribedSlice, Subscriber};

@@ -1,9 +1,10 @@
-//! The tables, and how a file of an earlier version becomes one of this.
+//! The tables, and how a database of an earlier version becomes one of this.
 use crate::StoreError;
 use rusqlite::Connection;
 
 /// What each version adds; the position is the version it leads to, counted from 1.
-const STEPS: [&str; 1] = ["
+const STEPS: [&str; 2] = [
+    "
     CREATE TABLE subscriber (
         supi    TEXT PRIMARY KEY NOT NULL,
         gpsi    TEXT UNIQUE,
@@ -18,7 +19,20 @@ const STEPS: [&str; 1] = ["
         value TEXT NOT NULL,
         PRIMARY KEY (supi, kind, key)
     ) STRICT, WITHOUT ROWID;
-"];
+",
+    "
+    CREATE TABLE change (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        supi   TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE state (
+        owner TEXT NOT NULL,
+        id    TEXT NOT NULL,
+        value BLOB NOT NULL,
+        PRIMARY KEY (owner, id)
+    ) STRICT;
+",
+];
 
 /// Brings the file to the version that this program knows.
 pub fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
@@ -32,6 +46,58 @@ pub fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
         transaction.execute_batch(step)?;
     }
     transaction.pragma_update(None, "user_version", known)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+/// The same for PostgreSQL.
+const POSTGRES_STEPS: [&str; 1] = ["
+    CREATE TABLE subscriber (
+        supi    TEXT COLLATE \"C\" PRIMARY KEY,
+        gpsi    TEXT UNIQUE,
+        sqn     BIGINT NOT NULL,
+        profile TEXT NOT NULL
+    );
+    CREATE TABLE context (
+        supi  TEXT COLLATE \"C\" NOT NULL,
+        kind  TEXT COLLATE \"C\" NOT NULL,
+        key   TEXT COLLATE \"C\" NOT NULL,
+        value TEXT NOT NULL,
+        PRIMARY KEY (supi, kind, key)
+    );
+    CREATE TABLE change (
+        number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        supi   TEXT NOT NULL
+    );
+    CREATE TABLE state (
+        owner TEXT COLLATE \"C\" NOT NULL,
+        id    TEXT COLLATE \"C\" NOT NULL,
+        value BYTEA NOT NULL,
+        PRIMARY KEY (owner, id)
+    );
+"];
+
+/// Holds off others who bring the same database to a version: any number, but the same for all.
+const LOCK: i64 = 0x6d61_7274_6c65;
+
+/// Brings a PostgreSQL database to the version that this program knows.
+pub fn migrate_postgres(client: &mut postgres::Client) -> Result<(), StoreError> {
+    let mut transaction = client.transaction()?;
+    transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK])?;
+    transaction.batch_execute("CREATE TABLE IF NOT EXISTS martlet_schema (version INTEGER NOT NULL)")?;
+    let row = transaction.query_opt("SELECT version FROM martlet_schema", &[])?;
+    let version = row.map_or(0, |row| row.get::<_, i32>(0)) as usize;
+    let known = POSTGRES_STEPS.len();
+    if version > known {
+        return Err(StoreError::TooNew { found: version as u32, known: known as u32 });
+    }
+    for step in &POSTGRES_STEPS[version..] {
+        transaction.batch_execute(step)?;
+    }
+    if version < known {
+        transaction.batch_execute("DELETE FROM martlet_schema")?;
+        transaction.execute("INSERT INTO martlet_schema (version) VALUES ($1)", &[&(known as i32)])?;
+    }
     transaction.commit()?;
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! A subscriber: identity, keys, and what the subscription allows.
 use crate::Secret;
 use serde::{Deserialize, Serialize};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Aggregate maximum bit rate where none is given, in the form of TS 29.571.
 pub const DEFAULT_AMBR: &str = "1 Gbps";
@@ -49,6 +49,9 @@ pub struct SubscribedDnn {
     /// The subscriber's own address in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub static_ipv4: Option<Ipv4Addr>,
+    /// An address of the subscriber's own IPv6 prefix of 64 bits in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub static_ipv6: Option<Ipv6Addr>,
 }
 
 /// A slice that a subscriber may use.
@@ -142,6 +145,7 @@ impl SubscribedDnn {
             five_qi: default_5qi(),
             arp_priority: default_arp(),
             static_ipv4: None,
+            static_ipv6: None,
         }
     }
 }

@@ -5,6 +5,7 @@
 mod bodies;
 mod counts;
 mod host;
+mod ipv6;
 mod live_capture;
 mod metric;
 mod namespace;
@@ -19,6 +20,7 @@ mod wall;
 pub use bodies::BodyRecord;
 pub use counts::{Counts, eventually};
 pub use host::{HOST, Host, MACHINE, Server, namespace, serve_http};
+pub use ipv6::{configure6, ping6, reaches6};
 pub use live_capture::{LiveCapture, Recording, in_order};
 pub use metric::{Growth, metric};
 pub use namespace::{in_namespace, in_namespace_within};

@@ -155,6 +155,27 @@ impl TestCore {
         Ok(Store::open(&self.folder.join("martlet.db"))?.add(&[subscriber], true)?)
     }
 
+    /// Takes the subscriber of a number away.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn unsubscribe(&self, n: u64) -> Result<()> {
+        let supi = subscriber(n).context("an IMSI")?.supi;
+        anyhow::ensure!(Store::open(&self.folder.join("martlet.db"))?.remove(&supi)?, "there is no {supi}");
+        Ok(())
+    }
+
+    /// Hands a function its section of the configuration anew, as SIGHUP does.
+    ///
+    /// # Errors
+    /// It does not take it.
+    pub fn reload<C: 'static>(&self, name: &str, section: C) -> Result<()> {
+        self.core
+            .reload(name, section)
+            .with_context(|| format!("{name} takes its configuration at its start alone"))?;
+        Ok(())
+    }
+
     /// The n-th subscriber's phone, from 1.
     pub fn phone(&self, n: u64) -> UeConfig {
         let (key, opc) = subscriber_keys();

@@ -2,7 +2,7 @@
 use crate::rules::RuleLimits;
 use martlet_config::Finding;
 use serde::{Deserialize, Serialize};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 mod check;
@@ -128,6 +128,9 @@ pub struct N6Config {
     pub mode: N6Mode,
     /// Largest packet in octets. With 1400 a packet fits into its tunnel over a link of 1500.
     pub mtu: u16,
+    /// IPv6 networks of UEs, as `fd45::/48`. The first address of each becomes the TUN device's. They are routed, not
+    /// translated.
+    pub pools6: Vec<String>,
     /// Name of the network namespace of the device, as `ip netns` has it. Left out, that of the process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub netns: Option<String>,
@@ -135,7 +138,13 @@ pub struct N6Config {
 
 impl Default for N6Config {
     fn default() -> Self {
-        N6Config { interface: "martlet-n6".into(), mode: N6Mode::Nat, mtu: 1400, netns: None }
+        N6Config {
+            interface: "martlet-n6".into(),
+            mode: N6Mode::Nat,
+            mtu: 1400,
+            pools6: vec!["fd45::/48".into()],
+            netns: None,
+        }
     }
 }
 
@@ -357,6 +366,14 @@ impl Pool {
     }
 }
 
+/// The first host of an IPv6 network, and the length of its prefix.
+pub(crate) fn pool6(text: &str) -> Option<(Ipv6Addr, u8)> {
+    let (address, prefix) = text.split_once('/')?;
+    let (address, prefix): (Ipv6Addr, u8) = (address.parse().ok()?, prefix.parse().ok()?);
+    let within = (32..=64).contains(&prefix) && address.to_bits() & (u128::MAX >> prefix) == 0;
+    within.then(|| (Ipv6Addr::from_bits(address.to_bits() | 1), prefix))
+}
+
 impl UpfConfig {
     /// Pools of all data networks; those of the default data network where none is configured.
     pub fn pools(&self) -> Vec<Pool> {
@@ -366,6 +383,11 @@ impl UpfConfig {
             true => vec![Pool { network: Ipv4Addr::new(10, 45, 0, 0), prefix: 16 }],
             false => pools,
         }
+    }
+
+    /// IPv6 networks of UEs: the address of the TUN device, and the length of the prefix.
+    pub fn pools6(&self) -> Vec<(Ipv6Addr, u8)> {
+        self.n6.pools6.iter().filter_map(|text| pool6(text)).collect()
     }
 
     /// What is wrong with it.

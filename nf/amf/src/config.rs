@@ -2,6 +2,7 @@
 use martlet_config::Finding;
 use martlet_nas::{CipheringAlgorithm, IntegrityAlgorithm};
 use martlet_sbi_api::common::{PlmnId, Snssai};
+use martlet_store::StateConfig;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
@@ -38,6 +39,8 @@ pub struct AmfConfig {
     pub limits: LimitsConfig,
     /// How many procedures of a kind are at work at the same time.
     pub concurrency: ConcurrencyConfig,
+    /// Where contexts of UEs are kept, so that they outlive this process.
+    pub state: StateConfig,
     /// UEs that the status lists with their state.
     pub status_ues: usize,
 }
@@ -190,6 +193,7 @@ impl Default for AmfConfig {
             timers: TimersConfig::default(),
             limits: LimitsConfig::default(),
             concurrency: ConcurrencyConfig::default(),
+            state: StateConfig::default(),
             status_ues: 20,
         }
     }

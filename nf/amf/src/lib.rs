@@ -8,6 +8,7 @@ mod concurrency;
 mod concurrently;
 mod config;
 mod consumers;
+mod kept;
 mod metrics;
 mod n2;
 mod overload;
@@ -34,13 +35,14 @@ use martlet_sbi_api::namf_communication::NAMF_COMM;
 use martlet_sbi_api::namf_location::NAMF_LOC;
 use martlet_sbi_api::nnrf_nfmanagement::{AmfInfo, N2InterfaceAmfInfo, NfProfile, NfType};
 use martlet_sctp::Listener;
+use martlet_store::Journal;
 use n2::Gnbs;
 use served::{Served, plmn_to_sbi};
 use std::net::IpAddr;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use tables::Tables;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use ue::{Ue, UeHandle};
 
 /// The AMF.
@@ -54,9 +56,16 @@ pub struct Amf {
     concurrency: Concurrency,
     /// UEs that were told to come back later, since the start.
     turned_away: AtomicU64,
+    /// Where contexts of UEs are kept, so that they outlive this process.
+    journal: Option<Journal>,
+    /// UEs that are restored and tell their SMFs at the same time.
+    restorations: Semaphore,
     /// Waits for gNBs; taken when the AMF runs.
     listener: Mutex<Option<Listener>>,
 }
+
+/// UEs of before that tell their SMFs at the same time that their connection is gone.
+const RESTORATIONS: usize = 32;
 
 /// UE contexts beyond `limits.max_ues` that exist as long as it takes to reject them.
 const HEADROOM: usize = 256;
@@ -67,7 +76,8 @@ impl Amf {
         let instance_id = context.instance_id().parse();
         let instance_id = instance_id.map_err(|e| StartError(format!("sbi.instance_id: {e}; write a UUID")))?;
         let concurrency = Concurrency::new(&config.concurrency);
-        Ok(Arc::new(Amf {
+        let (journal, kept) = kept::open(&config)?;
+        let amf = Arc::new(Amf {
             config,
             served,
             context,
@@ -76,8 +86,12 @@ impl Amf {
             gnbs: Gnbs::default(),
             concurrency,
             turned_away: AtomicU64::new(0),
+            journal,
+            restorations: Semaphore::new(RESTORATIONS),
             listener: Mutex::new(listener),
-        }))
+        });
+        kept::restore(&amf, kept);
+        Ok(amf)
     }
 
     /// The task of a UE that is not known; `None` where there are too many already.
@@ -154,6 +168,7 @@ impl NetworkFunction for Amf {
             "gnbs": gnbs,
             "ues": {"contexts": contexts, "registered": registered, "connected": connected, "first": ues},
             "procedures": self.concurrency.status(),
+            "state": kept::status(self.journal.as_ref()),
         })
     }
 }

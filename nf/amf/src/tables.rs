@@ -191,6 +191,11 @@ impl Tables {
         }
     }
 
+    /// Makes a UE the one that a 5G-TMSI leads to which it was given before.
+    pub fn claim_tmsi(&self, tmsi: u32, handle: &UeHandle) {
+        self.state().by_tmsi.insert(tmsi, handle.clone());
+    }
+
     /// Lets a 5G-TMSI go.
     pub fn forget_tmsi(&self, tmsi: u32, number: u64) {
         let mut state = self.state();

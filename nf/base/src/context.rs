@@ -4,6 +4,7 @@ use crate::{CommonConfig, Shutdown, StartError};
 use martlet_sbi::{ApiRoot, BoxFuture, CallPolicy, Peer, Problem, Request, Response, Transport};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The surroundings of one network function.
@@ -15,6 +16,8 @@ pub struct NfContext {
     any: Peer,
     discovery: Arc<Discovery>,
     shutdown: Shutdown,
+    /// Whether the NRF has its profile.
+    registered: AtomicBool,
 }
 
 impl NfContext {
@@ -36,7 +39,16 @@ impl NfContext {
         let watched = Arc::new(Watched { inner: transport, discovery: discovery.clone() });
         let any = Peer::new(watched, nrf_root, &user_agent, policy);
         let instance_id = config.instance_id.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
-        Ok(Arc::new(NfContext { nf_type, instance_id, root, nrf: plain, any, discovery, shutdown }))
+        Ok(Arc::new(NfContext {
+            nf_type,
+            instance_id,
+            root,
+            nrf: plain,
+            any,
+            discovery,
+            shutdown,
+            registered: AtomicBool::new(false),
+        }))
     }
 
     /// Its NF type.
@@ -74,6 +86,15 @@ impl NfContext {
     /// For callback operations, whose URI is whole.
     pub fn callback_peer(&self) -> Peer {
         self.any.clone()
+    }
+
+    /// Whether the NRF has its profile.
+    pub fn is_registered(&self) -> bool {
+        self.registered.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_registered(&self, registered: bool) {
+        self.registered.store(registered, Ordering::Relaxed);
     }
 
     /// Ends with the program.

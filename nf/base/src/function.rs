@@ -39,6 +39,17 @@ pub trait NetworkFunction: Send + Sync + Sized + 'static {
         None
     }
 
+    /// Whether it can do its work at this moment; the error says what is missing.
+    fn ready(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Takes a changed section of the configuration while it is at work; what it took, in words, or none where it needs a
+    /// new start for it.
+    fn reload(self: &Arc<Self>, _config: Self::Config) -> Option<String> {
+        None
+    }
+
     /// What `martlet status` shows of it.
     fn status(&self) -> serde_json::Value {
         serde_json::Value::Null

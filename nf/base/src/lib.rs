@@ -19,4 +19,4 @@ pub use discovery::Criteria;
 pub use error::StartError;
 pub use function::NetworkFunction;
 pub use shutdown::{Shutdown, ShutdownTrigger};
-pub use start::{AskSource, Environment, RunningNf, start};
+pub use start::{AskSource, Environment, Ready, Reload, RunningNf, start};

@@ -1,5 +1,5 @@
 //! The process's own endpoint for people and their tools: metrics, status, health. It carries no 3GPP service.
-use crate::AskSource;
+use crate::{AskSource, Ready};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
@@ -23,6 +23,7 @@ pub struct OamServer {
     listener: TcpListener,
     status: StatusSource,
     ask: Vec<AskSource>,
+    ready: Ready,
 }
 
 impl OamServer {
@@ -32,12 +33,18 @@ impl OamServer {
             let text = format!("cannot listen on {address} for metrics and status: {e}; change `oam.bind`");
             std::io::Error::new(e.kind(), text)
         })?;
-        Ok(OamServer { listener, status, ask: Vec::new() })
+        Ok(OamServer { listener, status, ask: Vec::new(), ready: Arc::new(|| Ok(())) })
     }
 
     /// Also answers questions to these functions, at `/ask/…`.
     pub fn asking(mut self, functions: Vec<AskSource>) -> Self {
         self.ask = functions;
+        self
+    }
+
+    /// Says at `/readyz` whether this is ready.
+    pub fn ready_when(mut self, ready: Ready) -> Self {
+        self.ready = ready;
         self
     }
 
@@ -61,11 +68,11 @@ impl OamServer {
             if connections.len() >= MOST_CONNECTIONS {
                 continue;
             }
-            let (status, ask) = (self.status.clone(), self.ask.clone());
+            let (status, ask, ready) = (self.status.clone(), self.ask.clone(), self.ready.clone());
             connections.spawn(async move {
                 let service = service_fn(|request| {
                     let question = question(&request, &ask);
-                    let answer = answer(&request, &status);
+                    let answer = answer(&request, &status, &ready);
                     async move {
                         Ok::<_, Infallible>(match question {
                             Some(question) => asked(question.await),
@@ -104,7 +111,7 @@ fn asked(answer: Result<serde_json::Value, Problem>) -> hyper::Response<Full<Byt
     response
 }
 
-fn answer(request: &hyper::Request<Incoming>, status: &StatusSource) -> hyper::Response<Full<Bytes>> {
+fn answer(request: &hyper::Request<Incoming>, status: &StatusSource, ready: &Ready) -> hyper::Response<Full<Bytes>> {
     let (code, kind, body) = match request.uri().path() {
         "/metrics" => {
             let mut text = Vec::new();
@@ -115,7 +122,11 @@ fn answer(request: &hyper::Request<Incoming>, status: &StatusSource) -> hyper::R
         }
         "/status" => (200, "application/json", status().to_string().into_bytes()),
         "/healthz" => (200, "text/plain", b"ok\n".to_vec()),
-        _ => (404, "text/plain", b"there are /metrics, /status and /healthz\n".to_vec()),
+        "/readyz" => match ready() {
+            Ok(()) => (200, "text/plain", b"ready\n".to_vec()),
+            Err(why) => (503, "text/plain", format!("{why}\n").into_bytes()),
+        },
+        _ => (404, "text/plain", b"there are /metrics, /status, /healthz and /readyz\n".to_vec()),
     };
     let mut response = hyper::Response::new(Full::new(Bytes::from(body)));
     *response.status_mut() = hyper::StatusCode::from_u16(code).unwrap_or_default();

@@ -87,7 +87,9 @@ pub(crate) async fn keep(context: Arc<NfContext>, profile: NfProfile, shutdown: 
     let lives = async {
         loop {
             let interval = register(&nrf, &id, &profile).await;
+            context.set_registered(true);
             while heartbeat(&nrf, &id, interval).await {}
+            context.set_registered(false);
             context.discovery().start_over();
         }
     };

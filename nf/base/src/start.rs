@@ -30,6 +30,12 @@ pub struct Environment {
 /// Asks a running function something; none where it has no answer to such questions.
 pub type AskSource = Arc<dyn Fn(&str) -> Option<BoxFuture<'static, Result<serde_json::Value, Problem>>> + Send + Sync>;
 
+/// Hands a running function its section of the configuration anew; what it took of it, in words.
+pub type Reload = Arc<dyn Fn(Box<dyn std::any::Any>) -> Option<String> + Send + Sync>;
+
+/// Says whether a function can do its work at this moment, and else what is missing.
+pub type Ready = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+
 /// A function at work.
 pub struct RunningNf {
     /// Lower-case NF type, such as `amf`.
@@ -40,6 +46,8 @@ pub struct RunningNf {
     pub authority: String,
     status: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
     ask: AskSource,
+    reload: Reload,
+    ready: Ready,
     work: JoinHandle<Result<(), StartError>>,
     beside: Vec<JoinHandle<()>>,
 }
@@ -58,6 +66,16 @@ impl RunningNf {
     /// The means to ask the function something later, from elsewhere.
     pub fn ask_source(&self) -> AskSource {
         self.ask.clone()
+    }
+
+    /// The means to ask whether the function can do its work.
+    pub fn ready_source(&self) -> Ready {
+        self.ready.clone()
+    }
+
+    /// The means to hand the function its configuration anew: an `F::Config` in a box.
+    pub fn reload_source(&self) -> Reload {
+        self.reload.clone()
     }
 
     /// Waits until the function has ended, by the shutdown or by an error.
@@ -133,7 +151,16 @@ pub async fn start<F: NetworkFunction>(
     let instance_id = context.instance_id().to_string();
     let asked = function.clone();
     let ask: AskSource = Arc::new(move |question: &str| asked.ask(question));
-    Ok(RunningNf { name, instance_id, authority, status: Arc::new(move || function.status()), ask, work, beside })
+    let (asked, known) = (function.clone(), context.clone());
+    let ready: Ready = Arc::new(move || {
+        let registered = is_nrf || known.is_registered();
+        let outcome = registered.then_some(()).ok_or_else(|| "the NRF does not know it yet".to_string());
+        outcome.and_then(|()| asked.ready()).map_err(|why| format!("{name}: {why}"))
+    });
+    let told = function.clone();
+    let reload: Reload = Arc::new(move |config| told.reload(*config.downcast::<F::Config>().ok()?));
+    let status = Arc::new(move || function.status());
+    Ok(RunningNf { name, instance_id, authority, status, ask, reload, ready, work, beside })
 }
 
 /// Serves HTTP over the fabric's sockets: to others of this machine, in whatever language they are written.

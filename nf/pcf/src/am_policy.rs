@@ -19,7 +19,7 @@ impl Pcf {
     fn am_policy(&self, request: &PolicyAssociationRequest) -> PolicyAssociation {
         PolicyAssociation {
             supp_feat: "0".into(),
-            rfsp: self.config.default_rfsp.or(request.rfsp),
+            rfsp: self.config().default_rfsp.or(request.rfsp),
             ue_ambr: request.ue_ambr.clone(),
             ..Default::default()
         }

@@ -53,6 +53,11 @@ impl<T: Clone> Associations<T> {
         self.tables().by_id.get(id).map(|(_, association)| T::clone(association))
     }
 
+    /// All of them with their identities.
+    pub fn all(&self) -> Vec<(String, T)> {
+        self.tables().by_id.iter().map(|(id, (_, association))| (id.clone(), T::clone(association))).collect()
+    }
+
     /// Takes an association away: whether it was there.
     pub fn remove(&self, id: &str) -> bool {
         let mut tables = self.tables();

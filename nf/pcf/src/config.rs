@@ -20,6 +20,51 @@ pub struct PcfConfig {
     pub default_arp: u8,
     /// Session AMBR, such as `1 Gbps`.
     pub default_ambr: String,
+    /// QoS flows that sessions have beside their default one.
+    pub flows: Vec<FlowConfig>,
+}
+
+/// A QoS flow for some of a session's traffic.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FlowConfig {
+    /// Its name.
+    pub name: String,
+    /// The data network of the sessions that have it; empty for all.
+    pub dnn: String,
+    /// The subscribers whose sessions have it, as `imsi-` and digits; empty for all.
+    pub supis: Vec<String>,
+    /// 5QI.
+    pub five_qi: u8,
+    /// Allocation and retention priority level (1 to 15); 0 for that of the session.
+    pub arp: u8,
+    /// Traffic, each an `IPFilterRule` for the downlink, such as `permit out 17 from 10.0.0.0/8 5060 to assigned`.
+    pub filters: Vec<String>,
+    /// Looked at in this order, the lowest first: 0 to 254.
+    pub precedence: u8,
+    /// Guaranteed bit rates, such as `1 Mbps`: with them it is a GBR flow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guaranteed_uplink: Option<String>,
+    /// Guaranteed bit rate downlink.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guaranteed_downlink: Option<String>,
+    /// Highest bit rate uplink.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub maximum_uplink: Option<String>,
+    /// Highest bit rate downlink.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub maximum_downlink: Option<String>,
+}
+
+impl FlowConfig {
+    fn rates(&self) -> [(&'static str, &Option<String>); 4] {
+        [
+            ("guaranteed_uplink", &self.guaranteed_uplink),
+            ("guaranteed_downlink", &self.guaranteed_downlink),
+            ("maximum_uplink", &self.maximum_uplink),
+            ("maximum_downlink", &self.maximum_downlink),
+        ]
+    }
 }
 
 impl Default for PcfConfig {
@@ -31,6 +76,7 @@ impl Default for PcfConfig {
             default_5qi: 9,
             default_arp: 8,
             default_ambr: "1 Gbps".into(),
+            flows: Vec::new(),
         }
     }
 }
@@ -72,6 +118,34 @@ impl PcfConfig {
         }
         if self.default_ambr.parse::<BitRate>().is_err() {
             wrong("default_ambr", "no bit rate: write for example 1 Gbps");
+        }
+        for (n, flow) in self.flows.iter().enumerate() {
+            let mut wrong = |field: &str, message: &str| {
+                findings.push(Finding::new(format!("flows[{n}].{field}"), message.to_string()));
+            };
+            if flow.name.is_empty() || flow.name == "default" {
+                wrong("name", "a flow has a name of its own");
+            }
+            if self.flows[..n].iter().any(|other| other.name == flow.name) {
+                wrong("name", "two flows have this name");
+            }
+            if flow.five_qi == 0 {
+                wrong("five_qi", "a 5QI is 1 to 255: write 1 for voice, 2 for video, 5 for signalling");
+            }
+            if flow.arp > 15 {
+                wrong("arp", "a priority level is 1 to 15");
+            }
+            if flow.filters.is_empty() || flow.filters.len() > 15 {
+                wrong("filters", "a flow has 1 to 15 filters, such as permit out 17 from any to assigned");
+            }
+            if flow.precedence == 255 {
+                wrong("precedence", "255 is that of the default flow: write 0 to 254");
+            }
+            for (field, rate) in flow.rates() {
+                if rate.as_ref().is_some_and(|rate| rate.parse::<BitRate>().is_err()) {
+                    wrong(field, "no bit rate: write for example 1 Mbps");
+                }
+            }
         }
         findings
     }

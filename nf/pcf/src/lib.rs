@@ -6,7 +6,7 @@ mod associations;
 mod config;
 mod sm_policy;
 
-pub use config::PcfConfig;
+pub use config::{FlowConfig, PcfConfig};
 
 use am_policy::AmAssociation;
 use associations::Associations;
@@ -16,18 +16,27 @@ use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::npcf_am_policy_control::NPCF_AM_POLICY_CONTROL;
 use martlet_sbi_api::npcf_sm_policy_control::{NPCF_SMPOLICYCONTROL, SmPolicyContextData};
 use martlet_sbi_api::nudr_dr::UdrDataRepositoryClient;
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 
 /// The PCF.
 pub struct Pcf {
     context: Arc<NfContext>,
-    config: PcfConfig,
+    /// Replaced as a whole when the configuration is read anew.
+    config: RwLock<Arc<PcfConfig>>,
     am: Associations<AmAssociation>,
     /// What each SMF said last: what is decided follows from it.
     sm: Associations<SmPolicyContextData>,
 }
 
 impl Pcf {
+    fn config(&self) -> Arc<PcfConfig> {
+        self.config.read().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+
+    fn set_config(&self, config: PcfConfig) {
+        *self.config.write().unwrap_or_else(|e| e.into_inner()) = Arc::new(config);
+    }
+
     /// The UDR, for requests about one subscriber.
     async fn udr(&self, supi: &str) -> Result<UdrDataRepositoryClient, Problem> {
         let peer = self.context.discover(NfType::Udr, "nudr-dr", &Criteria::default()).await?;
@@ -41,13 +50,18 @@ impl NetworkFunction for Pcf {
 
     async fn create(config: PcfConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
         let (am, sm) = (Associations::new(config.max_am_policies), Associations::new(config.max_sm_policies));
-        Ok(Arc::new(Pcf { context, config, am, sm }))
+        Ok(Arc::new(Pcf { context, config: RwLock::new(Arc::new(config)), am, sm }))
     }
 
     fn routes(self: &Arc<Self>) -> Vec<Route> {
         let mut routes = NPCF_AM_POLICY_CONTROL.routes(self.clone());
         routes.extend(NPCF_SMPOLICYCONTROL.routes(self.clone()));
         routes
+    }
+
+    fn reload(self: &Arc<Self>, config: PcfConfig) -> Option<String> {
+        let changed = self.decide_anew(config);
+        Some(format!("policies; {changed} sessions change"))
     }
 
     fn status(&self) -> serde_json::Value {

@@ -1,13 +1,17 @@
 //! Npcf_SMPolicyControl (TS 29.512): one session rule with what the subscription allows, and one PCC rule for all traffic.
-use crate::{Pcf, user_unknown};
+use crate::config::FlowConfig;
+use crate::{Pcf, PcfConfig, user_unknown};
 use martlet_sbi::{Created, Problem};
 use martlet_sbi_api::Json;
 use martlet_sbi_api::npcf_sm_policy_control::{
     AuthorizedDefaultQos, FlowDirection, FlowInformation, PccRule, PcfSmPolicyControl, PolicyControlRequestTrigger,
-    SessionRule, SmPolicyContextData, SmPolicyControl, SmPolicyDecision, SmPolicyDeleteData, SmPolicyUpdateContextData,
+    QosData, SessionRule, SmPolicyContextData, SmPolicyControl, SmPolicyDecision, SmPolicyDeleteData,
+    SmPolicyNotification, SmPolicyUpdateContextData,
 };
+use martlet_sbi_api::nsmf_callback::SmfCallbackClient;
 use martlet_sbi_api::nudr_dr::{SmPolicyData, SmPolicyDataQuery};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Name of the one session rule, and of the one PCC rule.
 const RULE: &str = "default";
@@ -21,22 +25,30 @@ fn unknown(id: &str) -> Problem {
 impl Pcf {
     /// What is authorised: what is subscribed, else what is configured.
     fn decide(&self, context: &SmPolicyContextData) -> SmPolicyDecision {
+        let config = self.config();
         let subscribed = context.subs_def_qos.as_ref();
         let qos = AuthorizedDefaultQos {
-            five_qi: Some(subscribed.map_or(self.config.default_5qi, |qos| qos.five_qi)),
-            arp: Some(subscribed.map_or_else(|| self.config.arp(), |qos| qos.arp.clone())),
+            five_qi: Some(subscribed.map_or(config.default_5qi, |qos| qos.five_qi)),
+            arp: Some(subscribed.map_or_else(|| config.arp(), |qos| qos.arp.clone())),
             priority_level: subscribed.and_then(|qos| qos.priority_level),
             ..Default::default()
         };
         let session = SessionRule {
             sess_rule_id: RULE.into(),
-            auth_sess_ambr: Some(context.subs_sess_ambr.clone().unwrap_or_else(|| self.config.ambr())),
+            auth_sess_ambr: Some(context.subs_sess_ambr.clone().unwrap_or_else(|| config.ambr())),
             auth_def_qos: Some(qos),
             ..Default::default()
         };
+        let mut pcc_rules = BTreeMap::from([(RULE.into(), Some(everything()))]);
+        let mut qos_decs = BTreeMap::new();
+        for flow in config.flows.iter().filter(|flow| is_for(flow, context)) {
+            pcc_rules.insert(flow.name.clone(), Some(rule(flow)));
+            qos_decs.insert(flow.name.clone(), Some(quality(flow, &config)));
+        }
         SmPolicyDecision {
             sess_rules: Some(BTreeMap::from([(RULE.into(), Some(session))])),
-            pcc_rules: Some(BTreeMap::from([(RULE.into(), Some(everything()))])),
+            pcc_rules: Some(pcc_rules),
+            qos_decs: (!qos_decs.is_empty()).then_some(qos_decs),
             policy_ctrl_req_triggers: Some(vec![
                 PolicyControlRequestTrigger::SeAmbrCh,
                 PolicyControlRequestTrigger::DefQosCh,
@@ -54,6 +66,97 @@ fn everything() -> PccRule {
         ..Default::default()
     };
     PccRule { pcc_rule_id: RULE.into(), precedence: Some(LAST), flow_infos: Some(vec![all]), ..Default::default() }
+}
+
+fn is_for(flow: &FlowConfig, context: &SmPolicyContextData) -> bool {
+    let dnn = flow.dnn.is_empty() || flow.dnn.eq_ignore_ascii_case(&context.dnn);
+    dnn && (flow.supis.is_empty() || flow.supis.iter().any(|supi| *supi == *context.supi))
+}
+
+fn rule(flow: &FlowConfig) -> PccRule {
+    let filter = |text: &String| FlowInformation {
+        flow_description: Some(text.clone()),
+        flow_direction: Some(FlowDirection::Bidirectional),
+        packet_filter_usage: Some(true),
+        ..Default::default()
+    };
+    PccRule {
+        pcc_rule_id: flow.name.clone(),
+        precedence: Some(flow.precedence.into()),
+        flow_infos: Some(flow.filters.iter().map(filter).collect()),
+        ref_qos_data: Some(vec![flow.name.clone()]),
+        ..Default::default()
+    }
+}
+
+fn quality(flow: &FlowConfig, config: &PcfConfig) -> QosData {
+    let rate = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
+    let mut arp = config.arp();
+    if flow.arp > 0 {
+        arp.priority_level = flow.arp;
+    }
+    QosData {
+        qos_id: flow.name.clone(),
+        five_qi: Some(flow.five_qi),
+        arp: Some(arp),
+        gbr_ul: rate(&flow.guaranteed_uplink),
+        gbr_dl: rate(&flow.guaranteed_downlink),
+        maxbr_ul: rate(&flow.maximum_uplink),
+        maxbr_dl: rate(&flow.maximum_downlink),
+        ..Default::default()
+    }
+}
+
+/// What tells a consumer that has one decision of another: what goes has no value (TS 29.512, 4.2.3.2).
+fn difference(before: &SmPolicyDecision, now: &SmPolicyDecision) -> Option<SmPolicyDecision> {
+    fn of<T: Clone + PartialEq>(
+        before: &Option<BTreeMap<String, Option<T>>>,
+        now: &Option<BTreeMap<String, Option<T>>>,
+    ) -> Option<BTreeMap<String, Option<T>>> {
+        let empty = BTreeMap::new();
+        let (before, now) = (before.as_ref().unwrap_or(&empty), now.as_ref().unwrap_or(&empty));
+        let gone = before.keys().filter(|id| !now.contains_key(*id)).map(|id| (id.clone(), None));
+        let changed = now.iter().filter(|(id, value)| before.get(*id) != Some(value));
+        let all: BTreeMap<_, _> = gone.chain(changed.map(|(id, value)| (id.clone(), value.clone()))).collect();
+        (!all.is_empty()).then_some(all)
+    }
+    let changed = SmPolicyDecision {
+        sess_rules: of(&before.sess_rules, &now.sess_rules),
+        pcc_rules: of(&before.pcc_rules, &now.pcc_rules),
+        qos_decs: of(&before.qos_decs, &now.qos_decs),
+        ..Default::default()
+    };
+    (changed != SmPolicyDecision::default()).then_some(changed)
+}
+
+impl Pcf {
+    /// Takes another configuration, and tells the SMFs of the sessions for which it decides otherwise (TS 29.512, 4.2.3.2).
+    /// How many those are.
+    pub(crate) fn decide_anew(self: &Arc<Self>, config: PcfConfig) -> usize {
+        let all = self.sm.all();
+        let before: Vec<_> = all.iter().map(|(_, context)| self.decide(context)).collect();
+        self.set_config(config);
+        let mut told = Vec::new();
+        for ((id, context), before) in all.into_iter().zip(before) {
+            if let Some(changed) = difference(&before, &self.decide(&context)) {
+                told.push((id, context, changed));
+            }
+        }
+        let (count, pcf) = (told.len(), self.clone());
+        tokio::spawn(async move {
+            // One after the other: a change of policy is no reason to flood an SMF.
+            for (id, context, changed) in told {
+                let uri = format!("{}/npcf-smpolicycontrol/v1/sm-policies/{id}", pcf.context.api_root());
+                let body = SmPolicyNotification { resource_uri: Some(uri), sm_policy_decision: Some(changed) };
+                let smf = SmfCallbackClient::new(pcf.context.callback_peer().about(&context.supi));
+                let uri = format!("{}/update", context.notification_uri);
+                if let Err(problem) = smf.sm_policy_update_notify(&uri, body).await {
+                    tracing::warn!(supi = %context.supi, %problem, "an SMF was not told of a changed policy");
+                }
+            }
+        });
+        count
+    }
 }
 
 /// Whether the policy data have the data network of the session.
@@ -96,14 +199,12 @@ impl PcfSmPolicyControl for Pcf {
         body: SmPolicyUpdateContextData,
     ) -> Result<SmPolicyDecision, Problem> {
         let changed = self.sm.change(sm_policy_id, |context| {
-            let before = self.decide(context).sess_rules;
+            let before = self.decide(context);
             take_over(context, body);
-            let now = self.decide(context).sess_rules;
             // Only what changes is told (TS 29.512, 4.2.4.2).
-            if now == before { None } else { now }
+            difference(&before, &self.decide(context))
         });
-        let sess_rules = changed.ok_or_else(|| unknown(sm_policy_id))?;
-        Ok(SmPolicyDecision { sess_rules, ..Default::default() })
+        Ok(changed.ok_or_else(|| unknown(sm_policy_id))?.unwrap_or_default())
     }
 
     async fn delete_sm_policy(&self, sm_policy_id: &str, _: SmPolicyDeleteData) -> Result<(), Problem> {

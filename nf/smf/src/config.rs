@@ -1,6 +1,7 @@
 //! The SMF's section of the configuration.
 use martlet_config::Finding;
 use martlet_sbi_api::common::Snssai;
+use martlet_store::StateConfig;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -24,18 +25,36 @@ impl SliceConfig {
 
 /// A data network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct DnnConfig {
     /// Data network name.
     pub name: String,
-    /// Addresses for UEs, such as `10.45.0.0/16`; the first one is the gateway's.
+    /// IPv4 addresses for UEs, such as `10.45.0.0/16`, of which the first one is the gateway's; empty for none.
     pub pool: String,
-    /// DNS servers that UEs are told.
-    #[serde(default)]
-    pub dns: Vec<Ipv4Addr>,
+    /// IPv6 network such as `fd45::/48`, of which each session gets 64 bits and the gateway the first; empty for none.
+    pub pool6: String,
+    /// DNS servers that UEs are told, IPv4 and IPv6.
+    pub dns: Vec<IpAddr>,
+    /// Proxies for the IP multimedia subsystem that UEs are told.
+    pub pcscf: Vec<IpAddr>,
     /// MTU that UEs are told.
-    #[serde(default = "default_mtu")]
     pub mtu: u16,
+    /// Whether sessions are always on, whatever UEs ask for (TS 23.501, 5.6.13); else those are whose UEs ask for it.
+    pub always_on: bool,
+}
+
+impl Default for DnnConfig {
+    fn default() -> Self {
+        DnnConfig {
+            name: String::new(),
+            pool: String::new(),
+            pool6: String::new(),
+            dns: Vec::new(),
+            pcscf: Vec::new(),
+            mtu: default_mtu(),
+            always_on: false,
+        }
+    }
 }
 
 fn default_mtu() -> u16 {
@@ -87,24 +106,31 @@ pub struct SmfConfig {
     pub upfs: Vec<UpfConfig>,
     /// N4.
     pub n4: N4Config,
+    /// Where sessions are kept, so that they outlive this process.
+    pub state: StateConfig,
     /// Sessions at a time.
     pub max_sessions: usize,
     /// Events that wait for one session's task.
     pub session_queue: usize,
+    /// T3591: a modification command without an answer is sent again (TS 24.501, 10.3), in milliseconds.
+    pub t3591_ms: u32,
     /// T3592: a release command without an answer is sent again (TS 24.501, 10.3), in milliseconds.
     pub t3592_ms: u32,
 }
 
 impl Default for SmfConfig {
     fn default() -> Self {
-        let dns = vec![Ipv4Addr::new(9, 9, 9, 9), Ipv4Addr::new(149, 112, 112, 112)];
+        let dns = vec![Ipv4Addr::new(9, 9, 9, 9).into(), Ipv4Addr::new(149, 112, 112, 112).into()];
+        let (pool, pool6) = ("10.45.0.0/16".into(), "fd45::/48".into());
         SmfConfig {
             slices: vec![SliceConfig { sst: 1, sd: None }],
-            dnns: vec![DnnConfig { name: "internet".into(), pool: "10.45.0.0/16".into(), dns, mtu: default_mtu() }],
+            dnns: vec![DnnConfig { name: "internet".into(), pool, pool6, dns, ..DnnConfig::default() }],
             upfs: vec![UpfConfig { n4: SocketAddr::from(([127, 0, 0, 8], 8805)), dnns: vec![] }],
             n4: N4Config::default(),
+            state: StateConfig::default(),
             max_sessions: 60_000,
             session_queue: 16,
+            t3591_ms: 16_000,
             t3592_ms: 16_000,
         }
     }
@@ -123,8 +149,17 @@ impl SmfConfig {
             }
         }
         for (n, dnn) in self.dnns.iter().enumerate() {
-            if let Err(error) = crate::addresses::parse(&dnn.pool) {
+            if dnn.name.is_empty() {
+                wrong(format!("dnns[{n}].name"), "a data network has a name".into());
+            }
+            if let Some(error) = (!dnn.pool.is_empty()).then(|| crate::addresses::parse(&dnn.pool).err()).flatten() {
                 wrong(format!("dnns[{n}].pool"), error);
+            }
+            if let Some(error) = (!dnn.pool6.is_empty()).then(|| crate::addresses::parse6(&dnn.pool6).err()).flatten() {
+                wrong(format!("dnns[{n}].pool6"), error);
+            }
+            if dnn.pool.is_empty() && dnn.pool6.is_empty() {
+                wrong(format!("dnns[{n}].pool"), "a data network needs pool, pool6, or both".into());
             }
             if self.dnns[..n].iter().any(|other| other.name.eq_ignore_ascii_case(&dnn.name)) {
                 wrong(format!("dnns[{n}].name"), format!("{} occurs twice", dnn.name));
@@ -155,7 +190,7 @@ mod tests {
     #[test]
     fn the_defaults_are_right_and_mistakes_are_told_by_place() {
         assert_eq!(SmfConfig::default().check(), []);
-        let dnn = DnnConfig { name: "internet".into(), pool: "10.45.0.0/99".into(), dns: vec![], mtu: 1400 };
+        let dnn = DnnConfig { name: "internet".into(), pool: "10.45.0.0/99".into(), ..DnnConfig::default() };
         let upf = UpfConfig { n4: SocketAddr::from(([127, 0, 0, 8], 8805)), dnns: vec!["ims".into()] };
         let config = SmfConfig { dnns: vec![dnn], upfs: vec![upf], ..SmfConfig::default() };
         let paths: Vec<_> = config.check().into_iter().map(|f| f.path).collect();

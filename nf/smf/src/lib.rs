@@ -6,6 +6,8 @@
 
 mod addresses;
 mod config;
+mod flows;
+mod kept;
 mod metrics;
 mod n1;
 mod n4;
@@ -22,6 +24,7 @@ use martlet_sbi_api::common::NfInstanceId;
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType, SmfInfo, SnssaiSmfInfoItem};
 use martlet_sbi_api::nsmf_callback::NSMF_CALLBACK;
 use martlet_sbi_api::nsmf_pdusession::NSMF_PDUSESSION;
+use martlet_store::Journal;
 use session::Sessions;
 use std::sync::{Arc, Weak};
 use tokio::sync::Semaphore;
@@ -37,6 +40,8 @@ pub struct Smf {
     pools: Pools,
     sessions: Sessions,
     n4: n4::N4,
+    /// Where sessions are kept, so that they outlive this process.
+    journal: Option<Journal>,
     /// Sessions that are restored at their UPF at the same time.
     restorations: Semaphore,
     /// For the tasks of sessions, which outlive the request that began them.
@@ -51,13 +56,16 @@ impl NetworkFunction for Smf {
         let instance_id = context.instance_id().parse();
         let instance_id = instance_id.map_err(|e| StartError(format!("sbi.instance_id: {e}; write a UUID")))?;
         let pools = Pools::new(&config.dnns).map_err(StartError)?;
-        let n4 = n4::N4::open(&config).await?;
+        let (journal, kept) = kept::open(&config)?;
+        let n4 = n4::N4::open(&config, kept.recovery, journal.is_some()).await?;
         let sessions = Sessions::new(config.max_sessions);
         let restorations = Semaphore::new(RESTORATIONS);
-        Ok(Arc::new_cyclic(|itself| {
+        let smf = Arc::new_cyclic(|itself| {
             let itself = itself.clone();
-            Smf { context, instance_id, config, pools, sessions, n4, restorations, itself }
-        }))
+            Smf { context, instance_id, config, pools, sessions, n4, journal, restorations, itself }
+        });
+        kept::restore(&smf, kept);
+        Ok(smf)
     }
 
     fn routes(self: &Arc<Self>) -> Vec<Route> {
@@ -81,11 +89,19 @@ impl NetworkFunction for Smf {
         self.n4.run(&self.sessions, shutdown).await
     }
 
+    fn ready(&self) -> Result<(), String> {
+        match self.n4.is_associated() {
+            true => Ok(()),
+            false => Err("no UPF is associated".into()),
+        }
+    }
+
     fn status(&self) -> serde_json::Value {
         serde_json::json!({
             "sessions": self.sessions.len(),
             "addresses": self.pools.status(),
             "upfs": self.n4.status(),
+            "state": kept::status(self.journal.as_ref()),
         })
     }
 }

@@ -1,22 +1,27 @@
 //! 5GSM messages of the SMF (TS 24.501, 6 and 8.3).
+use crate::addresses::Addresses;
+use crate::flows::{Flow, Rule};
 use martlet_nas::options::Given;
 use martlet_nas::*;
 use martlet_sbi_api::common::{Ambr, Snssai};
-use std::net::Ipv4Addr;
 
 /// What a PDU SESSION ESTABLISHMENT ACCEPT says.
 pub struct Accepted<'a> {
     pub id: u8,
     pub pti: u8,
-    pub address: Ipv4Addr,
+    pub addresses: Addresses,
+    /// Lower half of the UE's link-local IPv6 address.
+    pub interface: u64,
     pub slice: &'a Snssai,
     pub dnn: &'a str,
     pub five_qi: u8,
     pub qfi: u8,
     pub ambr: &'a Ambr,
     pub given: Given,
-    /// The UE asked for IPv4 and IPv6, and gets IPv4 (TS 24.501, 6.4.1.3).
-    pub ipv4_only: bool,
+    pub flows: &'a [Flow],
+    pub always_on: bool,
+    /// Why the UE does not get all that it asked for (TS 24.501, 6.4.1.3).
+    pub cause: Option<GsmCause>,
 }
 
 /// PDU SESSION ESTABLISHMENT ACCEPT; `None` where a value does not fit, which is logged.
@@ -27,17 +32,26 @@ pub fn accept(accepted: Accepted<'_>) -> Option<Vec<u8>> {
         let slice =
             identifiers::Slice::from_parts(accepted.slice.sst, accepted.slice.sd.map(|sd| sd.to_string()).as_deref());
         let mut message = NasPduSessionEstablishmentAccept::new(
-            NasPduSessionType::from_session_type(PduSessionTypeValue::Ipv4),
+            NasPduSessionType::from_session_type(match (accepted.addresses.ipv4, accepted.addresses.prefix) {
+                (_, None) => PduSessionTypeValue::Ipv4,
+                (None, _) => PduSessionTypeValue::Ipv6,
+                _ => PduSessionTypeValue::Ipv4v6,
+            }),
             NasSscMode::from_mode(SscModeValue::Ssc1),
-            qos::default_rule(1, accepted.qfi).map_err(|e| text(&e))?,
+            rules(accepted.qfi, accepted.flows).map_err(|e| text(&e))?,
             qos::session_ambr(downlink, uplink).map_err(|e| text(&e))?,
         )
-        .with_pdu_address(NasPduAddress::from_ipv4(accepted.address.octets()))
+        .with_pdu_address(address(&accepted))
         .with_s_nssai(slice.map_err(|e| text(&e))?.to_nas())
-        .with_authorized_qos_flow_descriptions(qos::flow(accepted.qfi, accepted.five_qi).map_err(|e| text(&e))?)
+        .with_authorized_qos_flow_descriptions(
+            descriptions((accepted.qfi, accepted.five_qi), accepted.flows).map_err(|e| text(&e))?,
+        )
         .with_dnn(NasDnn::from_string(accepted.dnn).map_err(|e| text(&e))?);
-        if accepted.ipv4_only {
-            message = message.with_fgsm_cause(NasFGsmCause::from_cause(GsmCause::PduSessionTypeIpv4OnlyAllowed));
+        if let Some(cause) = accepted.cause {
+            message = message.with_fgsm_cause(NasFGsmCause::from_cause(cause));
+        }
+        if accepted.always_on {
+            message = message.with_always_on_pdu_session_indication(NasAlwaysOnPduSessionIndication::from_apsi(true));
         }
         if !accepted.given.is_empty() {
             let options = accepted.given.write().map_err(|e| text(&e))?;
@@ -46,6 +60,116 @@ pub fn accept(accepted: Accepted<'_>) -> Option<Vec<u8>> {
         Nas5gsMessage::new_5gsm(message, accepted.id, accepted.pti).encode().map_err(|e| text(&e))
     };
     build().inspect_err(|error| tracing::error!(error, "a PDU SESSION ESTABLISHMENT ACCEPT does not encode")).ok()
+}
+
+/// PDU address (TS 24.501, 9.11.4.10).
+fn address(accepted: &Accepted<'_>) -> NasPduAddress {
+    let (ipv4, interface) = (accepted.addresses.ipv4, accepted.interface.to_be_bytes());
+    match (ipv4, accepted.addresses.prefix) {
+        (Some(ipv4), None) => NasPduAddress::from_ipv4(ipv4.octets()),
+        (None, _) => NasPduAddress::new([&[2][..], &interface].concat()),
+        (Some(ipv4), Some(_)) => NasPduAddress::new([&[3][..], &interface, &ipv4.octets()].concat()),
+    }
+}
+
+fn nas_rule(rule: &Rule, qfi: u8, code: QosRuleOpCode) -> QosRule {
+    let filters = rule.filters.iter().enumerate().map(|(n, filter)| filter.to_nas(n as u8 + 1)).collect();
+    QosRule::new(rule.id, code).with_packet_filters(filters).with_precedence(rule.precedence).with_qfi(qfi)
+}
+
+/// The default rule, and those of further flows.
+fn rules(qfi: u8, flows: &[Flow]) -> Result<NasQosRules, ValueError> {
+    if flows.is_empty() {
+        return qos::default_rule(1, qfi);
+    }
+    let mut all = qos::default_rule(1, qfi)?.rules();
+    let further =
+        flows.iter().flat_map(|flow| flow.rules.iter().map(|rule| nas_rule(rule, flow.qfi, QosRuleOpCode::Create)));
+    all.extend(further);
+    NasQosRules::from_rules(&all)
+}
+
+fn description(flow: &Flow, code: QosFlowOpCode) -> Result<QosFlowDescription, ValueError> {
+    let mut parameters = vec![QosFlowParameter::FiveQi(flow.five_qi)];
+    let rate = |bps: u64| QosFlowBitRate::from_kbps(qos::representable(bps / 1000));
+    if let Some(rates) = flow.guaranteed {
+        parameters.push(QosFlowParameter::GfbrUl(rate(rates.uplink)?));
+        parameters.push(QosFlowParameter::GfbrDl(rate(rates.downlink)?));
+    }
+    if let Some(rates) = flow.maximum.or(flow.guaranteed).filter(|_| flow.guaranteed.is_some()) {
+        parameters.push(QosFlowParameter::MfbrUl(rate(rates.uplink)?));
+        parameters.push(QosFlowParameter::MfbrDl(rate(rates.downlink)?));
+    }
+    Ok(QosFlowDescription::new(flow.qfi, code, true, parameters))
+}
+
+fn descriptions(default: (u8, u8), flows: &[Flow]) -> Result<NasQosFlowDescriptions, ValueError> {
+    let (qfi, five_qi) = default;
+    let first = QosFlowDescription::new(qfi, QosFlowOpCode::Create, true, vec![QosFlowParameter::FiveQi(five_qi)]);
+    let further = flows.iter().map(|flow| description(flow, QosFlowOpCode::Create));
+    let all = std::iter::once(Ok(first)).chain(further).collect::<Result<Vec<_>, _>>()?;
+    NasQosFlowDescriptions::from_descriptions(&all)
+}
+
+/// What a PDU SESSION MODIFICATION COMMAND changes.
+pub struct Changed<'a> {
+    pub id: u8,
+    pub pti: u8,
+    pub ambr: Option<&'a Ambr>,
+    /// A new 5QI of the default flow, with its QFI.
+    pub default: Option<(u8, u8)>,
+    pub before: &'a [Flow],
+    pub now: &'a [Flow],
+}
+
+/// PDU SESSION MODIFICATION COMMAND; `None` where a value does not fit, which is logged.
+pub fn modification_command(changed: &Changed<'_>) -> Option<Vec<u8>> {
+    let build = || -> Result<Vec<u8>, String> {
+        let text = |e: &dyn std::fmt::Display| e.to_string();
+        let mut command = NasPduSessionModificationCommand::new();
+        if let Some(ambr) = changed.ambr {
+            let ambr = qos::session_ambr(ambr.downlink.bps(), ambr.uplink.bps()).map_err(|e| text(&e))?;
+            command = command.with_session_ambr(ambr);
+        }
+        let rules_of = |flows: &[Flow]| -> Vec<(u8, Rule)> {
+            flows.iter().flat_map(|flow| flow.rules.iter().map(|rule| (flow.qfi, rule.clone()))).collect()
+        };
+        let (old, new) = (rules_of(changed.before), rules_of(changed.now));
+        let mut rules: Vec<QosRule> = Vec::new();
+        // One that changes goes and comes again: both in one command, in this order.
+        let gone = old.iter().filter(|rule| !new.contains(rule));
+        rules.extend(gone.map(|(_, rule)| QosRule::new(rule.id, QosRuleOpCode::Delete)));
+        let come = new.iter().filter(|rule| !old.contains(rule));
+        rules.extend(come.map(|(qfi, rule)| nas_rule(rule, *qfi, QosRuleOpCode::Create)));
+        if !rules.is_empty() {
+            command = command.with_authorized_qos_rules(NasQosRules::from_rules(&rules).map_err(|e| text(&e))?);
+        }
+        let mut all = Vec::new();
+        if let Some((qfi, five_qi)) = changed.default {
+            let parameters = vec![QosFlowParameter::FiveQi(five_qi)];
+            all.push(QosFlowDescription::new(qfi, QosFlowOpCode::Modify, true, parameters));
+        }
+        let of = |flows: &'_ [Flow], qfi| flows.iter().find(|flow| flow.qfi == qfi).cloned();
+        for flow in changed.before.iter().filter(|flow| of(changed.now, flow.qfi).is_none()) {
+            all.push(QosFlowDescription::new(flow.qfi, QosFlowOpCode::Delete, false, vec![]));
+        }
+        for flow in changed.now {
+            let same = |old: &Flow| {
+                (old.five_qi, old.guaranteed, old.maximum) == (flow.five_qi, flow.guaranteed, flow.maximum)
+            };
+            match of(changed.before, flow.qfi) {
+                None => all.push(description(flow, QosFlowOpCode::Create).map_err(|e| text(&e))?),
+                Some(old) if !same(&old) => all.push(description(flow, QosFlowOpCode::Modify).map_err(|e| text(&e))?),
+                Some(_) => {}
+            }
+        }
+        if !all.is_empty() {
+            let all = NasQosFlowDescriptions::from_descriptions(&all).map_err(|e| text(&e))?;
+            command = command.with_authorized_qos_flow_descriptions(all);
+        }
+        Nas5gsMessage::new_5gsm(command, changed.id, changed.pti).encode().map_err(|e| text(&e))
+    };
+    build().inspect_err(|error| tracing::error!(error, "a PDU SESSION MODIFICATION COMMAND does not encode")).ok()
 }
 
 fn encode(message: Nas5gsMessage) -> Vec<u8> {

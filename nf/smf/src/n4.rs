@@ -5,7 +5,7 @@ mod reaction;
 mod rules;
 
 pub use forwarding::{forward, forwarding_tunnel, stop_forwarding, switch_to_gnb};
-pub use rules::{Downlink, Plan, deletion, establishment, to_buffer, to_buffer_anew, to_gnb};
+pub use rules::{Downlink, FlowsChange, Plan, deletion, establishment, to_buffer, to_buffer_anew, to_flows, to_gnb};
 
 use crate::session::UpfSession;
 use crate::{SmfConfig, UpfConfig, metrics};
@@ -69,6 +69,10 @@ pub struct N4 {
     node: NodeId,
     /// Seconds since 1900 at which this SMF started.
     recovery: u32,
+    /// There are sessions from before this SMF was started again.
+    retained: bool,
+    /// The sessions outlive this process: UPFs are not told that it ends.
+    lasting: bool,
     heartbeat: Duration,
     tables: Mutex<Tables>,
     /// Wakes the timer when there is something new to time.
@@ -83,8 +87,8 @@ pub struct N4 {
 const ERA: u64 = 2_208_988_800;
 
 impl N4 {
-    /// Binds.
-    pub async fn open(config: &SmfConfig) -> Result<N4, StartError> {
+    /// Binds. `since` is the time at which the SMF started that knew the sessions of this one: to UPFs it is the same.
+    pub async fn open(config: &SmfConfig, since: Option<u32>, lasting: bool) -> Result<N4, StartError> {
         let n4 = &config.n4;
         let socket = UdpSocket::bind((n4.bind, n4.port)).await.map_err(|e| {
             StartError(format!("N4 cannot use {}:{}: {e}; `smf.n4` in the configuration names both", n4.bind, n4.port))
@@ -100,7 +104,9 @@ impl N4 {
         Ok(N4 {
             socket,
             node: NodeId::Ip(n4.bind),
-            recovery: (now.as_secs() + ERA) as u32,
+            recovery: since.unwrap_or((now.as_secs() + ERA) as u32),
+            retained: since.is_some(),
+            lasting,
             heartbeat: Duration::from_secs(n4.heartbeat_s.max(1).into()),
             tables: Mutex::new(tables),
             stirred: tokio::sync::Notify::new(),
@@ -111,6 +117,11 @@ impl N4 {
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
         self.tables.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Seconds since 1900 at which this SMF started, as UPFs are told.
+    pub fn recovery(&self) -> u32 {
+        self.recovery
     }
 
     /// The SMF's node identity.
@@ -180,7 +191,7 @@ impl N4 {
             () = self.repeat() => {}
             () = shutdown.wait() => {}
         }
-        for upf in upfs {
+        for upf in upfs.into_iter().filter(|_| !self.lasting) {
             let goodbye = martlet_pfcp::AssociationReleaseRequestMessage { node_id: self.node() };
             let octets = Packet::node(0, goodbye).encode();
             self.send(upf, &octets).await;
@@ -233,6 +244,11 @@ impl N4 {
                 }
             }
         }
+    }
+
+    /// Whether there is a UPF.
+    pub fn is_associated(&self) -> bool {
+        self.tables().associations.iter().any(Association::is_up)
     }
 
     /// For `martlet status`.

@@ -81,9 +81,10 @@ impl SmfCallback for Smf {
     async fn sm_policy_update_notify(
         &self,
         sm_context_ref: &str,
-        _: SmPolicyNotification,
+        body: SmPolicyNotification,
     ) -> Result<Option<Vec<PartialSuccessReport>>, Problem> {
-        self.sessions.get(sm_context_ref).map(|_| None).ok_or_else(|| unknown(sm_context_ref))
+        let decision = body.sm_policy_decision.unwrap_or_default();
+        self.tell(sm_context_ref, SessionEvent::Policy(decision.into())).map(|()| None)
     }
 
     async fn sm_policy_terminate_notify(
@@ -91,7 +92,7 @@ impl SmfCallback for Smf {
         sm_context_ref: &str,
         _: TerminationNotification,
     ) -> Result<(), Problem> {
-        self.sessions.get(sm_context_ref).map(|_| ()).ok_or_else(|| unknown(sm_context_ref))
+        self.tell(sm_context_ref, SessionEvent::PolicyEnded)
     }
 
     async fn deregistration_notify(&self, sm_context_ref: &str, _: DeregistrationData) -> Result<(), Problem> {
@@ -99,7 +100,10 @@ impl SmfCallback for Smf {
         self.tell(sm_context_ref, SessionEvent::Release(reply))
     }
 
-    async fn sdm_change_notify(&self, _: &str, _: ModificationNotification) -> Result<(), Problem> {
+    async fn sdm_change_notify(&self, supi: &str, _: ModificationNotification) -> Result<(), Problem> {
+        for session in self.sessions.all_of(supi) {
+            session.send(SessionEvent::SubscriptionChanged);
+        }
         Ok(())
     }
 }

@@ -1,17 +1,21 @@
 //! A PDU session's context, the task that owns it, and the table of all of them.
+use crate::addresses::Addresses;
+use crate::flows::{Decided, Flow};
 use crate::n4::{N4Error, SessionLayer};
 use crate::procedures::handover::{self, Handover};
+use crate::procedures::modification::{self, Modifying};
 use crate::procedures::{downlink_data, release, update, user_plane};
 use crate::{Smf, metrics};
+use martlet_nas::GsmCause;
 use martlet_pfcp::ie::Cause;
 use martlet_pfcp::{Message, SessionModificationRequest, SessionReportRequest};
 use martlet_sbi::{Multipart, Problem};
-use martlet_sbi_api::common::{Ambr, Arp, Dnn, PlmnId, Snssai, Supi};
+use martlet_sbi_api::common::{Ambr, Arp, Dnn, PduSessionType, PlmnId, Snssai, Supi};
 use martlet_sbi_api::namf_communication::AmfCommunicationClient;
-use martlet_sbi_api::npcf_sm_policy_control::PcfSmPolicyControlClient;
+use martlet_sbi_api::npcf_sm_policy_control::{PcfSmPolicyControlClient, SmPolicyDecision};
 use martlet_sbi_api::nsmf_pdusession::{SmContextUpdateData, SmContextUpdatedData};
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -29,6 +33,12 @@ pub enum SessionEvent {
     Report(Box<SessionReportRequest>),
     /// The UE was not reached.
     TransferFailed,
+    /// The PCF has decided anew.
+    Policy(Box<SmPolicyDecision>),
+    /// The PCF ends the policy: the session ends.
+    PolicyEnded,
+    /// The subscriber's data have changed.
+    SubscriptionChanged,
     /// A UPF has been associated anew.
     AssociatedAnew(SocketAddr),
     /// What the source gNB of a handover had to forward has been forwarded.
@@ -64,11 +74,22 @@ pub struct Session {
     pub plmn: PlmnId,
     pub amf: AmfCommunicationClient,
     pub status_uri: String,
-    pub address: Ipv4Addr,
+    pub kind: PduSessionType,
+    pub addresses: Addresses,
+    /// Always on (TS 23.501, 5.6.13): its user plane comes with every connection.
+    pub always_on: bool,
     pub ambr: Ambr,
     pub five_qi: u8,
     pub arp: Arp,
     pub policy: Option<(PcfSmPolicyControlClient, String)>,
+    /// What the policy says beside bit rate and default flow.
+    pub decided: Decided,
+    /// QoS flows beside the default one.
+    pub flows: Vec<Flow>,
+    /// Identity of the subscription to changes of the subscriber's data.
+    pub sdm_subscription: Option<String>,
+    /// What the UE was told to change, and has not answered yet.
+    pub modifying: Option<Modifying>,
     pub registered: bool,
     pub upf: Option<UpfSession>,
     /// The gNB's end of N3, while the session is active.
@@ -98,18 +119,19 @@ impl Session {
     /// Takes events until the session ends.
     pub async fn run(mut self) {
         loop {
-            // T3592.
-            let patience = match self.is_releasing() {
-                true => Duration::from_millis(self.smf.config.t3592_ms.into()),
-                false => Duration::from_secs(u64::from(u32::MAX)),
+            let patience = match (self.is_releasing(), &self.modifying) {
+                (true, _) => Duration::from_millis(self.smf.config.t3592_ms.into()),
+                (false, Some(_)) => Duration::from_millis(self.smf.config.t3591_ms.into()),
+                (false, None) => Duration::from_secs(u64::from(u32::MAX)),
             };
             let event = tokio::time::timeout(patience, self.inbox.recv()).await;
             // On the heap while it lasts, so that the task of a session at rest is small.
             if !Box::pin(self.act(event.ok())).await {
                 break;
             }
+            self.keep();
         }
-        self.smf.sessions.remove(self.reference);
+        self.forget();
     }
 
     /// Whether the UE was told to release the session.
@@ -146,8 +168,18 @@ impl Session {
                 handover::forwarding_over(self).await;
                 true
             }
+            Some(Some(SessionEvent::Policy(decision))) => {
+                modification::by_policy(self, *decision).await;
+                true
+            }
+            Some(Some(SessionEvent::SubscriptionChanged)) => modification::by_subscription(self).await,
+            Some(Some(SessionEvent::PolicyEnded)) => release::by_network(self, GsmCause::ReactivationRequested).await,
             Some(None) => false,
-            None => release::command_again(self).await,
+            None if self.is_releasing() => release::command_again(self).await,
+            None => {
+                modification::command_again(self).await;
+                true
+            }
         };
         if goes_on && self.lost {
             release::finish(self, true).await;
@@ -230,6 +262,22 @@ impl Sessions {
         Some((reference, inbox))
     }
 
+    /// Takes a session in that was there before this SMF was started again: its inbox; `None` where there is no room.
+    pub fn add_again(&self, reference: u64, supi: &str, id: u8, queue: usize) -> Option<mpsc::Receiver<SessionEvent>> {
+        let mut tables = self.tables();
+        if tables.by_reference.len() >= self.most || tables.by_reference.contains_key(&reference) {
+            return None;
+        }
+        tables.last = tables.last.max(reference);
+        let (sender, inbox) = mpsc::channel(queue);
+        let subject = (supi.to_string(), id);
+        tables.by_subject.insert(subject.clone(), reference);
+        let handle = SessionHandle(sender);
+        tables.by_reference.insert(reference, Entry { handle, subject, upf: None });
+        metrics::SESSIONS.set(tables.by_reference.len() as i64);
+        Some(inbox)
+    }
+
     /// Takes a session out of the table.
     pub fn remove(&self, reference: u64) {
         let mut tables = self.tables();
@@ -245,6 +293,12 @@ impl Sessions {
     pub fn get(&self, reference: &str) -> Option<SessionHandle> {
         let reference = reference.parse::<u64>().ok()?;
         self.tables().by_reference.get(&reference).map(|entry| entry.handle.clone())
+    }
+
+    /// All sessions of a UE.
+    pub fn all_of(&self, supi: &str) -> Vec<SessionHandle> {
+        let ids = 1..=15;
+        ids.filter_map(|id| self.of(supi, id)).collect()
     }
 
     /// A UE's session.

@@ -2,6 +2,7 @@
 //! data of the UDR (TS 23.501, 6.2.7).
 #![forbid(unsafe_code)]
 
+mod changes;
 mod config;
 mod home_network_keys;
 mod metrics;
@@ -12,12 +13,13 @@ mod uecm;
 pub use config::{HomeNetworkKey, Scheme, UdmConfig};
 pub use home_network_keys::{KeyPair, generate_key_pair};
 
-use martlet_nf::{Criteria, NetworkFunction, NfContext, StartError};
+use martlet_nf::{Criteria, NetworkFunction, NfContext, Shutdown, StartError};
 use martlet_sbi::{Problem, Route};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nudm_sdm::NUDM_SDM;
 use martlet_sbi_api::nudm_ueau::NUDM_UEAU;
 use martlet_sbi_api::nudm_uecm::NUDM_UECM;
+use martlet_sbi_api::nudr_callback::NUDR_DATA_CALLBACK;
 use martlet_sbi_api::nudr_dr::UdrDataRepositoryClient;
 use martlet_security::sidf::HomeNetworkKeys;
 use std::sync::Arc;
@@ -55,7 +57,16 @@ impl NetworkFunction for Udm {
         let mut routes = NUDM_UEAU.routes(self.clone());
         routes.extend(NUDM_UECM.routes(self.clone()));
         routes.extend(NUDM_SDM.routes(self.clone()));
+        routes.extend(NUDR_DATA_CALLBACK.routes(self.clone()));
         routes
+    }
+
+    async fn run(self: Arc<Self>, shutdown: Shutdown) -> Result<(), StartError> {
+        tokio::select! {
+            () = changes::subscribe(&self) => shutdown.wait().await,
+            () = shutdown.wait() => {}
+        }
+        Ok(())
     }
 
     fn status(&self) -> serde_json::Value {

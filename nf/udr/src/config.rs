@@ -6,15 +6,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UdrConfig {
-    /// The subscriber database; `:memory:` for one that ends with the process.
+    /// The subscriber database: an SQLite file, a `postgresql://` address, or `:memory:` for one that ends with the process.
     pub path: String,
+    /// File of the operator's key with which keys of subscribers are sealed, where `MARTLET_STORE_KEY` has none; empty for
+    /// the one beside the database, which is made when it is missing.
+    pub key_file: String,
     /// Subscriptions to a subscriber's data at a time.
     pub max_subscriptions: usize,
 }
 
 impl Default for UdrConfig {
     fn default() -> Self {
-        UdrConfig { path: "martlet.db".into(), max_subscriptions: 16 }
+        UdrConfig { path: "martlet.db".into(), key_file: String::new(), max_subscriptions: 16 }
     }
 }
 

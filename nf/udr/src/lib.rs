@@ -1,6 +1,7 @@
 //! The UDR: the data of subscribers for UDM and PCF, in the store (TS 23.501, 6.2.11; TS 29.504).
 #![forbid(unsafe_code)]
 
+mod changes;
 mod config;
 mod contexts;
 mod failure;
@@ -9,11 +10,12 @@ mod repository;
 
 pub use config::UdrConfig;
 
-use martlet_nf::{NetworkFunction, NfContext, StartError};
+use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError};
 use martlet_sbi::{Problem, Route};
 use martlet_sbi_api::nnrf_nfmanagement::{DataSetId, NfProfile, NfType, UdrInfo};
 use martlet_sbi_api::nudr_dr::NUDR_DR;
-use martlet_store::{Store, Subscriber};
+use martlet_store::{Place, Store, Subscriber};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -38,11 +40,10 @@ impl NetworkFunction for Udr {
     type Config = UdrConfig;
 
     async fn create(config: UdrConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
-        let opened = match config.path.as_str() {
-            ":memory:" => Store::in_memory(),
-            path => Store::open(path.as_ref()),
-        };
-        let store = opened.map_err(|e| StartError(format!("{e}; `udr.path` in the configuration names the file")))?;
+        let key_file = Some(Path::new(&config.key_file)).filter(|file| !file.as_os_str().is_empty());
+        let place = Place::parse(&config.path);
+        let opened = Store::open_at(&place, key_file);
+        let store = opened.map_err(|e| StartError(format!("{e}; `udr.path` in the configuration names the place")))?;
         let epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         // Identities of one start differ from those of the one before.
         let last_subscription = AtomicU64::new(epoch.as_millis() as u64);
@@ -58,9 +59,19 @@ impl NetworkFunction for Udr {
         profile.udr_info = Some(UdrInfo { supported_data_sets: Some(sets), ..Default::default() });
     }
 
+    async fn run(self: Arc<Self>, shutdown: Shutdown) -> Result<(), StartError> {
+        tokio::select! {
+            () = changes::tell(&self) => {}
+            () = shutdown.wait() => {}
+        }
+        Ok(())
+    }
+
     fn status(&self) -> serde_json::Value {
         match self.store.count() {
-            Ok(count) => serde_json::json!({"subscribers": count, "file": self.config.path}),
+            Ok(count) => {
+                serde_json::json!({"subscribers": count, "place": Place::parse(&self.config.path).to_string()})
+            }
             Err(error) => serde_json::json!({"failure": error.to_string()}),
         }
     }

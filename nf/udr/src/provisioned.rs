@@ -123,8 +123,9 @@ fn configuration(dnn: &SubscribedDnn) -> Result<DnnConfiguration, Problem> {
     };
     configuration.five_g_qos_profile = Some(SubscribedDefaultQos::new(dnn.five_qi, arp));
     configuration.session_ambr = Some(ambr(&dnn.ambr_uplink, &dnn.ambr_downlink)?);
-    let address = |ip| vec![IpAddress { ipv4_addr: Some(ip), ..Default::default() }];
-    configuration.static_ip_address = dnn.static_ipv4.map(address);
+    let fixed = IpAddress { ipv4_addr: dnn.static_ipv4, ipv6_addr: dnn.static_ipv6, ..Default::default() };
+    let some = fixed.ipv4_addr.is_some() || fixed.ipv6_addr.is_some();
+    configuration.static_ip_address = some.then(|| vec![fixed]);
     Ok(configuration)
 }
 

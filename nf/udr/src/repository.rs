@@ -253,11 +253,19 @@ const MOST_CHANGE_SUBSCRIPTIONS: usize = 10_000;
 
 impl Udr {
     fn keep_subscription<T: serde::Serialize>(&self, id: &str, body: &T) -> Result<(), Problem> {
-        let held = self.store.contexts(NOBODY, kind::CHANGES).map_err(failure::of_store)?.len();
+        let all = self.store.contexts(NOBODY, kind::CHANGES).map_err(failure::of_store)?;
+        let held = all.len();
+        let json = serde_json::to_value(body).map_err(failure::of_json)?;
+        // A consumer that subscribes to the same again has lost the one before.
+        for (old, text) in &all {
+            let before: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+            if ["callbackReference", "notificationUri", "ueId"].iter().all(|name| before[name] == json[name]) {
+                self.store.remove_context(NOBODY, kind::CHANGES, old).map_err(failure::of_store)?;
+            }
+        }
         if held >= MOST_CHANGE_SUBSCRIPTIONS {
             return Err(Problem::new(403, "QUOTA_EXCEEDED").detail(format!("there are {held} subscriptions")));
         }
-        let json = serde_json::to_string(body).map_err(failure::of_json)?;
-        self.store.put_context(NOBODY, kind::CHANGES, id, &json).map_err(failure::of_store).map(|_| ())
+        self.store.put_context(NOBODY, kind::CHANGES, id, &json.to_string()).map_err(failure::of_store).map(|_| ())
     }
 }

@@ -82,6 +82,12 @@ pub struct PduSession {
     pub ambr_kbps: Option<(u64, u64)>,
     /// QFI of the default QoS rule.
     pub default_qfi: Option<u8>,
+    /// QoS flows: each QFI with its 5QI, in the order of QFIs.
+    pub flows: Vec<(u8, u8)>,
+    /// QoS rules: each identifier with the QFI that its traffic takes.
+    pub rules: Vec<(u8, u8)>,
+    /// Whether its user plane comes with every connection.
+    pub always_on: bool,
     /// 5GSM cause with which the network accepted, such as #50 "PDU session type IPv4 only allowed".
     pub cause: Option<u8>,
 }

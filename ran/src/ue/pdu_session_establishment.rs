@@ -9,7 +9,8 @@ use super::timers::Timer;
 use martlet_nas::{
     GsmCause, Nas5gsMessage, NasDnn, NasExtendedProtocolConfigurationOptions, NasIntegrityProtectionMaximumDataRate,
     NasPduSessionEstablishmentAccept, NasPduSessionEstablishmentReject, NasPduSessionEstablishmentRequest,
-    NasPduSessionType, NasRequestType, NasSNssai, NasSscMode, RequestTypeValue, SscModeValue,
+    NasPduSessionType, NasQosFlowDescriptions, NasQosRules, NasRequestType, NasSNssai, NasSscMode, QosFlowOpCode,
+    QosFlowParameter, QosRuleOpCode, RequestTypeValue, SscModeValue,
 };
 use std::net::Ipv4Addr;
 use std::time::Instant;
@@ -45,6 +46,9 @@ impl UeNas {
             mtu: None,
             ambr_kbps: None,
             default_qfi: None,
+            flows: Vec::new(),
+            rules: Vec::new(),
+            always_on: false,
             cause: None,
         };
         self.send_when_connected(&message, now)?;
@@ -146,6 +150,11 @@ fn take_accept(info: &mut PduSession, accept: &NasPduSessionEstablishmentAccept)
     let ambr = &accept.session_ambr;
     info.ambr_kbps = ambr.downlink_kbps().zip(ambr.uplink_kbps());
     info.default_qfi = accept.authorized_qos_rules.rules().iter().find(|rule| rule.dqr).and_then(|rule| rule.qfi);
+    take_rules(info, &accept.authorized_qos_rules);
+    if let Some(descriptions) = &accept.authorized_qos_flow_descriptions {
+        take_flows(info, descriptions);
+    }
+    info.always_on = accept.always_on_pdu_session_indication.as_ref().is_some_and(|indication| indication.apsi());
     info.cause = accept.fgsm_cause.as_ref().map(|c| c.cause_raw());
     if let Some(options) = &accept.extended_protocol_configuration_options {
         for (identifier, contents) in containers(&options.value) {
@@ -156,6 +165,32 @@ fn take_accept(info: &mut PduSession, accept: &NasPduSessionEstablishmentAccept)
             }
         }
     }
+}
+
+/// QoS rules that come, change and go (TS 24.501, 9.11.4.13).
+pub(super) fn take_rules(info: &mut PduSession, rules: &NasQosRules) {
+    for rule in rules.rules() {
+        info.rules.retain(|(id, _)| *id != rule.rule_id);
+        if rule.op_code != QosRuleOpCode::Delete {
+            info.rules.push((rule.rule_id, rule.qfi.unwrap_or(0)));
+        }
+    }
+    info.rules.sort_unstable();
+}
+
+/// QoS flow descriptions that come, change and go (TS 24.501, 9.11.4.12).
+pub(super) fn take_flows(info: &mut PduSession, descriptions: &NasQosFlowDescriptions) {
+    for description in descriptions.descriptions() {
+        info.flows.retain(|(qfi, _)| *qfi != description.qfi);
+        let five_qi = description.params.iter().find_map(|parameter| match parameter {
+            QosFlowParameter::FiveQi(five_qi) => Some(*five_qi),
+            _ => None,
+        });
+        if description.op_code != QosFlowOpCode::Delete {
+            info.flows.push((description.qfi, five_qi.unwrap_or(0)));
+        }
+    }
+    info.flows.sort_unstable();
 }
 
 /// The containers of protocol configuration options: identifier and contents, as far as they are whole.

@@ -124,6 +124,9 @@ fn session() -> PduSession {
         mtu: Some(1358),
         ambr_kbps: None,
         default_qfi: Some(9),
+        flows: Vec::new(),
+        rules: Vec::new(),
+        always_on: false,
         cause: None,
     }
 }

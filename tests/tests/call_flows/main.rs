@@ -13,6 +13,7 @@ mod positioning;
 mod refusals;
 mod registration;
 mod security_mode;
+mod session_types;
 mod sessions;
 mod upf_restart;
 mod user_plane;

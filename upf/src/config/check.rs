@@ -49,6 +49,11 @@ pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
     if config.n6.mtu < 1280 {
         find("n6.mtu", format!("{} is less than IPv6 needs: write 1280 or more, best 1400", config.n6.mtu));
     }
+    for (n, text) in config.n6.pools6.iter().enumerate() {
+        if super::pool6(text).is_none() {
+            find(&format!("n6.pools6[{n}]"), format!("{text:?} is no IPv6 network of 32 to 64 bits: write fd45::/48"));
+        }
+    }
     for (path, netns) in [("n3.netns", &config.n3.netns), ("n6.netns", &config.n6.netns)] {
         if netns.as_deref().is_some_and(|name| name.is_empty() || name.contains('/') || name.starts_with('.')) {
             find(path, "not the name of a network namespace: write one that `ip netns list` shows".into());

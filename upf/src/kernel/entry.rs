@@ -150,6 +150,16 @@ impl State {
         !self.ue.is_empty() && !self.ue.contains(&UeAddress::of(source)) && !link_local
     }
 
+    /// The upper half of the UE's IPv6 addresses, where it has them.
+    pub fn prefix(&self) -> Option<u64> {
+        self.ue.iter().find_map(|address| if let UeAddress::V6(prefix) = address { Some(*prefix) } else { None })
+    }
+
+    /// The rule that downlink packets meet last.
+    pub fn downlink_default(&self) -> Option<usize> {
+        self.rules.iter().rposition(|rule| rule.pdr.local.is_none())
+    }
+
     /// The rule for a packet that came from the data network.
     pub fn rule_for_network(&self, flow: &Flow) -> Option<usize> {
         self.rules.iter().position(|rule| rule.pdr.local.is_none() && rule.pdr.matches(flow, None))

@@ -22,6 +22,7 @@ pub(crate) mod netlink;
 pub(crate) mod netns;
 mod outlet;
 mod packets;
+mod router;
 pub(crate) mod sockets;
 pub(crate) mod threads;
 mod tun;

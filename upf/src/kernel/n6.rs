@@ -27,8 +27,15 @@ pub(super) fn open(config: &UpfConfig) -> Result<Option<File>, String> {
             let set = netlink.address(index, pool.gateway(), pool.prefix);
             set.map_err(|error| failed(&format!("the address {}/{}", pool.gateway(), pool.prefix), error))?;
         }
+        for (address, prefix) in config.pools6() {
+            if let Err(error) = netlink.address6(index, address, prefix) {
+                // A kernel without IPv6 serves UEs with IPv4 all the same.
+                tracing::warn!(%address, prefix, %error, "IPv6 sessions reach each other alone");
+            }
+        }
         if config.n6.mode != N6Mode::Local {
             forward()?;
+            let _ = std::fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1");
         }
         tracing::info!(interface = name, netns = config.n6.netns, mode = ?config.n6.mode, "N6 is up");
         Ok(Some(device))

@@ -3,7 +3,7 @@ use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send, socket,
 };
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 const HEADER: usize = 16;
@@ -95,6 +95,16 @@ impl Netlink {
     pub fn address(&self, index: u32, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
         // struct ifaddrmsg: family, prefix length, flags, scope, index.
         let mut body = vec![libc::AF_INET as u8, prefix, 0, 0];
+        body.extend(index.to_ne_bytes());
+        attribute(&mut body, libc::IFA_LOCAL, &address.octets());
+        attribute(&mut body, libc::IFA_ADDRESS, &address.octets());
+        self.request(NEW_ADDRESS, CREATE_OR_REPLACE, &body)
+    }
+
+    /// The same for IPv6; nobody else has the address, which is not asked about.
+    pub fn address6(&self, index: u32, address: Ipv6Addr, prefix: u8) -> io::Result<()> {
+        const NO_DUPLICATE_DETECTION: u8 = 0x02;
+        let mut body = vec![libc::AF_INET6 as u8, prefix, NO_DUPLICATE_DETECTION, 0];
         body.extend(index.to_ne_bytes());
         attribute(&mut body, libc::IFA_LOCAL, &address.octets());
         attribute(&mut body, libc::IFA_ADDRESS, &address.octets());

@@ -3,6 +3,7 @@ use super::entry::{Entry, State, Target};
 use super::forwarder::{Forwarder, lock};
 use super::frame::{Frame, HEADROOM};
 use super::outlet::Outlet;
+use super::router;
 use crate::counters::DropReason;
 use crate::datapath::{Event, Reached};
 use crate::rules::{Direction, Flow};
@@ -26,6 +27,9 @@ impl<O: Outlet> Forwarder<O> {
         if state.removed {
             return self.counters.dropped(DropReason::UnknownTunnel);
         }
+        if router::is_solicitation(frame.packet(), &flow) {
+            return self.advertise(entry, &mut state, &flow, now);
+        }
         let rule = state.rule_for_tunnel(teid, &flow, qfi);
         // A PDR need not name the UE's address; that of its session counts all the same.
         let is_uplink = |rule: usize| state.rules.get(rule).is_some_and(|r| r.pdr.direction() == Direction::Uplink);
@@ -38,6 +42,17 @@ impl<O: Outlet> Forwarder<O> {
         if let Next::Network = next {
             self.to_network(frame, &flow, now);
         }
+    }
+
+    /// Tells a UE its IPv6 prefix, in its session's default flow (TS 23.501, 5.8.2.2.3).
+    fn advertise(&self, entry: &Entry, state: &mut State, asked: &Flow, now: Instant) {
+        let drop = |reason| self.counters.dropped(reason);
+        let Some(prefix) = state.prefix() else { return drop(DropReason::ForeignSource) };
+        let Some(rule) = state.downlink_default() else { return drop(DropReason::NoRule) };
+        let mut buffer = router::advertisement(HEADROOM, asked.source, prefix);
+        let mut frame = Frame::new(&mut buffer, HEADROOM);
+        let Some(flow) = Flow::of(frame.packet()) else { return drop(DropReason::Malformed) };
+        self.carry_out(entry, state, rule, &flow, None, &mut frame, now);
     }
 
     /// A packet from the data network.

@@ -2,7 +2,7 @@
 use super::alarms::Alarm;
 use super::{Moment, N4};
 use crate::metrics;
-use martlet_pfcp::ie::{Cause, NodeId, RecoveryTimeStamp, UpFunctionFeatures};
+use martlet_pfcp::ie::{Cause, NodeId, PfcpAsRspFlags, RecoveryTimeStamp, UpFunctionFeatures};
 use martlet_pfcp::{
     AssociationReleaseRequestMessage, AssociationReleaseResponse, AssociationSetupRequest, AssociationSetupResponse,
     AssociationUpdateRequest, AssociationUpdateResponse, Message,
@@ -32,6 +32,19 @@ impl N4 {
         now: Moment,
     ) -> Message {
         // One of the same node is replaced with all its sessions, whatever the recovery time stamps say (6.2.6.2.2).
+        // An SMF that was started again and knows its sessions asks for them to be kept.
+        if let Some(old) = self.association_of(&request.node_id)
+            && request.retention.is_some()
+            && let Some(association) = self.associations.get_mut(&old)
+        {
+            let sessions = association.sessions.len();
+            tracing::info!(smf = %from.ip(), sessions, "the association is set up anew, and its sessions are kept");
+            association.recovery = request.recovery;
+            association.peer = SocketAddr::new(from.ip(), self.settings.peer_port);
+            self.heard_of(old, request.recovery, now);
+            let flags = Some(PfcpAsRspFlags(1));
+            return AssociationSetupResponse { flags, ..self.setup_response(Cause::ACCEPTED) }.into();
+        }
         if let Some(old) = self.association_of(&request.node_id) {
             tracing::info!(smf = %from.ip(), "the association is set up anew");
             self.end_association(old);
@@ -68,6 +81,7 @@ impl N4 {
             recovery: self.recovery,
             up_features: Some(features),
             cp_features: None,
+            flags: None,
         }
     }
 

@@ -6,7 +6,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use crate::{NasExtendedProtocolConfigurationOptions, Pco, PcoDirection, PcoEntry, ValueError};
 
 /// P-CSCF IPv6 address (request), DNS server IPv6 address, P-CSCF IPv4, DNS server IPv4, IPv4 link MTU.
+const PCSCF_IPV6: u16 = 0x0001;
 const DNS_IPV6: u16 = 0x0003;
+const PCSCF_IPV4: u16 = 0x000c;
 const DNS_IPV4: u16 = 0x000d;
 const IPV4_LINK_MTU: u16 = 0x0010;
 /// The UE wants its address by NAS signalling, not by DHCP: the only way that this core gives addresses.
@@ -21,6 +23,10 @@ pub struct Requested {
     pub dns_ipv6: bool,
     /// The MTU of the IPv4 link.
     pub ipv4_mtu: bool,
+    /// IPv4 addresses of P-CSCFs.
+    pub pcscf_ipv4: bool,
+    /// IPv6 addresses of P-CSCFs.
+    pub pcscf_ipv6: bool,
 }
 
 /// What the network gives.
@@ -32,6 +38,10 @@ pub struct Given {
     pub dns_ipv6: Vec<Ipv6Addr>,
     /// MTU of the IPv4 link, octets.
     pub ipv4_mtu: Option<u16>,
+    /// P-CSCFs.
+    pub pcscf_ipv4: Vec<Ipv4Addr>,
+    /// P-CSCFs.
+    pub pcscf_ipv6: Vec<Ipv6Addr>,
 }
 
 impl Requested {
@@ -43,6 +53,8 @@ impl Requested {
             dns_ipv4: pco.entry(DNS_IPV4).is_some(),
             dns_ipv6: pco.entry(DNS_IPV6).is_some(),
             ipv4_mtu: pco.entry(IPV4_LINK_MTU).is_some(),
+            pcscf_ipv4: pco.entry(PCSCF_IPV4).is_some(),
+            pcscf_ipv6: pco.entry(PCSCF_IPV6).is_some(),
         }
     }
 
@@ -53,6 +65,8 @@ impl Requested {
             (self.dns_ipv4, DNS_IPV4),
             (self.dns_ipv6, DNS_IPV6),
             (self.ipv4_mtu, IPV4_LINK_MTU),
+            (self.pcscf_ipv4, PCSCF_IPV4),
+            (self.pcscf_ipv6, PCSCF_IPV6),
         ];
         let entries = wanted.iter().filter(|(wanted, _)| *wanted).map(|&(_, identifier)| entry(identifier, &[]));
         NasExtendedProtocolConfigurationOptions::from_pco(&Pco::new(0, entries.collect()), PcoDirection::Uplink)
@@ -66,6 +80,8 @@ impl Given {
             dns_ipv4: if requested.dns_ipv4 { self.dns_ipv4.clone() } else { Vec::new() },
             dns_ipv6: if requested.dns_ipv6 { self.dns_ipv6.clone() } else { Vec::new() },
             ipv4_mtu: self.ipv4_mtu.filter(|_| requested.ipv4_mtu),
+            pcscf_ipv4: if requested.pcscf_ipv4 { self.pcscf_ipv4.clone() } else { Vec::new() },
+            pcscf_ipv6: if requested.pcscf_ipv6 { self.pcscf_ipv6.clone() } else { Vec::new() },
         }
     }
 
@@ -79,7 +95,10 @@ impl Given {
         let dns_ipv4 = self.dns_ipv4.iter().map(|address| entry(DNS_IPV4, &address.octets()));
         let dns_ipv6 = self.dns_ipv6.iter().map(|address| entry(DNS_IPV6, &address.octets()));
         let mtu = self.ipv4_mtu.iter().map(|mtu| entry(IPV4_LINK_MTU, &mtu.to_be_bytes()));
-        let pco = Pco::new(0, dns_ipv4.chain(dns_ipv6).chain(mtu).collect());
+        let pcscf_ipv4 = self.pcscf_ipv4.iter().map(|address| entry(PCSCF_IPV4, &address.octets()));
+        let pcscf_ipv6 = self.pcscf_ipv6.iter().map(|address| entry(PCSCF_IPV6, &address.octets()));
+        let entries = dns_ipv4.chain(dns_ipv6).chain(mtu).chain(pcscf_ipv4).chain(pcscf_ipv6);
+        let pco = Pco::new(0, entries.collect());
         NasExtendedProtocolConfigurationOptions::from_pco(&pco, PcoDirection::Downlink)
     }
 
@@ -92,6 +111,8 @@ impl Given {
             match *identifier {
                 DNS_IPV4 => given.dns_ipv4.extend(<[u8; 4]>::try_from(&contents[..]).map(Ipv4Addr::from)),
                 DNS_IPV6 => given.dns_ipv6.extend(<[u8; 16]>::try_from(&contents[..]).map(Ipv6Addr::from)),
+                PCSCF_IPV4 => given.pcscf_ipv4.extend(<[u8; 4]>::try_from(&contents[..]).map(Ipv4Addr::from)),
+                PCSCF_IPV6 => given.pcscf_ipv6.extend(<[u8; 16]>::try_from(&contents[..]).map(Ipv6Addr::from)),
                 IPV4_LINK_MTU => {
                     given.ipv4_mtu = <[u8; 2]>::try_from(&contents[..]).ok().map(u16::from_be_bytes);
                 }
@@ -112,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_request_and_its_answer_have_their_octets() {
-        let wanted = Requested { dns_ipv4: true, dns_ipv6: false, ipv4_mtu: true };
+        let wanted = Requested { dns_ipv4: true, ipv4_mtu: true, ..Requested::default() };
         let options = wanted.write().unwrap();
         assert_eq!(hex::encode(&options.value), "80000a00000d00001000");
         assert_eq!(Requested::read(&options), wanted);
@@ -121,6 +142,8 @@ mod tests {
             dns_ipv4: vec![Ipv4Addr::new(8, 8, 8, 8), Ipv4Addr::new(1, 1, 1, 1)],
             dns_ipv6: vec!["2001:4860:4860::8888".parse().unwrap()],
             ipv4_mtu: Some(1400),
+            pcscf_ipv4: vec![Ipv4Addr::new(10, 0, 0, 1)],
+            pcscf_ipv6: vec!["fd45::5060".parse().unwrap()],
         };
         let told = have.of(wanted);
         let options = told.write().unwrap();

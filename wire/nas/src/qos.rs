@@ -43,7 +43,7 @@ pub fn session_ambr(downlink: u64, uplink: u64) -> Result<NasSessionAmbr, ValueE
 
 /// The largest rate up to `kbps` that is a number of 16 bits times a unit: units are powers of four of 1 kbit/s,
 /// 1 Mbit/s, 1 Gbit/s, … (TS 24.501, table 9.11.4.14.1).
-fn representable(kbps: u64) -> u64 {
+pub fn representable(kbps: u64) -> u64 {
     let mut decade = 1_u64;
     while let Some(next) = decade.checked_mul(1000) {
         for power in 0..5 {

@@ -18,7 +18,12 @@ group! {
         /** When it started. */ req recovery: RecoveryTimeStamp,
         /** What the sender can do as a UP function. */ opt up_features: UpFunctionFeatures,
         /** What the sender can do as a CP function. */ opt cp_features: CpFunctionFeatures,
+        /** The sessions of the association before are to be kept. */ opt retention: SessionRetention,
     }
+}
+group! {
+    /// Asks for the sessions of the association before to be kept; without addresses, all of them (7.4.4.1.2).
+    SessionRetention = 183 { }
 }
 group! {
     /// Answers it (7.4.4.2).
@@ -28,6 +33,7 @@ group! {
         /** When the sender started. */ req recovery: RecoveryTimeStamp,
         /** What the sender can do as a UP function. */ opt up_features: UpFunctionFeatures,
         /** What the sender can do as a CP function. */ opt cp_features: CpFunctionFeatures,
+        /** Flags. */ opt flags: PfcpAsRspFlags,
     }
 }
 group! {

@@ -81,7 +81,14 @@ impl Ue {
     /// Subscription data have changed: they are read at the next registration.
     pub(crate) async fn subscription_changed(&mut self) {
         tracing::info!(supi = self.label(), gnb = self.gnb(), "the subscription has changed");
-        if let Err(stop) = super::subscription::run(self, false).await {
+        let outcome = super::subscription::run(self, false).await;
+        if let Err(crate::ue::Stop::Reject(reject)) = &outcome
+            && reject.cause == martlet_nas::GmmCause::IllegalUe
+        {
+            let reason = martlet_sbi_api::nudm_uecm::DeregistrationReason::SubscriptionWithdrawn;
+            return super::deregistration::by_udm(self, reason).await;
+        }
+        if let Err(stop) = outcome {
             tracing::warn!(supi = self.label(), why = stop.label(), "the changed subscription was not read");
         }
     }

@@ -144,6 +144,11 @@ impl Ue {
         }
     }
 
+    /// Something has come already: it was kept from before.
+    pub fn begin_again(&mut self) {
+        self.begun = true;
+    }
+
     /// The UE in logs: its SUPI, else what it says it is, else its connection.
     pub fn label(&self) -> String {
         if let Some(supi) = &self.supi {

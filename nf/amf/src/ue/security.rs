@@ -36,6 +36,25 @@ impl Security {
         chain.is_of(&self.k_amf)
     }
 
+    /// One that was in use already, with the next uplink and downlink COUNTs.
+    pub fn restored(
+        k_amf: [u8; 32],
+        ngksi: u8,
+        ciphering: CipheringAlgorithm,
+        integrity: IntegrityAlgorithm,
+        counts: (Option<NasCount>, Option<NasCount>),
+    ) -> Result<Self, NasError> {
+        let k_amf = KAmf::new(&k_amf);
+        let unused = (Some(NasCount::ZERO), Some(NasCount::ZERO));
+        let nas = NasSecurityContext::restore_from_kamf(&k_amf, integrity, ciphering, counts, unused)?;
+        Ok(Security { k_amf, ngksi, integrity, nas })
+    }
+
+    /// K_AMF, to be kept where nobody can read it.
+    pub fn k_amf(&self) -> &[u8; 32] {
+        self.k_amf.as_octets()
+    }
+
     /// K_gNB for the access that the message with this uplink COUNT began (TS 33.501, A.9).
     pub fn k_gnb(&self, uplink: NasCount) -> [u8; 32] {
         *derive_kgnb(&self.k_amf, uplink).as_octets()

@@ -26,6 +26,7 @@ impl Ue {
             }
             self.rest();
             self.publish();
+            self.keep();
         }
         Box::pin(self.leave()).await;
     }
@@ -216,7 +217,7 @@ impl Ue {
     }
 
     /// Starts the timer that an idle UE has.
-    fn rest(&mut self) {
+    pub fn rest(&mut self) {
         let timers = &self.amf.config.timers;
         self.idle = match self.idle {
             _ if self.connection.is_some() => None,
@@ -248,5 +249,6 @@ impl Ue {
         }
         self.release_all_sessions(Some(nsmf_pdusession::Cause::RelDueToUnspecifiedReason)).await;
         implicit_deregistration::purge(&mut self).await;
+        self.erase();
     }
 }

@@ -2,7 +2,7 @@
 use super::{N4, SessionLayer};
 use crate::{UpfConfig, metrics};
 use martlet_pfcp::ie::{CpFunctionFeatures, RecoveryTimeStamp};
-use martlet_pfcp::{AssociationSetupRequest, HeartbeatRequest, Message};
+use martlet_pfcp::{AssociationSetupRequest, HeartbeatRequest, Message, SessionRetention};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -117,8 +117,10 @@ impl N4 {
     /// Keeps an association up for as long as it is polled.
     pub(super) async fn keep_associated(&self, upf: SocketAddr, sessions: &impl SessionLayer) {
         loop {
-            let recovery = self.associate(upf).await;
-            if self.set_up(upf, recovery) {
+            let (recovery, kept) = self.associate(upf).await;
+            let again = self.set_up(upf, recovery);
+            let of_before = self.generation(upf) == 1 && self.retained;
+            if again || of_before && !kept {
                 sessions.associated_anew(upf);
             }
             self.associated.notify_waiters();
@@ -139,8 +141,9 @@ impl N4 {
         }
     }
 
-    /// Sets an association up, however often it has to be tried; gives the time at which the UPF started.
-    async fn associate(&self, upf: SocketAddr) -> u32 {
+    /// Sets an association up, however often it has to be tried; gives the time at which the UPF started, and whether it
+    /// has kept the sessions from before.
+    async fn associate(&self, upf: SocketAddr) -> (u32, bool) {
         let mut pause = FIRST_PAUSE;
         loop {
             let request = AssociationSetupRequest {
@@ -148,11 +151,14 @@ impl N4 {
                 recovery: RecoveryTimeStamp(self.recovery),
                 up_features: None,
                 cp_features: Some(CpFunctionFeatures::default()),
+                // What became of sessions while an association was down is not known: they are made anew then.
+                retention: (self.generation(upf) == 0 && self.retained).then_some(SessionRetention {}),
             };
             match self.request(upf, None, request).await {
                 Ok(Message::AssociationSetupResponse(response)) if response.cause.is_accepted() => {
-                    tracing::info!(%upf, "associated with the UPF");
-                    return response.recovery.0;
+                    let kept = response.flags.is_some_and(|flags| flags.0 & 1 != 0);
+                    tracing::info!(%upf, kept, "associated with the UPF");
+                    return (response.recovery.0, kept);
                 }
                 Ok(other) => tracing::warn!(%upf, answer = other.name(), "the UPF refuses the association"),
                 Err(error) => tracing::debug!(%upf, %error, "no association yet"),

@@ -89,8 +89,14 @@ impl N4 {
                 tracing::info!(%from, "a UPF that asks for an association: the SMF begins with those of smf.upfs");
                 let recovery = RecoveryTimeStamp(self.recovery);
                 let cause = Cause::SERVICE_NOT_SUPPORTED;
-                let response =
-                    AssociationSetupResponse { node_id, cause, recovery, up_features: None, cp_features: None };
+                let response = AssociationSetupResponse {
+                    node_id,
+                    cause,
+                    recovery,
+                    up_features: None,
+                    cp_features: None,
+                    flags: None,
+                };
                 Packet::node(sequence, response)
             }
             other => {

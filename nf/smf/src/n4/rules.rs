@@ -1,8 +1,10 @@
 //! The rules of a PDU session at its UPF (TS 23.501, 5.8.2; TS 29.244, 5.2): one PDR, FAR for each direction, and for both
 //! a QER with the session's bit rate and a URR that counts.
+use crate::addresses::Addresses;
+use crate::flows::{Filter, Flow};
 use martlet_pfcp::ie::*;
 use martlet_pfcp::{SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationRequest};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 const UPLINK: u16 = 1;
 const DOWNLINK: u16 = 2;
@@ -20,13 +22,15 @@ pub struct Plan<'a> {
     pub node: NodeId,
     pub cp_address: IpAddr,
     pub cp_seid: u64,
-    pub ue: Ipv4Addr,
+    pub ue: Addresses,
     pub dnn: &'a str,
     pub qfi: u8,
     /// Bits per second.
     pub uplink: u64,
     /// Bits per second.
     pub downlink: u64,
+    /// Flows beside the default one.
+    pub flows: &'a [Flow],
     /// The UPF's end of N3, where the session is one that the UPF has lost; else the UPF chooses it.
     pub restored: Option<(u32, IpAddr)>,
     /// What becomes of downlink packets.
@@ -69,7 +73,7 @@ const RESTORATION: PfcpSeReqFlags = PfcpSeReqFlags(1);
 /// Makes the session, or makes it anew: uplink goes to the data network.
 pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
     let network = Some(NetworkInstance::new(plan.dnn));
-    let ue = |is_destination| UeIpAddress { is_destination, ipv4: Some(plan.ue), ..Default::default() };
+    let ue = |is_destination| ue_address(&plan.ue, is_destination);
     let pdr = |id, pdi, outer_header_removal, far| CreatePdr {
         pdr_id: PdrId(id),
         precedence: Precedence(255),
@@ -81,13 +85,14 @@ pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
         activate_predefined_rules: None,
     };
     let local_fteid = match plan.restored {
-        None => FTeid::Choose { ipv4: true, ipv6: false, choose_id: None },
+        // All flows have one tunnel.
+        None => FTeid::Choose { ipv4: true, ipv6: false, choose_id: (!plan.flows.is_empty()).then_some(1) },
         Some((teid, IpAddr::V4(ip))) => FTeid::Given { teid, ipv4: Some(ip), ipv6: None },
         Some((teid, IpAddr::V6(ip))) => FTeid::Given { teid, ipv4: None, ipv6: Some(ip) },
     };
     let uplink = Pdi {
         source_interface: SourceInterface(Interface::Access),
-        local_fteid: Some(local_fteid),
+        local_fteid: Some(local_fteid.clone()),
         network_instance: network.clone(),
         ue_ip_addresses: vec![ue(false)],
         sdf_filters: vec![],
@@ -108,13 +113,15 @@ pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
         network_instance: network,
         outer_header_creation: None,
     };
+    let mut create_pdrs = vec![
+        pdr(UPLINK, uplink, Some(OuterHeaderRemoval { description: 0 }), TO_CORE),
+        pdr(DOWNLINK, downlink, None, TO_ACCESS),
+    ];
+    create_pdrs.extend(plan.flows.iter().flat_map(|flow| flow_pdrs(flow, &plan.ue, plan.dnn, &local_fteid)));
     SessionEstablishmentRequest {
         node_id: plan.node.clone(),
         cp_fseid: FSeid::new(plan.cp_seid, plan.cp_address),
-        create_pdrs: vec![
-            pdr(UPLINK, uplink, Some(OuterHeaderRemoval { description: 0 }), TO_CORE),
-            pdr(DOWNLINK, downlink, None, TO_ACCESS),
-        ],
+        create_pdrs,
         create_fars: vec![
             CreateFar {
                 far_id: FarId(TO_CORE),
@@ -139,7 +146,7 @@ pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
             time_threshold: None,
             time_quota: None,
         }],
-        create_qers: vec![CreateQer {
+        create_qers: std::iter::once(CreateQer {
             qer_id: QerId(QER),
             correlation_id: None,
             gate_status: GateStatus::default(),
@@ -147,15 +154,25 @@ pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
             gbr: None,
             qfi: Some(Qfi(plan.qfi)),
             rqi: None,
-        }],
+        })
+        .chain(plan.flows.iter().map(flow_qer))
+        .collect(),
         create_bar: Some(CreateBar { bar_id: BarId(BAR), notification_delay: None, suggested_packets: None }),
-        pdn_type: Some(PdnType(1)),
+        pdn_type: Some(PdnType(match (plan.ue.ipv4, plan.ue.prefix) {
+            (_, None) => 1,
+            (None, _) => 2,
+            _ => 3,
+        })),
         inactivity_timer: None,
         flags: plan.restored.map(|_| RESTORATION),
     }
 }
 
 fn modification(update: UpdateFar) -> SessionModificationRequest {
+    SessionModificationRequest { update_fars: vec![update], ..nothing() }
+}
+
+fn nothing() -> SessionModificationRequest {
     SessionModificationRequest {
         cp_fseid: None,
         remove_pdrs: vec![],
@@ -169,7 +186,7 @@ fn modification(update: UpdateFar) -> SessionModificationRequest {
         create_qers: vec![],
         create_bar: None,
         update_pdrs: vec![],
-        update_fars: vec![update],
+        update_fars: vec![],
         update_urrs: vec![],
         update_qers: vec![],
         update_bar: None,
@@ -177,6 +194,141 @@ fn modification(update: UpdateFar) -> SessionModificationRequest {
         query_urrs: vec![],
         inactivity_timer: None,
     }
+}
+
+fn ue_address(ue: &Addresses, is_destination: bool) -> UeIpAddress {
+    UeIpAddress { is_destination, ipv4: ue.ipv4, ipv6: ue.ipv6(), ..Default::default() }
+}
+
+/// PDRs of a QoS rule: its identifier has eight bits, and the default rules come before.
+fn flow_pdr_id(rule: u8, direction: u16) -> u16 {
+    2 * u16::from(rule) + direction + 100
+}
+
+/// A flow's own QER.
+fn flow_qer_id(qfi: u8) -> u32 {
+    100 + u32::from(qfi)
+}
+
+fn flow_qer(flow: &Flow) -> CreateQer {
+    let kbps = |rate: u64| rate.div_ceil(1000);
+    let mbr = flow.maximum.or(flow.guaranteed);
+    CreateQer {
+        qer_id: QerId(flow_qer_id(flow.qfi)),
+        correlation_id: None,
+        gate_status: GateStatus::default(),
+        mbr: mbr.map(|rates| Mbr { uplink: kbps(rates.uplink), downlink: kbps(rates.downlink) }),
+        gbr: flow.guaranteed.map(|rates| Gbr { uplink: kbps(rates.uplink), downlink: kbps(rates.downlink) }),
+        qfi: Some(Qfi(flow.qfi)),
+        rqi: None,
+    }
+}
+
+/// The PDRs of a flow. A packet takes the mark of the first QER that has one: the flow's. The session's bit rate holds for
+/// flows without a guaranteed one (TS 23.501, 5.7.2.6).
+fn flow_pdrs(flow: &Flow, ue: &Addresses, dnn: &str, fteid: &FTeid) -> Vec<CreatePdr> {
+    let mut pdrs = Vec::new();
+    let mut qer_ids = vec![QerId(flow_qer_id(flow.qfi))];
+    if flow.guaranteed.is_none() {
+        qer_ids.push(QerId(QER));
+    }
+    for rule in &flow.rules {
+        for (direction, far) in [(UPLINK, TO_CORE), (DOWNLINK, TO_ACCESS)] {
+            let uplink = direction == UPLINK;
+            let of_direction = |filter: &&Filter| if uplink { filter.uplink } else { filter.downlink };
+            let filter = |filter: &Filter| SdfFilter {
+                flow_description: Some(filter.description.clone()),
+                tos_traffic_class: None,
+                security_parameter_index: None,
+                flow_label: None,
+                filter_id: None,
+            };
+            let sdf_filters: Vec<_> = rule.filters.iter().filter(of_direction).map(filter).collect();
+            if sdf_filters.is_empty() {
+                continue;
+            }
+            let pdi = Pdi {
+                source_interface: SourceInterface(if uplink { Interface::Access } else { Interface::Core }),
+                local_fteid: uplink.then(|| fteid.clone()),
+                network_instance: Some(NetworkInstance::new(dnn)),
+                ue_ip_addresses: vec![ue_address(ue, !uplink)],
+                sdf_filters,
+                application_id: None,
+                qfis: if uplink { vec![Qfi(flow.qfi)] } else { vec![] },
+            };
+            pdrs.push(CreatePdr {
+                pdr_id: PdrId(flow_pdr_id(rule.id, direction)),
+                precedence: Precedence(rule.precedence.into()),
+                pdi,
+                outer_header_removal: uplink.then_some(OuterHeaderRemoval { description: 0 }),
+                far_id: Some(FarId(far)),
+                urr_ids: vec![UrrId(URR)],
+                qer_ids: qer_ids.clone(),
+                activate_predefined_rules: None,
+            });
+        }
+    }
+    pdrs
+}
+
+/// What changes between two states of a session at its UPF.
+pub struct FlowsChange<'a> {
+    pub ue: Addresses,
+    pub dnn: &'a str,
+    /// The UPF's end of N3.
+    pub tunnel: (u32, IpAddr),
+    pub before: &'a [Flow],
+    pub now: &'a [Flow],
+    /// A new bit rate of the session, bits per second uplink and downlink.
+    pub ambr: Option<(u64, u64)>,
+}
+
+/// Brings flows and bit rate up to date; `None` where nothing changes at the UPF.
+pub fn to_flows(change: &FlowsChange<'_>) -> Option<SessionModificationRequest> {
+    let fteid = match change.tunnel {
+        (teid, IpAddr::V4(ip)) => FTeid::Given { teid, ipv4: Some(ip), ipv6: None },
+        (teid, IpAddr::V6(ip)) => FTeid::Given { teid, ipv4: None, ipv6: Some(ip) },
+    };
+    let pdrs = |flows: &[Flow]| -> Vec<CreatePdr> {
+        flows.iter().flat_map(|flow| flow_pdrs(flow, &change.ue, change.dnn, &fteid)).collect()
+    };
+    let (old, new) = (pdrs(change.before), pdrs(change.now));
+    let mut request = nothing();
+    // One that changes goes and comes again.
+    request.remove_pdrs = old.iter().filter(|pdr| !new.contains(pdr)).map(|p| RemovePdr { pdr_id: p.pdr_id }).collect();
+    request.create_pdrs = new.into_iter().filter(|pdr| !old.contains(pdr)).collect();
+    let of = |flows: &[Flow], qfi| flows.iter().find(|flow| flow.qfi == qfi).map(flow_qer);
+    for flow in change.before.iter().filter(|flow| of(change.now, flow.qfi).is_none()) {
+        request.remove_qers.push(RemoveQer { qer_id: QerId(flow_qer_id(flow.qfi)) });
+    }
+    for flow in change.now {
+        let qer = flow_qer(flow);
+        match of(change.before, flow.qfi) {
+            None => request.create_qers.push(qer),
+            Some(before) if before != qer => request.update_qers.push(UpdateQer {
+                qer_id: qer.qer_id,
+                correlation_id: None,
+                gate_status: None,
+                mbr: qer.mbr,
+                gbr: qer.gbr,
+                qfi: None,
+                rqi: None,
+            }),
+            Some(_) => {}
+        }
+    }
+    if let Some((uplink, downlink)) = change.ambr {
+        request.update_qers.push(UpdateQer {
+            qer_id: QerId(QER),
+            correlation_id: None,
+            gate_status: None,
+            mbr: Some(Mbr { uplink: uplink.div_ceil(1000), downlink: downlink.div_ceil(1000) }),
+            gbr: None,
+            qfi: None,
+            rqi: None,
+        });
+    }
+    (request != nothing()).then_some(request)
 }
 
 /// Downlink goes to the gNB, what is buffered first.

@@ -1,8 +1,9 @@
 //! PDU session establishment (TS 23.502, 4.3.2.2.1; TS 29.502, 5.2.2.2).
+use crate::flows::Decided;
 use crate::procedures::transfer::{N1, reference};
-use crate::procedures::{release, user_plane};
+use crate::procedures::{modification, release, user_plane};
 use crate::session::{QFI, Session, SessionEvent};
-use crate::{Smf, metrics, n1};
+use crate::{DnnConfig, Smf, metrics, n1};
 use martlet_nas::options::{Given, Requested};
 use martlet_nas::{
     GsmCause, Nas5gsMessage, Nas5gsmMessage, NasPduSessionEstablishmentRequest, PduSessionTypeValue, SscModeValue,
@@ -19,6 +20,7 @@ use martlet_sbi_api::npcf_sm_policy_control::{PcfSmPolicyControlClient, SmPolicy
 use martlet_sbi_api::nsmf_pdusession::{SmContextCreateData, SmContextCreateError, SmContextCreatedData};
 use martlet_sbi_api::nudm_sdm::{DnnConfiguration, SmDataQuery, UdmSubscriberDataManagementClient};
 use martlet_sbi_api::nudm_uecm::{SmfRegistration, UdmUeContextManagementClient};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
@@ -74,18 +76,6 @@ async fn begin(
             format!("no data network {dnn} here"),
         ));
     };
-    let ipv4_only = match session_type(&asked.message) {
-        PduSessionTypeValue::Ipv4 => false,
-        PduSessionTypeValue::Ipv4v6 => true,
-        PduSessionTypeValue::Ipv6 => {
-            let cause = GsmCause::PduSessionTypeIpv4OnlyAllowed;
-            return Err(refused(403, "PDUTYPE_NOT_SUPPORTED", cause, "IPv4 alone is there".into()));
-        }
-        _ => {
-            let cause = GsmCause::UnknownPduSessionType;
-            return Err(refused(403, "PDUTYPE_NOT_SUPPORTED", cause, "neither Ethernet nor unstructured".into()));
-        }
-    };
     if asked.message.ssc_mode.as_ref().and_then(|mode| mode.mode()).is_some_and(|mode| mode != SscModeValue::Ssc1) {
         return Err(refused(
             403,
@@ -111,27 +101,25 @@ async fn begin(
         ),
         _ => refused(504, "PEER_NOT_RESPONDING", GsmCause::NetworkFailure, problem.to_string()),
     })?;
-    let fixed = subscription.static_ip_address.iter().flatten().find_map(|ip| ip.ipv4_addr);
-    let types = &subscription.pdu_session_types;
-    let mut allowed = types.default_session_type.iter().chain(types.allowed_session_types.iter().flatten());
-    if !allowed.any(|kind| matches!(kind, PduSessionType::Ipv4 | PduSessionType::Ipv4v6)) {
-        let detail = "the subscription has no IPv4".to_string();
-        return Err(refused(403, "PDUTYPE_DENIED", GsmCause::UnknownPduSessionType, detail));
-    }
+    let chosen = choose_type(asked_type(&asked.message), smf.pools.families(&dnn), &subscription);
+    let (kind, lesser) = chosen.map_err(|gsm| {
+        let detail = "neither subscription nor data network have this session type".to_string();
+        refused(403, "PDUTYPE_DENIED", gsm, detail)
+    })?;
     let no_room =
         |what: &str| refused(500, "INSUFFICIENT_RESOURCES_SLICE_DNN", GsmCause::InsufficientResources, what.into());
     let (reference, inbox) = smf
         .sessions
         .add(&supi, asked.id, smf.config.session_queue)
         .ok_or_else(|| no_room("too many sessions: raise smf.max_sessions"))?;
-    let Some(address) = smf.pools.take(&dnn, fixed) else {
+    let Some(addresses) = take_addresses(smf, &dnn, &kind, &subscription) else {
         smf.sessions.remove(reference);
         return Err(no_room("the address pool is exhausted, or the fixed address is in use: see smf.dnns"));
     };
     let amf = match amf_of(smf, data, &supi).await {
         Ok(amf) => amf,
         Err(problem) => {
-            smf.pools.give_back(&dnn, address);
+            smf.pools.give_back(&dnn, &addresses);
             smf.sessions.remove(reference);
             return Err(problem);
         }
@@ -153,11 +141,18 @@ async fn begin(
         plmn,
         amf,
         status_uri: data.sm_context_status_uri.clone(),
-        address,
+        kind,
+        addresses,
+        always_on: network.always_on
+            || asked.message.always_on_pdu_session_requested.as_ref().is_some_and(|asked| asked.apsr()),
         ambr: subscription.session_ambr.clone().unwrap_or_else(|| Ambr { uplink: usual(), downlink: usual() }),
         five_qi: qos.map_or(9, |qos| qos.five_qi),
         arp: qos.map_or(arp, |qos| qos.arp.clone()),
         policy: None,
+        decided: Decided::default(),
+        flows: Vec::new(),
+        sdm_subscription: None,
+        modifying: None,
         registered: false,
         upf: None,
         gnb: None,
@@ -174,11 +169,10 @@ async fn begin(
     };
     let options = asked.message.extended_protocol_configuration_options.as_ref();
     let requested = options.map(Requested::read).unwrap_or_default();
-    let all = Given { dns_ipv4: network.dns.clone(), dns_ipv6: vec![], ipv4_mtu: Some(network.mtu) };
-    let given = all.of(requested);
+    let given = given(network).of(requested);
     let location = format!("{}/nsmf-pdusession/v1/sm-contexts/{reference}", smf.context.api_root());
     let created = SmContextCreatedData { pdu_session_id: Some(asked.id), s_nssai: Some(slice), ..Default::default() };
-    tokio::spawn(go_on(session, subscription, given, ipv4_only, started));
+    tokio::spawn(go_on(session, subscription, given, lesser, started));
     Ok(Created { location, body: Multipart::new(created) })
 }
 
@@ -201,9 +195,85 @@ fn read_request(body: &Multipart<SmContextCreateData>) -> Result<Asked, Problem>
     Ok(Asked { id, pti, message: *message })
 }
 
-fn session_type(message: &NasPduSessionEstablishmentRequest) -> PduSessionTypeValue {
-    let asked = message.pdu_session_type.as_ref().and_then(|kind| kind.session_type());
-    asked.unwrap_or(PduSessionTypeValue::Ipv4)
+/// What the UE asks for; `None` where it leaves it to the network.
+fn asked_type(message: &NasPduSessionEstablishmentRequest) -> Option<PduSessionTypeValue> {
+    message.pdu_session_type.as_ref().and_then(|kind| kind.session_type())
+}
+
+/// The session's type, and why it is less than what was asked for (TS 23.501, 5.8.2.2.1; TS 24.501, 6.4.1.3).
+///
+/// # Errors
+/// The cause where there is none.
+fn choose_type(
+    asked: Option<PduSessionTypeValue>,
+    (has_ipv4, has_ipv6): (bool, bool),
+    subscription: &DnnConfiguration,
+) -> Result<(PduSessionType, Option<GsmCause>), GsmCause> {
+    let types = &subscription.pdu_session_types;
+    let allowed: Vec<&PduSessionType> =
+        types.default_session_type.iter().chain(types.allowed_session_types.iter().flatten()).collect();
+    let both = allowed.contains(&&PduSessionType::Ipv4v6);
+    let ipv4 = has_ipv4 && (both || allowed.contains(&&PduSessionType::Ipv4));
+    let ipv6 = has_ipv6 && (both || allowed.contains(&&PduSessionType::Ipv6));
+    use PduSessionTypeValue as Asked;
+    let asked = asked.unwrap_or(match &types.default_session_type {
+        Some(PduSessionType::Ipv6) => Asked::Ipv6,
+        Some(PduSessionType::Ipv4v6) => Asked::Ipv4v6,
+        _ => Asked::Ipv4,
+    });
+    match (asked, ipv4, ipv6) {
+        (Asked::Ipv4, true, _) => Ok((PduSessionType::Ipv4, None)),
+        (Asked::Ipv6, _, true) => Ok((PduSessionType::Ipv6, None)),
+        (Asked::Ipv4, false, true) => Err(GsmCause::PduSessionTypeIpv6OnlyAllowed),
+        (Asked::Ipv6, true, false) => Err(GsmCause::PduSessionTypeIpv4OnlyAllowed),
+        (Asked::Ipv4v6, true, true) if both => Ok((PduSessionType::Ipv4v6, None)),
+        (Asked::Ipv4v6, true, false) => Ok((PduSessionType::Ipv4, Some(GsmCause::PduSessionTypeIpv4OnlyAllowed))),
+        (Asked::Ipv4v6, false, true) => Ok((PduSessionType::Ipv6, Some(GsmCause::PduSessionTypeIpv6OnlyAllowed))),
+        // Each alone: the UE may ask for the other one in another session.
+        (Asked::Ipv4v6, true, true) => Ok((PduSessionType::Ipv4, None)),
+        _ => Err(GsmCause::UnknownPduSessionType),
+    }
+}
+
+/// Addresses of a type; all or none.
+fn take_addresses(
+    smf: &Smf,
+    dnn: &Dnn,
+    kind: &PduSessionType,
+    subscription: &DnnConfiguration,
+) -> Option<crate::addresses::Addresses> {
+    let fixed = || subscription.static_ip_address.iter().flatten();
+    let fixed_prefix = || {
+        let prefix = fixed().find_map(|ip| ip.ipv6_prefix.as_deref())?;
+        prefix.split('/').next()?.parse().ok()
+    };
+    let mut addresses = crate::addresses::Addresses::default();
+    if *kind != PduSessionType::Ipv6 {
+        addresses.ipv4 = Some(smf.pools.take(dnn, fixed().find_map(|ip| ip.ipv4_addr))?);
+    }
+    if *kind != PduSessionType::Ipv4 {
+        addresses.prefix = smf.pools.take6(dnn, fixed().find_map(|ip| ip.ipv6_addr).or_else(fixed_prefix));
+        if addresses.prefix.is_none() {
+            smf.pools.give_back(dnn, &addresses);
+            return None;
+        }
+    }
+    Some(addresses)
+}
+
+/// What UEs may be told of a data network.
+fn given(network: &DnnConfig) -> Given {
+    let v4 =
+        |all: &[IpAddr]| all.iter().filter_map(|ip| if let IpAddr::V4(ip) = ip { Some(*ip) } else { None }).collect();
+    let v6 =
+        |all: &[IpAddr]| all.iter().filter_map(|ip| if let IpAddr::V6(ip) = ip { Some(*ip) } else { None }).collect();
+    Given {
+        dns_ipv4: v4(&network.dns),
+        dns_ipv6: v6(&network.dns),
+        ipv4_mtu: Some(network.mtu),
+        pcscf_ipv4: v4(&network.pcscf),
+        pcscf_ipv6: v6(&network.pcscf),
+    }
 }
 
 /// A refusal with the message that tells the UE why.
@@ -216,7 +286,7 @@ fn refuse(asked: &Asked, status: u16, cause: &str, gsm: GsmCause, detail: String
 }
 
 /// What the subscriber may do in the slice and data network (step 4).
-async fn subscription(smf: &Smf, supi: &Supi, slice: Snssai, dnn: &Dnn) -> Result<DnnConfiguration, Problem> {
+pub async fn subscription(smf: &Smf, supi: &Supi, slice: Snssai, dnn: &Dnn) -> Result<DnnConfiguration, Problem> {
     let peer = smf.context.discover(NfType::Udm, "nudm-sdm", &Criteria::default()).await?.about(supi);
     let query = SmDataQuery { single_nssai: Some(Json(slice)), dnn: Some(dnn.clone()), ..Default::default() };
     let data = UdmSubscriberDataManagementClient::new(peer).get_sm_data(supi, query).await?;
@@ -242,12 +312,22 @@ async fn amf_of(smf: &Smf, data: &SmContextCreateData, supi: &Supi) -> Result<Am
 }
 
 /// Policy, user plane, and the messages for UE and gNB (steps 7 to 11). A failure undoes what was done and tells the UE.
-async fn go_on(mut session: Session, subscription: DnnConfiguration, given: Given, ipv4_only: bool, started: Instant) {
-    let outcome = set_up(&mut session, &subscription, given, ipv4_only).await;
+async fn go_on(
+    mut session: Session,
+    subscription: DnnConfiguration,
+    given: Given,
+    lesser: Option<GsmCause>,
+    started: Instant,
+) {
+    let outcome = set_up(&mut session, &subscription, given, lesser).await;
     match outcome {
         Ok(()) => {
             metrics::procedure("pdu_session_establishment", "ok", started);
-            tracing::info!(supi = %session.supi, session = session.id, dnn = %session.dnn, address = %session.address, "a PDU session is set up");
+            tracing::info!(supi = %session.supi, session = session.id, dnn = %session.dnn, address = %session.addresses, "a PDU session is set up");
+            session.keep();
+            // The UE need not wait for it.
+            modification::subscribe(&mut session).await;
+            session.keep();
             session.run().await;
         }
         Err(reason) => {
@@ -265,7 +345,7 @@ async fn set_up(
     session: &mut Session,
     subscription: &DnnConfiguration,
     given: Given,
-    ipv4_only: bool,
+    lesser: Option<GsmCause>,
 ) -> Result<(), String> {
     policy(session, subscription).await.map_err(|p| format!("policy: {p}"))?;
     // The UDM need not know before the UPF does.
@@ -279,14 +359,17 @@ async fn set_up(
     let n1 = n1::accept(n1::Accepted {
         id: session.id,
         pti: session.pti,
-        address: session.address,
+        addresses: session.addresses,
+        interface: session.reference,
         slice: &session.slice,
         dnn: &session.dnn,
         five_qi: session.five_qi,
         qfi: QFI,
         ambr: &session.ambr,
         given,
-        ipv4_only,
+        flows: &session.flows,
+        always_on: session.always_on,
+        cause: lesser,
     });
     let n1 = n1.ok_or("the answer to the UE does not encode")?;
     let n2 = session.setup_request().ok_or("the request to the gNB does not encode")?;
@@ -300,25 +383,17 @@ async fn policy(session: &mut Session, subscription: &DnnConfiguration) -> Resul
     let peer = context.discover(NfType::Pcf, "npcf-smpolicycontrol", &Criteria::default()).await?.about(&session.supi);
     let pcf = PcfSmPolicyControlClient::new(peer);
     let notify = format!("{}/nsmf-callback/v1/sm-policy/{}", context.api_root(), session.reference);
-    let kind = PduSessionType::Ipv4;
+    let kind = session.kind.clone();
     let mut data =
         SmPolicyContextData::new(session.supi.clone(), session.id, kind, session.dnn.clone(), notify, session.slice);
     data.subs_sess_ambr = subscription.session_ambr.clone();
     data.subs_def_qos = subscription.five_g_qos_profile.clone();
-    data.ipv4_address = Some(session.address);
+    data.ipv4_address = session.addresses.ipv4;
+    data.ipv6_address_prefix = session.addresses.ipv6().map(|prefix| format!("{prefix}/64"));
     let created = pcf.create_sm_policy(data).await?;
     let id = created.location.rsplit('/').next().unwrap_or_default().to_string();
     session.policy = Some((pcf, id));
-    let rule = created.body.sess_rules.into_iter().flatten().find_map(|(_, rule)| rule);
-    if let Some(rule) = rule {
-        if let Some(ambr) = rule.auth_sess_ambr {
-            session.ambr = ambr;
-        }
-        if let Some(qos) = rule.auth_def_qos {
-            session.five_qi = qos.five_qi.unwrap_or(session.five_qi);
-            session.arp = qos.arp.unwrap_or_else(|| session.arp.clone());
-        }
-    }
+    modification::take(session, &created.body);
     Ok(())
 }
 
@@ -331,4 +406,37 @@ async fn register(session: &Session) -> Result<(), Problem> {
     registration.dnn = Some(session.dnn.clone());
     let udm = UdmUeContextManagementClient::new(peer);
     udm.registration(&session.supi, &session.id.to_string(), registration).await.map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use martlet_sbi_api::common::SscMode;
+    use martlet_sbi_api::nudm_sdm::{PduSessionTypes, SscModes};
+
+    #[test]
+    fn the_session_type_is_what_ue_network_and_subscription_have_in_common() {
+        use GsmCause as Cause;
+        use PduSessionType as Type;
+        use PduSessionTypeValue as Asked;
+        let choose = |asked, families, allowed: &[Type]| {
+            let types = PduSessionTypes {
+                default_session_type: allowed.first().cloned(),
+                allowed_session_types: Some(allowed[1..].to_vec()),
+            };
+            choose_type(asked, families, &DnnConfiguration::new(types, SscModes::new(SscMode::SscMode1)))
+        };
+        let (ipv4, ipv6, both) = ((true, false), (false, true), (true, true));
+        let ipv4_only = Some(Cause::PduSessionTypeIpv4OnlyAllowed);
+        assert_eq!(choose(Some(Asked::Ipv4v6), both, &[Type::Ipv4v6]), Ok((Type::Ipv4v6, None)));
+        assert_eq!(choose(Some(Asked::Ipv4v6), both, &[Type::Ipv4]), Ok((Type::Ipv4, ipv4_only)));
+        assert_eq!(choose(Some(Asked::Ipv4v6), ipv4, &[Type::Ipv4v6]), Ok((Type::Ipv4, ipv4_only)));
+        assert_eq!(choose(Some(Asked::Ipv4v6), both, &[Type::Ipv4, Type::Ipv6]), Ok((Type::Ipv4, None)));
+        assert_eq!(choose(Some(Asked::Ipv6), both, &[Type::Ipv4]), Err(Cause::PduSessionTypeIpv4OnlyAllowed));
+        assert_eq!(choose(Some(Asked::Ipv4), ipv6, &[Type::Ipv4v6]), Err(Cause::PduSessionTypeIpv6OnlyAllowed));
+        assert_eq!(choose(None, both, &[Type::Ipv6]), Ok((Type::Ipv6, None)));
+        assert_eq!(choose(None, both, &[Type::Ipv4v6]), Ok((Type::Ipv4v6, None)));
+        assert_eq!(choose(Some(Asked::Ethernet), both, &[Type::Ipv4]), Err(Cause::UnknownPduSessionType));
+        assert_eq!(choose(Some(Asked::Ipv4), both, &[Type::Ethernet]), Err(Cause::UnknownPduSessionType));
+    }
 }

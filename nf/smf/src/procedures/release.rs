@@ -1,5 +1,6 @@
 //! PDU session release (TS 23.502, 4.3.4).
 use crate::n4::deletion;
+use crate::procedures::modification;
 use crate::procedures::transfer::{N1, N2, reference};
 use crate::session::{Session, Updated};
 use crate::{metrics, n1};
@@ -8,7 +9,7 @@ use martlet_nf::Criteria;
 use martlet_ngap::ngap::{Cause, CauseNas};
 use martlet_ngap::transfer::ReleaseCommand;
 use martlet_sbi::{Multipart, Problem, content_type};
-use martlet_sbi_api::namf_communication::N1N2MessageTransferCause;
+use martlet_sbi_api::namf_communication::{N1N2MessageTransferCause, NgapIeType};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::npcf_sm_policy_control::SmPolicyDeleteData;
 use martlet_sbi_api::nsmf_pdusession::{
@@ -39,6 +40,28 @@ pub async fn by_ue(session: &mut Session, pti: u8) -> Updated {
     data.n2_sm_info = Some(reference(N2));
     data.n2_sm_info_type = Some(N2SmInfoType::PduResRelCmd);
     Ok(Some(Multipart::new(data).part(N1, content_type::NAS, n1).part(N2, content_type::NGAP, n2)))
+}
+
+/// The network ends the session (4.3.4.2, steps 1b to 1d): the UE is told if it is connected. False where nothing is left.
+pub async fn by_network(session: &mut Session, cause: GsmCause) -> bool {
+    if session.is_releasing() {
+        return true;
+    }
+    (session.pti, session.release_commands) = (0, 1);
+    user_plane(session).await;
+    session.active = false;
+    let command = n1::release_command(session.id, 0, cause);
+    let release = ReleaseCommand::new(Cause::nas(CauseNas::normal_release)).encode().ok();
+    let n2 = release.map(|n2| (NgapIeType::PduResRelCmd, n2));
+    let mut body = session.transfer_body(Some(command), n2);
+    body.json.skip_ind = Some(true);
+    let answer = session.amf.n1_n2_message_transfer(&session.supi, body).await;
+    let initiated = |cause| cause == N1N2MessageTransferCause::N1N2TransferInitiated;
+    if answer.is_ok_and(|answer| answer.body.is_some_and(|body| initiated(body.cause))) {
+        return true;
+    }
+    finish(session, true).await;
+    false
 }
 
 /// T3592 has expired: the UE is told again, if it is connected (TS 24.501, 6.3.3.5 a). False where that has no end: the
@@ -85,12 +108,13 @@ pub async fn finish(session: &mut Session, tell: bool) {
         }
     };
     let udm = async {
+        modification::unsubscribe(session).await;
         if registered && let Err(problem) = deregister(session).await {
             tracing::debug!(%problem, "the session's registration was not taken back");
         }
     };
     tokio::join!(policy, udm);
-    session.smf.pools.give_back(&session.dnn, session.address);
+    session.smf.pools.give_back(&session.dnn, &session.addresses);
     if tell {
         notify(session).await;
     }

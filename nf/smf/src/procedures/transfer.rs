@@ -1,8 +1,11 @@
 //! Messages for the UE and the gNB through the AMF (TS 23.502, 4.3; TS 29.518, 5.2.2.3).
+use crate::flows::Flow;
 use crate::session::{QFI, Session};
-use martlet_ngap::transfer::{Arp, GtpTunnel, QosFlow, SessionType, SetupRequest};
+use martlet_ngap::transfer::{
+    Arp, FiveQi, GtpTunnel, GuaranteedBitRate, QosFlow, QosParameters, SessionType, SetupRequest,
+};
 use martlet_sbi::{Multipart, Problem, StatusReply, content_type};
-use martlet_sbi_api::common::{PreemptionCapability, PreemptionVulnerability, RefToBinaryData};
+use martlet_sbi_api::common::{PduSessionType, PreemptionCapability, PreemptionVulnerability, RefToBinaryData};
 use martlet_sbi_api::namf_communication::{
     N1MessageClass, N1MessageContainer, N1N2MessageTransferReqData, N1N2MessageTransferRspData, N2InfoContainer,
     N2InfoContent, N2InformationClass, N2SmInformation, NgapIeType,
@@ -17,18 +20,45 @@ pub fn reference(id: &str) -> RefToBinaryData {
     RefToBinaryData { content_id: id.into() }
 }
 
+/// For NGAP.
+pub fn to_ngap(arp: &martlet_sbi_api::common::Arp) -> Arp {
+    Arp {
+        priority: arp.priority_level,
+        may_preempt: arp.preempt_cap == PreemptionCapability::MayPreempt,
+        preemptable: arp.preempt_vuln == PreemptionVulnerability::Preemptable,
+    }
+}
+
+/// QoS of a flow for the gNB.
+pub fn parameters(flow: &Flow) -> QosParameters {
+    let gbr = flow.guaranteed.map(|guaranteed| {
+        let most = flow.maximum.unwrap_or(guaranteed);
+        GuaranteedBitRate {
+            max_downlink: most.downlink,
+            max_uplink: most.uplink,
+            downlink: guaranteed.downlink,
+            uplink: guaranteed.uplink,
+            notify: false,
+            max_loss_downlink: None,
+            max_loss_uplink: None,
+        }
+    });
+    QosParameters { five_qi: FiveQi::standard(flow.five_qi), arp: to_ngap(&flow.arp), gbr, reflective: false }
+}
+
 impl Session {
     /// PDU Session Resource Setup Request Transfer; `None` while the UPF's tunnel is not known, or where it does not
     /// encode, which is logged.
     pub fn setup_request(&self) -> Option<Vec<u8>> {
         let upf = self.upf?;
-        let arp = Arp {
-            priority: self.arp.priority_level,
-            may_preempt: self.arp.preempt_cap == PreemptionCapability::MayPreempt,
-            preemptable: self.arp.preempt_vuln == PreemptionVulnerability::Preemptable,
+        let mut flows = vec![QosFlow::standard(QFI, self.five_qi, to_ngap(&self.arp))];
+        flows.extend(self.flows.iter().map(|flow| QosFlow { qfi: flow.qfi, qos: parameters(flow) }));
+        let kind = match self.kind {
+            PduSessionType::Ipv6 => SessionType::Ipv6,
+            PduSessionType::Ipv4v6 => SessionType::Ipv4v6,
+            _ => SessionType::Ipv4,
         };
-        let flow = QosFlow::standard(QFI, self.five_qi, arp);
-        let request = SetupRequest::new(GtpTunnel::new(upf.address, upf.teid), SessionType::Ipv4, vec![flow])
+        let request = SetupRequest::new(GtpTunnel::new(upf.address, upf.teid), kind, flows)
             .with_ambr(self.ambr.downlink.bps(), self.ambr.uplink.bps());
         let encoded = request.encode();
         encoded.inspect_err(|error| tracing::error!(%error, "an N2 transfer does not encode")).ok()

@@ -1,7 +1,7 @@
 //! What the AMF has of a session: messages of the UE, answers of the gNB, the user plane on and off (TS 29.502, 5.2.2.3).
 use crate::n4::{to_buffer, to_buffer_anew, to_gnb};
 use crate::procedures::transfer::{N1, N2, reference};
-use crate::procedures::{downlink_data, handover, path_switch, release};
+use crate::procedures::{downlink_data, handover, modification, path_switch, release};
 use crate::session::{Session, Updated};
 use crate::{metrics, n1};
 use bytes::Bytes;
@@ -54,6 +54,16 @@ async fn from_ue(session: &mut Session, octets: &[u8]) -> (Updated, bool) {
             release::finish(session, true).await;
             (Ok(None), false)
         }
+        Nas5gsmMessage::PduSessionModificationComplete(_) if session.modifying.is_some() => {
+            modification::completed(session, pti);
+            (Ok(None), true)
+        }
+        Nas5gsmMessage::PduSessionModificationCommandReject(reject) if session.modifying.is_some() => {
+            modification::rejected(session, pti, reject.fgsm_cause.cause_raw()).await;
+            (Ok(None), true)
+        }
+        // One that comes after its time.
+        Nas5gsmMessage::PduSessionModificationComplete(_) => (Ok(None), true),
         Nas5gsmMessage::PduSessionModificationRequest(_) => {
             let reject = n1::modification_reject(session.id, pti, GsmCause::ServiceOptionNotSupported);
             (n1_answer(reject), true)
@@ -106,6 +116,10 @@ async fn from_gnb(session: &mut Session, kind: &N2SmInfoType, octets: &Bytes) ->
         N2SmInfoType::PathSwitchSetupFail => path_switch::not_taken_over(session).await,
         // The gNB has let go of what it was told to.
         N2SmInfoType::PduResRelRsp | N2SmInfoType::PduResModRsp => Ok(None),
+        N2SmInfoType::PduResModFail => {
+            modification::refused_by_gnb(session).await;
+            Ok(None)
+        }
         other => Err(Problem::new(403, "N2_SM_ERROR").detail(format!("{} is not taken", other.as_str()))),
     }
 }

@@ -70,11 +70,12 @@ async fn request(session: &Session, upf: SocketAddr, restored: Option<(u32, IpAd
         node: n4.node(),
         cp_address: n4.address(),
         cp_seid: session.reference,
-        ue: session.address,
+        ue: session.addresses,
         dnn: &session.dnn,
         qfi: QFI,
         uplink: session.ambr.uplink.bps(),
         downlink: session.ambr.downlink.bps(),
+        flows: &session.flows,
         restored,
         towards_ue: match (restored, session.gnb.filter(|_| session.active)) {
             (_, Some((teid, address))) => Downlink::Gnb(teid, address),

@@ -51,6 +51,7 @@ fn there_are_as_many_associations_as_configured() {
         recovery: RecoveryTimeStamp(1),
         up_features: None,
         cp_features: None,
+        retention: None,
     };
     let Message::AssociationSetupResponse(answer) = smf.node(request) else { panic!() };
     assert_eq!((answer.cause, smf.n4.counts().1), (Cause::NO_RESOURCES_AVAILABLE, 1));
@@ -111,4 +112,33 @@ fn what_the_upf_did_not_offer_is_not_supported() {
     let request = SessionSetDeletionRequest { node_id: NodeId::Ip(SMF) };
     let Message::SessionSetDeletionResponse(answer) = smf.node(request) else { panic!() };
     assert_eq!(answer.cause, Cause::SERVICE_NOT_SUPPORTED);
+}
+
+#[test]
+fn sessions_are_kept_for_an_smf_that_was_started_again_and_knows_them() {
+    let (mut smf, seid, _) = Smf::in_session();
+    let request = |node_id, retention| AssociationSetupRequest {
+        node_id,
+        recovery: RecoveryTimeStamp(2),
+        up_features: None,
+        cp_features: None,
+        retention,
+    };
+    let mut set_up = |smf: &mut Smf, node_id, retention| {
+        let Message::AssociationSetupResponse(answer) = smf.node(request(node_id, retention)) else { panic!() };
+        (answer.cause, answer.flags)
+    };
+    let node = || NodeId::Ip(super::smf::SMF);
+    let kept = (Cause::ACCEPTED, Some(PfcpAsRspFlags(1)));
+    assert_eq!(set_up(&mut smf, node(), Some(martlet_pfcp::SessionRetention {})), kept);
+    assert_eq!(smf.n4.counts(), (1, 1));
+    smf.accepted(seid, to_gnb(REMOTE));
+    // The time at which it started is that of now.
+    smf.node(HeartbeatRequest { recovery: RecoveryTimeStamp(2) });
+    assert_eq!(smf.n4.counts(), (1, 1));
+    // Another node has nothing that could be kept; and who does not ask begins without sessions.
+    let other = NodeId::Fqdn("another.smf".into());
+    assert_eq!(set_up(&mut smf, other, Some(martlet_pfcp::SessionRetention {})), (Cause::ACCEPTED, None));
+    assert_eq!(set_up(&mut smf, node(), None), (Cause::ACCEPTED, None));
+    assert_eq!(smf.n4.counts(), (0, 2));
 }

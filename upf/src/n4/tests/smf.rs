@@ -68,6 +68,7 @@ impl Smf {
             recovery: RecoveryTimeStamp(recovery),
             up_features: None,
             cp_features: None,
+            retention: None,
         };
         let Message::AssociationSetupResponse(answer) = self.node(request) else { panic!("another answer") };
         answer

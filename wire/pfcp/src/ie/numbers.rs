@@ -50,6 +50,8 @@ number! {
     PfcpSmReqFlags = 49: u8;
     /// Flags of a session establishment: 1 RESTI (a session from before a restart of the UP function; 8.2.136).
     PfcpSeReqFlags = 186: u8;
+    /// Flags of an association setup's response: 1 PSREI (the sessions from before are kept; 8.2.134).
+    PfcpAsRspFlags = 184: u8;
     /// Flags of a session report's response: 1 DROBU (8.2.35).
     PfcpSrRspFlags = 50: u8;
     /// Sequence number of a usage report (8.2.71).

@@ -1,0 +1,220 @@
+//! What each UE did: every event of the log that names a UE, kept in files of a bounded size beside the subscriber database,
+//! whatever the level of the log is. `martlet ue IMSI history` shows them.
+use anyhow::{Context, Result};
+use serde_json::{Map, Value, json};
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{SystemTime, UNIX_EPOCH};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Metadata, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::{Context as LayerContext, Filter};
+
+/// Events that wait to be written; more are counted and lost, rather than that a function waits for the disk.
+const MOST_WAITING: usize = 8192;
+
+static SINK: OnceLock<SyncSender<String>> = OnceLock::new();
+static LOST: AtomicU64 = AtomicU64::new(0);
+
+/// Keeps events that name a UE, once [`open`] has said where.
+pub struct History;
+
+/// Which events are kept: those from `info` on of Martlet's own crates.
+pub struct Kept;
+
+impl<S> Filter<S> for Kept {
+    fn enabled(&self, metadata: &Metadata<'_>, _: &LayerContext<'_, S>) -> bool {
+        *metadata.level() <= Level::INFO
+            && metadata.target().starts_with("martlet")
+            && metadata.is_event()
+            && metadata.fields().field("supi").is_some()
+    }
+}
+
+#[derive(Default)]
+struct Fields(Map<String, Value>);
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        self.0.insert(field.name().into(), format!("{value:?}").into());
+    }
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.0.insert(field.name().into(), value.into());
+    }
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.0.insert(field.name().into(), value.into());
+    }
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.0.insert(field.name().into(), value.into());
+    }
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.0.insert(field.name().into(), value.into());
+    }
+}
+
+impl<S: Subscriber> Layer<S> for History {
+    fn on_event(&self, event: &Event<'_>, _: LayerContext<'_, S>) {
+        let Some(sink) = SINK.get() else { return };
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        let mut fields = fields.0;
+        let (supi, message) = (fields.remove("supi"), fields.remove("message"));
+        let of = event.metadata().target().split("::").next().unwrap_or("").trim_start_matches("martlet_").to_string();
+        let ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
+        let line = json!({"ms": ms, "supi": supi, "nf": of, "what": message, "more": fields});
+        if sink.try_send(line.to_string()).is_err() {
+            LOST.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Where events are kept, and how much of them.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct HistoryConfig {
+    /// Whether they are.
+    pub keep: bool,
+    /// The file; empty for one beside the subscriber database. With one process for each function, each has its own.
+    pub path: String,
+    /// Megabytes of one file, after which the next begins.
+    pub megabytes: u32,
+    /// Files before that, which are kept.
+    pub files: u32,
+}
+
+impl Default for HistoryConfig {
+    fn default() -> Self {
+        HistoryConfig { keep: true, path: String::new(), megabytes: 16, files: 3 }
+    }
+}
+
+impl HistoryConfig {
+    /// The file of a process, or of the whole core for `None`; none where nothing is kept.
+    pub fn file(&self, database: &str, function: Option<&str>) -> Option<PathBuf> {
+        let base = match (self.keep, self.path.is_empty()) {
+            (false, _) => return None,
+            (true, false) => PathBuf::from(&self.path),
+            (true, true) => match martlet_store::Place::parse(database) {
+                martlet_store::Place::Memory => return None,
+                martlet_store::Place::File(path) => path.with_extension("history"),
+                martlet_store::Place::Postgres(_) => PathBuf::from("martlet.history"),
+            },
+        };
+        Some(match function {
+            Some(function) => base.with_extension(format!("{function}.history")),
+            None => base,
+        })
+    }
+}
+
+/// Keeps events in this file from now on, as long as the process lives.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn open(file: &Path, config: &HistoryConfig) -> Result<()> {
+    let open = append(file).with_context(|| format!("{}: oam.history.path names the file", file.display()))?;
+    let (sender, lines) = sync_channel(MOST_WAITING);
+    let (file, most, files) = (file.to_path_buf(), u64::from(config.megabytes.max(1)) << 20, config.files);
+    std::thread::Builder::new().name("history".into()).spawn(move || write(open, &file, &lines, most, files))?;
+    // A second core in this process has the first one's.
+    let _ = SINK.set(sender);
+    Ok(())
+}
+
+fn append(file: &Path) -> std::io::Result<File> {
+    OpenOptions::new().append(true).create(true).mode(0o600).open(file)
+}
+
+fn numbered(file: &Path, n: u32) -> PathBuf {
+    PathBuf::from(format!("{}.{n}", file.display()))
+}
+
+fn write(mut open: File, file: &Path, lines: &Receiver<String>, most: u64, files: u32) {
+    let mut length = open.metadata().map_or(0, |metadata| metadata.len());
+    while let Ok(line) = lines.recv() {
+        if length > most {
+            for n in (1..files).rev() {
+                let _ = std::fs::rename(numbered(file, n), numbered(file, n + 1));
+            }
+            let _ = match files {
+                0 => std::fs::remove_file(file),
+                _ => std::fs::rename(file, numbered(file, 1)),
+            };
+            match append(file) {
+                Ok(anew) => (open, length) = (anew, 0),
+                Err(_) => continue,
+            }
+        }
+        let lost = LOST.swap(0, Ordering::Relaxed);
+        let mut text = line;
+        text.push('\n');
+        if lost > 0 {
+            text.push_str(&json!({"ms": 0, "lost": lost}).to_string());
+            text.push('\n');
+        }
+        if open.write_all(text.as_bytes()).is_ok() {
+            length += text.len() as u64;
+        }
+    }
+}
+
+/// What a UE did, in the order of time, from all files whose name begins like this one's.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn of(file: &Path, supi: &str) -> Result<Vec<Value>> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_string();
+    let mut events = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if !name.starts_with(&format!("{stem}.")) || !name.contains("history") {
+            continue;
+        }
+        for line in BufReader::new(File::open(&path)?).lines().map_while(Result::ok) {
+            // A line that a kill has cut short is passed over.
+            let event: Value = serde_json::from_str(&line).unwrap_or_default();
+            if event["supi"] == supi {
+                events.push(event);
+            }
+        }
+    }
+    events.sort_by_key(|event| event["ms"].as_u64());
+    Ok(events)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_bounded_and_a_ues_events_come_in_their_order() {
+        let folder = std::env::temp_dir().join(format!("martlet-history-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("martlet.history");
+        let (sender, lines) = sync_channel(10_000);
+        for ms in 0..3000 {
+            let supi = format!("imsi-{}", ms % 3);
+            sender
+                .send(json!({"ms": ms, "supi": supi, "what": "something that takes some room in the file"}).to_string())
+                .unwrap();
+        }
+        drop(sender);
+        write(append(&file).unwrap(), &file, &lines, 50_000, 2);
+        let others = folder.join("martlet.amf.history");
+        std::fs::write(&others, "{\"ms\": 0, \"supi\": \"imsi-1\", \"what\": \"x\"}\n{\"ms\": 1, \"su").unwrap();
+        let events = of(&file, "imsi-1").unwrap();
+        assert!((100..1000).contains(&events.len()), "{}", events.len());
+        assert_eq!(events[0]["what"], "x");
+        assert_eq!(events.last().unwrap()["ms"], 2998);
+        assert!(events.windows(2).all(|pair| pair[0]["ms"].as_u64() <= pair[1]["ms"].as_u64()));
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 4, "the file, two before it, and another function's");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

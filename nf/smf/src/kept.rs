@@ -1,0 +1,235 @@
+//! Sessions outlive the process: what of them is kept, and how a new SMF goes on with them (TS 23.527, 4.3).
+//!
+//! What changes is written a moment later (`smf.state.interval_ms`), many sessions in one transaction. Of an SMF that is
+//! killed, that moment is lost: a session that came up within it is not known any more (the AMF learns it with the next
+//! update, the UPF with its next report), and one that changed is as it was before.
+use crate::addresses::Addresses;
+use crate::flows::{Decided, Flow};
+use crate::session::{Session, UpfSession};
+use crate::{Smf, SmfConfig};
+use martlet_nf::StartError;
+use martlet_sbi::ApiRoot;
+use martlet_sbi_api::common::{Ambr, Arp, Dnn, PduSessionType, PlmnId, Snssai, Supi};
+use martlet_sbi_api::namf_communication::AmfCommunicationClient;
+use martlet_sbi_api::npcf_sm_policy_control::PcfSmPolicyControlClient;
+use martlet_store::Journal;
+use serde::{Deserialize, Serialize};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Under what the SMF itself is kept; sessions are kept under their reference.
+const SMF: &str = "smf";
+
+/// What is kept of the SMF itself.
+#[derive(Serialize, Deserialize)]
+struct KeptSmf {
+    /// Seconds since 1900 at which the first SMF started that knew these sessions.
+    recovery: u32,
+}
+
+/// What is kept of a session.
+#[derive(Serialize, Deserialize)]
+struct KeptSession {
+    supi: Supi,
+    id: u8,
+    pti: u8,
+    slice: Snssai,
+    dnn: Dnn,
+    plmn: PlmnId,
+    amf: Root,
+    status_uri: String,
+    kind: PduSessionType,
+    addresses: Addresses,
+    always_on: bool,
+    ambr: Ambr,
+    five_qi: u8,
+    arp: Arp,
+    policy: Option<(Root, String)>,
+    decided: Decided,
+    flows: Vec<Flow>,
+    sdm_subscription: Option<String>,
+    registered: bool,
+    upf: (SocketAddr, u64, u32, IpAddr),
+    gnb: Option<(u32, IpAddr)>,
+    active: bool,
+    stale: bool,
+}
+
+/// A producer's root.
+#[derive(Serialize, Deserialize)]
+struct Root(String, String, String);
+
+impl From<&ApiRoot> for Root {
+    fn from(root: &ApiRoot) -> Self {
+        Root(root.scheme.clone(), root.authority.clone(), root.prefix.clone())
+    }
+}
+
+impl From<Root> for ApiRoot {
+    fn from(Root(scheme, authority, prefix): Root) -> Self {
+        ApiRoot { scheme, authority, prefix }
+    }
+}
+
+/// What was kept.
+#[derive(Default)]
+pub struct Kept {
+    /// What UPFs were told of the start; there were sessions then.
+    pub recovery: Option<u32>,
+    sessions: Vec<(u64, Vec<u8>)>,
+}
+
+/// Opens the place where sessions are kept, and gives those that are there.
+pub fn open(config: &SmfConfig) -> Result<(Option<Journal>, Kept), StartError> {
+    let failed = |error| StartError(format!("{error}; `smf.state` says where sessions are kept"));
+    let Some((journal, all)) = config.state.open("smf").map_err(failed)? else { return Ok((None, Kept::default())) };
+    let mut kept = Kept::default();
+    for (id, value) in all {
+        match (id.as_str(), id.parse()) {
+            (SMF, _) => kept.recovery = serde_json::from_slice(&value).ok().map(|smf: KeptSmf| smf.recovery),
+            (_, Ok(reference)) => kept.sessions.push((reference, value)),
+            _ => {}
+        }
+    }
+    if kept.sessions.is_empty() {
+        kept.recovery = None;
+    }
+    Ok((Some(journal), kept))
+}
+
+/// Goes on with what was kept.
+pub fn restore(smf: &Arc<Smf>, kept: Kept) {
+    let Some(journal) = &smf.journal else { return };
+    let recovery = KeptSmf { recovery: smf.n4.recovery() };
+    journal.put(SMF, serde_json::to_vec(&recovery).unwrap_or_default());
+    let (started, all, mut restored) = (Instant::now(), kept.sessions.len(), 0);
+    for (reference, value) in kept.sessions {
+        match session(smf, reference, &value) {
+            Ok(session) => {
+                tokio::spawn(session.run());
+                restored += 1;
+            }
+            Err(reason) => {
+                tracing::warn!(reference, reason, "a session is not restored");
+                journal.remove(reference.to_string());
+            }
+        }
+    }
+    if all > 0 {
+        let ms = started.elapsed().as_millis() as u64;
+        tracing::info!(sessions = restored, of = all, ms, "sessions from before are restored");
+    }
+}
+
+fn session(smf: &Arc<Smf>, reference: u64, value: &[u8]) -> Result<Session, String> {
+    let kept: KeptSession = serde_json::from_slice(value).map_err(|e| e.to_string())?;
+    if !smf.pools.keep(&kept.dnn, &kept.addresses) {
+        return Err(format!("its address {} is not in a pool of {}, or is in use", kept.addresses, kept.dnn));
+    }
+    let Some(inbox) = smf.sessions.add_again(reference, &kept.supi, kept.id, smf.config.session_queue) else {
+        smf.pools.give_back(&kept.dnn, &kept.addresses);
+        return Err("there is no room: raise smf.max_sessions".into());
+    };
+    let peer = |root: Root| smf.context.peer_at(root.into()).about(&kept.supi);
+    let (upf, seid, teid, address) = kept.upf;
+    // The association with the UPF is to come: where the UPF keeps its sessions, it is the first.
+    let upf = UpfSession { upf, generation: 0, seid, teid, address };
+    let amf = AmfCommunicationClient::new(peer(kept.amf));
+    let policy = kept.policy.map(|(root, id)| (PcfSmPolicyControlClient::new(peer(root)), id));
+    smf.sessions.locate(reference, upf);
+    Ok(Session {
+        smf: smf.clone(),
+        reference,
+        inbox,
+        supi: kept.supi,
+        id: kept.id,
+        pti: kept.pti,
+        slice: kept.slice,
+        dnn: kept.dnn,
+        plmn: kept.plmn,
+        amf,
+        status_uri: kept.status_uri,
+        kind: kept.kind,
+        addresses: kept.addresses,
+        always_on: kept.always_on,
+        ambr: kept.ambr,
+        five_qi: kept.five_qi,
+        arp: kept.arp,
+        policy,
+        decided: kept.decided,
+        flows: kept.flows,
+        sdm_subscription: kept.sdm_subscription,
+        modifying: None,
+        registered: kept.registered,
+        upf: Some(upf),
+        gnb: kept.gnb,
+        active: kept.active,
+        activating: false,
+        waiting: false,
+        stale: kept.stale,
+        release_commands: 0,
+        lost: false,
+    })
+}
+
+/// For `martlet status`.
+pub fn status(journal: Option<&Journal>) -> serde_json::Value {
+    match journal {
+        None => "not kept".into(),
+        Some(journal) => {
+            let (unwritten, failures) = journal.standing();
+            serde_json::json!({"unwritten": unwritten, "failures": failures})
+        }
+    }
+}
+
+impl Session {
+    /// Keeps the session as it is now.
+    pub fn keep(&self) {
+        let Some(journal) = &self.smf.journal else { return };
+        // A session that is being released is not gone on with: its UE hears of the end.
+        let Some(upf) = self.upf.filter(|_| !self.is_releasing() && !self.lost) else { return self.erase() };
+        let kept = KeptSession {
+            supi: self.supi.clone(),
+            id: self.id,
+            pti: self.pti,
+            slice: self.slice,
+            dnn: self.dnn.clone(),
+            plmn: self.plmn.clone(),
+            amf: self.amf.peer().root().into(),
+            status_uri: self.status_uri.clone(),
+            kind: self.kind.clone(),
+            addresses: self.addresses,
+            always_on: self.always_on,
+            ambr: self.ambr.clone(),
+            five_qi: self.five_qi,
+            arp: self.arp.clone(),
+            policy: self.policy.as_ref().map(|(pcf, id)| (pcf.peer().root().into(), id.clone())),
+            decided: self.decided.clone(),
+            flows: self.flows.clone(),
+            sdm_subscription: self.sdm_subscription.clone(),
+            registered: self.registered,
+            upf: (upf.upf, upf.seid, upf.teid, upf.address),
+            gnb: self.gnb,
+            active: self.active,
+            stale: self.stale,
+        };
+        match serde_json::to_vec(&kept) {
+            Ok(value) => journal.put(self.reference.to_string(), value),
+            Err(error) => tracing::error!(supi = %self.supi, session = self.id, %error, "a session is not kept"),
+        }
+    }
+
+    fn erase(&self) {
+        if let Some(journal) = &self.smf.journal {
+            journal.remove(self.reference.to_string());
+        }
+    }
+
+    /// The session has ended.
+    pub fn forget(&self) {
+        self.erase();
+        self.smf.sessions.remove(self.reference);
+    }
+}

@@ -1,0 +1,224 @@
+//! A PostgreSQL database, which functions of several machines may share. A thread of its own holds the connection: the
+//! client library waits in its own runtime, which must not be within another one.
+use crate::backend::{Backend, CHANGES_KEPT, Change, Row, TOLD_OF_CHANGES};
+use crate::{StoreError, schema};
+use postgres::{Client, Config, NoTls};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+type Job = Box<dyn FnOnce(&mut Client) + Send>;
+
+/// How long a server may take to answer an attempt to connect.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// The connection to a database.
+pub(crate) struct Postgres(Sender<Job>);
+
+/// Connects.
+pub(crate) fn connect(address: &str) -> Result<Client, StoreError> {
+    let mut config: Config = address.parse()?;
+    config.connect_timeout(CONNECT).application_name("martlet");
+    Ok(config.connect(NoTls)?)
+}
+
+impl Postgres {
+    /// Connects, and brings the database to this program's version.
+    pub fn open(address: &str) -> Result<Self, StoreError> {
+        let (jobs, received) = channel::<Job>();
+        let (ready, opened) = channel();
+        let address = address.to_string();
+        let work = move || {
+            let client = connect(&address).and_then(|mut client| {
+                schema::migrate_postgres(&mut client)?;
+                Ok(client)
+            });
+            match client {
+                Ok(client) => {
+                    let _ = ready.send(Ok(()));
+                    serve(client, &address, &received);
+                }
+                Err(error) => {
+                    let _ = ready.send(Err(error));
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("postgres".into());
+        thread.spawn(work).map_err(|_| StoreError::Ended)?;
+        opened.recv().map_err(|_| StoreError::Ended)??;
+        Ok(Postgres(jobs))
+    }
+
+    /// Runs on the connection's thread, and waits for it.
+    fn run<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&mut Client) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (sender, receiver) = channel();
+        let job: Job = Box::new(move |client| {
+            let _ = sender.send(job(client));
+        });
+        self.0.send(job).map_err(|_| StoreError::Ended)?;
+        receiver.recv().map_err(|_| StoreError::Ended)?
+    }
+}
+
+/// Does one job after the other; connects anew before one that finds the connection closed.
+fn serve(mut client: Client, address: &str, jobs: &Receiver<Job>) {
+    while let Ok(job) = jobs.recv() {
+        if client.is_closed()
+            && let Ok(anew) = connect(address)
+        {
+            client = anew;
+        }
+        // On a connection that is closed it fails, and its caller learns it.
+        job(&mut client);
+    }
+}
+
+fn row(row: &postgres::Row) -> Row {
+    Row { supi: row.get(0), gpsi: row.get(1), sqn: row.get::<_, i64>(2) as u64, profile: row.get(3) }
+}
+
+impl Backend for Postgres {
+    fn add(&self, rows: Vec<Row>, replace: bool) -> Result<(), StoreError> {
+        self.run(move |client| {
+            let mut transaction = client.transaction()?;
+            // Numbers of changes become seen in their order.
+            transaction.batch_execute("LOCK TABLE change IN SHARE ROW EXCLUSIVE MODE")?;
+            let sql = "INSERT INTO subscriber (supi, gpsi, sqn, profile) VALUES ($1, $2, $3, $4)";
+            let insert = transaction.prepare(sql)?;
+            let delete = transaction.prepare("DELETE FROM subscriber WHERE supi = $1 OR gpsi = $2")?;
+            let note = transaction.prepare("INSERT INTO change (supi) VALUES ($1)")?;
+            for row in &rows {
+                if replace {
+                    transaction.execute(&delete, &[&row.supi, &row.gpsi])?;
+                }
+                let outcome = transaction.execute(&insert, &[&row.supi, &row.gpsi, &(row.sqn as i64), &row.profile]);
+                match outcome {
+                    Err(error) if error.code() == Some(&postgres::error::SqlState::UNIQUE_VIOLATION) => {
+                        return Err(StoreError::Exists(format!("{} (or its telephone number)", row.supi)));
+                    }
+                    outcome => outcome?,
+                };
+                transaction.execute(&note, &[&row.supi])?;
+            }
+            let sql = "DELETE FROM change WHERE number <= (SELECT max(number) FROM change) - $1";
+            transaction.execute(sql, &[&CHANGES_KEPT])?;
+            transaction.commit()?;
+            Ok(())
+        })
+    }
+
+    fn reseal(&self, supi: &str, from: &str, to: &str) -> Result<(), StoreError> {
+        let (supi, from, to) = (supi.to_string(), from.to_string(), to.to_string());
+        self.run(move |client| {
+            let sql = "UPDATE subscriber SET profile = $3 WHERE supi = $1 AND profile = $2";
+            client.execute(sql, &[&supi, &from, &to])?;
+            Ok(())
+        })
+    }
+
+    fn remove(&self, supi: &str) -> Result<bool, StoreError> {
+        let supi = supi.to_string();
+        self.run(move |client| {
+            let mut transaction = client.transaction()?;
+            transaction.batch_execute("LOCK TABLE change IN SHARE ROW EXCLUSIVE MODE")?;
+            transaction.execute("DELETE FROM context WHERE supi = $1 AND kind <> $2", &[&supi, &TOLD_OF_CHANGES])?;
+            let removed = transaction.execute("DELETE FROM subscriber WHERE supi = $1", &[&supi])? > 0;
+            if removed {
+                transaction.execute("INSERT INTO change (supi) VALUES ($1)", &[&supi])?;
+            }
+            transaction.commit()?;
+            Ok(removed)
+        })
+    }
+
+    fn row(&self, supi: &str) -> Result<Option<Row>, StoreError> {
+        let supi = supi.to_string();
+        self.run(move |client| {
+            let sql = "SELECT supi, gpsi, sqn, profile FROM subscriber WHERE supi = $1";
+            Ok(client.query_opt(sql, &[&supi])?.as_ref().map(row))
+        })
+    }
+
+    fn supi_of(&self, gpsi: &str) -> Result<Option<String>, StoreError> {
+        let gpsi = gpsi.to_string();
+        self.run(move |client| {
+            Ok(client.query_opt("SELECT supi FROM subscriber WHERE gpsi = $1", &[&gpsi])?.map(|row| row.get(0)))
+        })
+    }
+
+    fn list(&self, after: &str, limit: usize) -> Result<Vec<Row>, StoreError> {
+        let after = after.to_string();
+        self.run(move |client| {
+            let sql = "SELECT supi, gpsi, sqn, profile FROM subscriber WHERE supi > $1 ORDER BY supi LIMIT $2";
+            Ok(client.query(sql, &[&after, &(limit as i64)])?.iter().map(row).collect())
+        })
+    }
+
+    fn count(&self) -> Result<u64, StoreError> {
+        self.run(|client| Ok(client.query_one("SELECT count(*) FROM subscriber", &[])?.get::<_, i64>(0) as u64))
+    }
+
+    fn move_sqn(&self, supi: &str, from: u64, to: u64) -> Result<bool, StoreError> {
+        let supi = supi.to_string();
+        self.run(move |client| {
+            let sql = "UPDATE subscriber SET sqn = $3 WHERE supi = $1 AND sqn = $2";
+            Ok(client.execute(sql, &[&supi, &(from as i64), &(to as i64)])? == 1)
+        })
+    }
+
+    fn put_context(&self, supi: &str, kind: &str, key: &str, value: &str) -> Result<bool, StoreError> {
+        let owned = [supi, kind, key, value].map(str::to_string);
+        self.run(move |client| {
+            let [supi, kind, key, value] = &owned;
+            // A row that this statement has made has no other transaction's mark.
+            let sql = "INSERT INTO context (supi, kind, key, value) VALUES ($1, $2, $3, $4) \
+                       ON CONFLICT (supi, kind, key) DO UPDATE SET value = excluded.value RETURNING (xmax = 0)";
+            Ok(client.query_one(sql, &[supi, kind, key, value])?.get(0))
+        })
+    }
+
+    fn context(&self, supi: &str, kind: &str, key: &str) -> Result<Option<String>, StoreError> {
+        let owned = [supi, kind, key].map(str::to_string);
+        self.run(move |client| {
+            let [supi, kind, key] = &owned;
+            let sql = "SELECT value FROM context WHERE supi = $1 AND kind = $2 AND key = $3";
+            Ok(client.query_opt(sql, &[supi, kind, key])?.map(|row| row.get(0)))
+        })
+    }
+
+    fn contexts(&self, supi: &str, kind: &str) -> Result<Vec<(String, String)>, StoreError> {
+        let owned = [supi, kind].map(str::to_string);
+        self.run(move |client| {
+            let [supi, kind] = &owned;
+            let sql = "SELECT key, value FROM context WHERE supi = $1 AND kind = $2 ORDER BY key";
+            Ok(client.query(sql, &[supi, kind])?.iter().map(|row| (row.get(0), row.get(1))).collect())
+        })
+    }
+
+    fn remove_context(&self, supi: &str, kind: &str, key: &str) -> Result<bool, StoreError> {
+        let owned = [supi, kind, key].map(str::to_string);
+        self.run(move |client| {
+            let [supi, kind, key] = &owned;
+            let sql = "DELETE FROM context WHERE supi = $1 AND kind = $2 AND key = $3";
+            Ok(client.execute(sql, &[supi, kind, key])? > 0)
+        })
+    }
+
+    fn changes(&self, after: i64, limit: usize) -> Result<Vec<Change>, StoreError> {
+        self.run(move |client| {
+            let sql = "SELECT number, supi FROM change WHERE number > $1 ORDER BY number LIMIT $2";
+            let rows = client.query(sql, &[&after, &(limit as i64)])?;
+            Ok(rows.iter().map(|row| Change { number: row.get(0), supi: row.get(1) }).collect())
+        })
+    }
+
+    fn last_change(&self) -> Result<i64, StoreError> {
+        self.run(|client| Ok(client.query_one("SELECT coalesce(max(number), 0) FROM change", &[])?.get(0)))
+    }
+
+    fn version(&self) -> Result<Option<i64>, StoreError> {
+        Ok(None)
+    }
+}

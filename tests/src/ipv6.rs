@@ -1,0 +1,81 @@
+//! IPv6 packets of phones that have no network interface of their own.
+use anyhow::{Context, Result};
+use martlet_ran::Ue;
+use std::net::Ipv6Addr;
+use std::time::Duration;
+
+const ICMPV6: u8 = 58;
+
+fn icmp(from: Ipv6Addr, to: Ipv6Addr, hop_limit: u8, message: &[u8]) -> Vec<u8> {
+    let mut message = message.to_vec();
+    let length = (message.len() as u32).to_be_bytes();
+    let whole = [&from.octets()[..], &to.octets(), &length, &[0, 0, 0, ICMPV6], &message].concat();
+    let mut sum: u32 =
+        whole.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0))).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    message[2..4].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+    let mut packet = vec![0x60, 0, 0, 0];
+    packet.extend((message.len() as u16).to_be_bytes());
+    packet.extend([ICMPV6, hop_limit]);
+    packet.extend(from.octets());
+    packet.extend(to.octets());
+    packet.extend(message);
+    packet
+}
+
+/// An ICMPv6 echo request (RFC 4443).
+pub fn ping6(from: Ipv6Addr, to: Ipv6Addr, sequence: u16) -> Vec<u8> {
+    let [high, low] = sequence.to_be_bytes();
+    icmp(from, to, 64, &[128, 0, 0, 0, 0x12, 0x34, high, low, 1, 2, 3, 4])
+}
+
+/// Asks for the prefix of a session as a phone does (RFC 4861), and gives the address that it makes of it.
+///
+/// # Errors
+/// No advertisement came in five seconds, or it says nothing of a prefix.
+pub async fn configure6(phone: &Ue, psi: u8) -> Result<Ipv6Addr> {
+    let status = phone.status().await?;
+    let session = status.sessions.iter().find(|session| session.psi == psi).context("there is no such session")?;
+    let interface = session.ipv6_interface_id.context("the session has no IPv6 interface identifier")?;
+    let mut own = [0; 16];
+    own[..2].copy_from_slice(&[0xfe, 0x80]);
+    own[8..].copy_from_slice(&interface);
+    let all_routers = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2);
+    phone.send_ip(psi, icmp(own.into(), all_routers, 255, &[133, 0, 0, 0, 0, 0, 0, 0])).await?;
+    let advertised = async {
+        loop {
+            let (_, packet) = phone.recv_ip().await?;
+            if packet.get(6) == Some(&ICMPV6) && packet.get(40) == Some(&134) {
+                return anyhow::Ok(packet);
+            }
+        }
+    };
+    let packet = tokio::time::timeout(Duration::from_secs(5), advertised).await.context("no advertisement came")??;
+    let mut address: [u8; 16] = packet.get(72..88).context("no prefix")?.try_into()?;
+    address[8..].copy_from_slice(&interface);
+    Ok(address.into())
+}
+
+/// Pings until an answer comes.
+///
+/// # Errors
+/// None came in five seconds.
+pub async fn reaches6(phone: &Ue, psi: u8, from: Ipv6Addr, to: Ipv6Addr) -> Result<()> {
+    for sequence in 1..=10 {
+        phone.send_ip(psi, ping6(from, to, sequence)).await?;
+        let answered = async {
+            loop {
+                let (_, packet) = phone.recv_ip().await?;
+                if packet.get(40) == Some(&129) && packet.get(8..24) == Some(&to.octets()) {
+                    return anyhow::Ok(());
+                }
+            }
+        };
+        if let Ok(answered) = tokio::time::timeout(Duration::from_millis(500), answered).await {
+            return answered;
+        }
+    }
+    anyhow::bail!("{} does not reach {to}", phone.supi())
+}
