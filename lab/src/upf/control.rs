@@ -212,6 +212,7 @@ fn sessions(output: &mut Output, sessions: u32, progress: &mut Progress) -> Resu
     let setup = AssociationSetupRequest {
         node_id: NodeId::Ip(IpAddr::V4(SMF)),
         recovery: RecoveryTimeStamp(1),
+        retention: None,
         up_features: None,
         cp_features: None,
     };

@@ -167,6 +167,9 @@ fn session(smf: &Arc<Smf>, reference: u64, value: &[u8]) -> Result<Session, Stri
         active: kept.active,
         activating: false,
         waiting: false,
+        // A handover of the process before ends by the AMF's timer, and begins anew.
+        handover: None,
+        forwards: false,
         stale: kept.stale,
         release_commands: 0,
         lost: false,

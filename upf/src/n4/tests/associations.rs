@@ -124,7 +124,7 @@ fn sessions_are_kept_for_an_smf_that_was_started_again_and_knows_them() {
         cp_features: None,
         retention,
     };
-    let mut set_up = |smf: &mut Smf, node_id, retention| {
+    let set_up = |smf: &mut Smf, node_id, retention| {
         let Message::AssociationSetupResponse(answer) = smf.node(request(node_id, retention)) else { panic!() };
         (answer.cause, answer.flags)
     };
