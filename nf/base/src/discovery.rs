@@ -8,7 +8,7 @@ use martlet_sbi_api::nnrf_nfmanagement::{
 };
 use martlet_sbi_api::nnrf_nfstatus_callback::{NNRF_NFSTATUS_CALLBACK, NfStatusCallback};
 use martlet_sbi_api::{Json, TextList};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -82,7 +82,8 @@ struct Kept {
 struct State {
     kept: HashMap<String, Kept>,
     suspects: HashMap<ApiRoot, Instant>,
-    subscribed: HashSet<NfType>,
+    /// Types whose changes the NRF was asked to tell of, and whether it has said that it does.
+    subscribed: HashMap<NfType, bool>,
 }
 
 /// The discovery of one function.
@@ -146,15 +147,18 @@ impl Discovery {
     }
 
     async fn ask(self: &Arc<Self>, query: SearchQuery, target: NfType, api: &str) -> Result<Found, Problem> {
-        if self.state().subscribed.insert(target.clone()) {
-            tokio::spawn(self.clone().subscribe(target));
-        }
+        let told = self.subscribed(&target);
         let result = NfDiscoveryClient::new(self.nrf.clone()).search_nf_instances(query).await?;
         let mut candidates: Vec<_> = result.nf_instances.iter().filter_map(|profile| candidate(profile, api)).collect();
         candidates.sort_by_key(|(priority, _)| *priority);
         let equals = candidates.iter().take_while(|(priority, _)| *priority == candidates[0].0).count();
         let roots: Vec<ApiRoot> = candidates.into_iter().map(|(_, root)| root).collect();
-        let valid = if roots.is_empty() { EMPTY_VALID } else { Duration::from_secs(result.validity_period.into()) };
+        let valid = match (roots.is_empty(), told) {
+            (false, _) => Duration::from_secs(result.validity_period.into()),
+            (true, true) => EMPTY_VALID,
+            // One that registers before the NRF tells of it would be missed.
+            (true, false) => Duration::ZERO,
+        };
         Ok(Found { roots, equals, until: Instant::now() + valid })
     }
 
@@ -187,6 +191,16 @@ impl Discovery {
         state.subscribed.clear();
     }
 
+    /// Whether the NRF tells of changes among producers of a type; if it was not asked to, it is.
+    fn subscribed(self: &Arc<Self>, target: &NfType) -> bool {
+        let known = self.state().subscribed.get(target).copied();
+        if known.is_none() {
+            self.state().subscribed.insert(target.clone(), false);
+            tokio::spawn(self.clone().subscribe(target.clone()));
+        }
+        known.unwrap_or(false)
+    }
+
     /// Asks the NRF to tell of changes among producers of a type.
     async fn subscribe(self: Arc<Self>, target: NfType) {
         let data = SubscriptionData {
@@ -196,9 +210,12 @@ impl Discovery {
             ..Default::default()
         };
         let outcome = NfManagementClient::new(self.nrf.clone()).create_subscription(data).await;
-        if let Err(problem) = outcome {
-            tracing::debug!(%problem, %target, "no subscription to status changes; answers are kept for their validity only");
-            self.state().subscribed.remove(&target);
+        match outcome {
+            Ok(_) => drop(self.state().subscribed.insert(target, true)),
+            Err(problem) => {
+                tracing::debug!(%problem, %target, "no subscription to status changes; answers are kept for their validity only");
+                self.state().subscribed.remove(&target);
+            }
         }
     }
 }
