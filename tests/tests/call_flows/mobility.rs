@@ -1,5 +1,5 @@
 //! What the AMF and its gNBs tell each other beside phones' own procedures: new identities and keys, overload, resets.
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, ensure};
 use martlet::core::Sbi;
 use martlet_ngap::NgapPduKind as Kind;
 use martlet_ngap::ie;
