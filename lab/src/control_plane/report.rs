@@ -111,6 +111,14 @@ fn promises(output: &Output) -> String {
         ("resident.local.ues1000", 96.0),
         ("start.local.ng_setup_done.p50", 300.0),
     ];
+    // An N2 handover against the registration of the same run.
+    for variant in ["local", "fabric", "http"] {
+        let find = |what: &str| output.find(&format!("{what}.{variant}.ues1.p50"));
+        let (Some(handover), Some(registration)) = (find("handover"), find("registration")) else { continue };
+        let ratio = handover.value / registration.value;
+        let kept = if ratio <= 1.5 { "kept" } else { "**not kept**" };
+        let _ = writeln!(text, "| handover over registration, {variant} | ≤ 1.5 | {ratio:.2} | {kept} |");
+    }
     for (id, most) in promised {
         let Some(figure) = output.find(id) else { continue };
         let kept = if figure.value <= most { "kept" } else { "**not kept**" };

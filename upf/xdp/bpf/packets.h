@@ -36,9 +36,14 @@ inline_always int admit(struct xdp_md *ctx, __u32 offset, struct flow *flow, str
 
 inline_always int qfi_of(struct rule *rule, struct tunnelled *tunnel)
 {
-	if (rule->flags & RULE_TUNNEL_UP && tunnel && tunnel->has_qfi)
+	int came = tunnel && tunnel->has_qfi;
+
+	if (rule->flags & RULE_TUNNEL_UP && came)
 		return tunnel->qfi;
-	return rule->flags & RULE_MARK ? rule->qfi : -1;
+	if (rule->flags & RULE_MARK)
+		return rule->qfi;
+	/* Forwarded data of a handover keep the flow with which they came. */
+	return came ? tunnel->qfi : -1;
 }
 
 /* A packet for a UE, `offset` octets into the frame. */

@@ -101,7 +101,7 @@ pub(crate) fn unsubscribe(ue: &mut Ue, id: &str) -> Result<(), Problem> {
 /// A message of the UE goes to the LMF that wants it. A UE that asks for a user plane connection is asking any LMF.
 pub(super) async fn uplink(ue: &mut Ue, class: N1MessageClass, transport: NasUlNasTransport) -> Result<(), Stop> {
     let message = Bytes::copy_from_slice(&transport.payload_container.value);
-    let (kind, supi) = (transport.payload_container_type.clone(), ue.label());
+    let (kind, supi) = (transport.payload_container_type, ue.label());
     let outcome = match ue.positioning.subscriber(&class) {
         Some((subscription, uri)) => {
             let container = N1MessageContainer::new(class.clone(), RefToBinaryData { content_id: "n1".into() });
