@@ -313,6 +313,43 @@ fn systemd_is_told_and_the_configuration_is_read_anew_and_what_phones_did_is_kep
 }
 
 #[test]
+fn a_capture_has_every_interface_and_tshark_finds_nothing_wrong_in_it() {
+    in_namespace(|| async {
+        if !martlet_tests::has("tshark") {
+            return Ok(());
+        }
+        let site = Site::new("pcap")?;
+        let pcap = site.0.join("core.pcapng").display().to_string();
+        let core = site.start(Box::leak(vec!["--pcap", &*pcap.clone().leak(), "--pcap-n1"].into_boxed_slice()))?;
+        let gnb = gnb().await?;
+        a_day(&phone(&gnb, 1)?).await?;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        gnb.shutdown().await;
+        core.stop()?;
+        let fields = ["-T", "fields", "-e", "frame.protocols", "-e", "_ws.col.Info", "-e", "_ws.malformed"];
+        let read = Command::new("tshark").args(["-r", &pcap]).args(fields).output()?;
+        let text = String::from_utf8_lossy(&read.stdout);
+        ensure!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+        for what in [
+            "ngap",
+            "pfcp",
+            "http",
+            "nas-5gs",
+            "Registration request",
+            "Registration accept",
+            "NGSetupRequest",
+            "PFCP Session Establishment Request",
+            "PDU session establishment accept",
+            "nausf-auth",
+        ] {
+            ensure!(text.contains(what), "{what} is not in the capture:\n{text}");
+        }
+        ensure!(!text.to_lowercase().contains("malformed"), "{text}");
+        Ok(())
+    });
+}
+
+#[test]
 fn subscribers_are_taken_over_and_given_away_without_showing_keys() -> Result<()> {
     let site = Site::new("import")?;
     let config = site.config().display().to_string();

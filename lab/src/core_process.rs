@@ -120,6 +120,15 @@ impl CoreProcess {
         })
     }
 
+    /// Kills it with all its processes, as a loss of power would.
+    pub fn kill(mut self) -> Result<()> {
+        for pid in family(self.child.id()) {
+            let _ = kill(Pid::from_raw(pid as i32), Signal::SIGKILL);
+        }
+        self.child.wait()?;
+        Ok(())
+    }
+
     /// Ends it in order.
     pub fn stop(mut self) -> Result<()> {
         self.end()

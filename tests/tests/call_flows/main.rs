@@ -10,6 +10,7 @@ mod idle_and_paging;
 mod positioning;
 mod refusals;
 mod registration;
+mod secure_sbi;
 mod security_mode;
 mod session_types;
 mod sessions;
