@@ -478,6 +478,29 @@ fn the_sbi_lab_compares_ways_of_carrying_calls_between_two_processes() {
 }
 
 #[test]
+fn the_crowd_lab_has_a_storm_and_restarts_and_loses_nobody() {
+    in_namespace(|| async {
+        let folder = std::env::temp_dir().join(format!("martlet-lab-crowd-test-{}", std::process::id()));
+        let out = folder.display().to_string();
+        let lab = ["--log", "warn", "lab", "crowd", "--ues", "60", "--storm", "40", "--out", &out];
+        let ran = Command::new(MARTLET).args(lab).output()?;
+        ensure!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("summary.json"))?)?;
+        let figures = summary["figures"].as_array().context("figures")?;
+        let value = |id: &str| figures.iter().find(|figure| figure["id"] == id).and_then(|f| f["value"].as_f64());
+        let sum = value("crowd.local.storm_registered").zip(value("crowd.local.storm_told_to_back_off"));
+        ensure!(sum.is_some_and(|(done, told)| done + told == 40.0), "{figures:?}");
+        ensure!(value("crowd.local.storm_lost") == Some(0.0), "{figures:?}");
+        for id in ["crowd.local.restart", "crowd.fabric.restart_amf", "crowd.fabric.restart_smf"] {
+            // An unoptimised build on a busy machine.
+            ensure!(value(id).is_some_and(|seconds| seconds > 0.0 && seconds < 30.0), "{id}: {figures:?}");
+        }
+        std::fs::remove_dir_all(&folder)?;
+        Ok(())
+    });
+}
+
+#[test]
 fn the_idle_lab_says_what_a_core_uses_that_has_nothing_to_do() {
     in_namespace(|| async {
         let folder = std::env::temp_dir().join(format!("martlet-lab-idle-test-{}", std::process::id()));
