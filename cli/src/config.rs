@@ -57,6 +57,9 @@ pub struct SbiSection {
     pub timeout_ms: u32,
     /// Seconds between heartbeats to the NRF.
     pub heartbeat_s: u16,
+    /// Folder that `martlet pki init` has made: with it, functions speak TLS with certificates on both sides, and ask each
+    /// other for access tokens of the NRF. Empty for neither.
+    pub pki: String,
     /// Addresses.
     pub nrf: SocketAddr,
     #[allow(missing_docs)]
@@ -84,6 +87,7 @@ impl Default for SbiSection {
             listen: false,
             timeout_ms: 5000,
             heartbeat_s: 10,
+            pki: String::new(),
             nrf: at(10),
             udr: at(11),
             udm: at(12),
@@ -111,7 +115,35 @@ impl SbiSection {
             "lmf" => self.lmf,
             _ => self.nrf,
         };
-        CommonConfig { timeout_ms: self.timeout_ms, heartbeat_s: self.heartbeat_s, ..CommonConfig::at(bind, self.nrf) }
+        let common = CommonConfig::at(bind, self.nrf);
+        let common = CommonConfig { timeout_ms: self.timeout_ms, heartbeat_s: self.heartbeat_s, ..common };
+        match self.pki.is_empty() {
+            true => common,
+            false => CommonConfig { token_key: Some(self.pki_file(crate::pki::TOKEN_PUBLIC)), ..common.over_tls() },
+        }
+    }
+
+    /// A file of the folder of `martlet pki init`.
+    pub fn pki_file(&self, name: &str) -> String {
+        std::path::Path::new(&self.pki).join(name).display().to_string()
+    }
+
+    /// What a process shows: a function's own certificate, or that of all of them for `core`.
+    ///
+    /// # Errors
+    /// A file is missing, or wrong.
+    pub fn tls(&self, name: &str) -> Result<Option<martlet_sbi_http::Tls>> {
+        if self.pki.is_empty() {
+            return Ok(None);
+        }
+        let file = |name: &str| PathBuf::from(self.pki_file(name));
+        let loaded = martlet_sbi_http::Tls::load(
+            &file(crate::pki::AUTHORITY),
+            &file(&format!("{name}.pem")),
+            &file(&format!("{name}-key.pem")),
+        );
+        let hint = "sbi.pki names the folder; `martlet pki init` makes it";
+        loaded.map(Some).map_err(|error| anyhow::anyhow!("{error}; {hint}"))
     }
 
     fn check(&self) -> Vec<Finding> {

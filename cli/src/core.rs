@@ -22,6 +22,27 @@ pub enum Sbi {
 }
 
 /// The surroundings of functions that talk this way. With `listen`, each also serves HTTP/2 at its own address.
+///
+/// # Errors
+/// A file of `sbi.pki` is missing or wrong.
+pub fn secure_environment(
+    config: &Config,
+    name: &str,
+    sbi: Sbi,
+    listen: bool,
+    shutdown: Shutdown,
+) -> Result<Environment> {
+    let tls = config.sbi.tls(name)?;
+    let mut environment = environment(sbi, listen, shutdown);
+    if tls.is_some() {
+        let binding = HttpBinding::new(ClientLimits::default()).with_tls(tls.clone());
+        environment.bindings = environment.bindings.with_remote(Arc::new(binding));
+        environment.limits.tls = tls;
+    }
+    Ok(environment)
+}
+
+/// The same without TLS.
 pub fn environment(sbi: Sbi, listen: bool, shutdown: Shutdown) -> Environment {
     let bindings = Bindings::new().with_remote(Arc::new(HttpBinding::new(ClientLimits::default())));
     let bindings = if sbi == Sbi::Local { bindings.with_local(LocalBinding::new()) } else { bindings };
@@ -40,7 +61,8 @@ pub fn environment(sbi: Sbi, listen: bool, shutdown: Shutdown) -> Environment {
 pub fn in_fabric(environment: &Environment, config: &Config, name: &str) -> Environment {
     let fabric = Fabric::start(config.fabric.of_process(name));
     let sockets = OverFabric::new(fabric.clone()).with_next(Arc::new(Tcp));
-    let http = HttpBinding::new(ClientLimits::default()).over(Arc::new(sockets));
+    let http =
+        HttpBinding::new(ClientLimits::default()).over(Arc::new(sockets)).with_tls(environment.limits.tls.clone());
     let binding = FabricBinding::new(fabric.clone()).with_next(Arc::new(http));
     let bindings = Bindings::new().with_remote(Arc::new(binding));
     Environment { bindings, fabric: Some(fabric), ..environment.clone() }

@@ -55,7 +55,13 @@ pub async fn start_named(name: &str, config: &Config, environment: &Environment)
     }
     let beside = |state: &mut martlet_store::StateConfig| state.beside(&config.udr.path, &config.udr.key_file, name);
     match name {
-        "nrf" => one::<martlet_nrf::Nrf>(config.nrf.clone(), config, name, environment).await,
+        "nrf" => {
+            let mut own = config.nrf.clone();
+            if !config.sbi.pki.is_empty() && own.token_key.is_none() {
+                own.token_key = Some(config.sbi.pki_file(crate::pki::TOKEN_PRIVATE));
+            }
+            one::<martlet_nrf::Nrf>(own, config, name, environment).await
+        }
         "udr" => one::<martlet_udr::Udr>(config.udr.clone(), config, name, environment).await,
         "udm" => one::<martlet_udm::Udm>(config.udm.clone(), config, name, environment).await,
         "ausf" => one::<martlet_ausf::Ausf>(config.ausf.clone(), config, name, environment).await,

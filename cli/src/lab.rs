@@ -11,6 +11,8 @@ pub enum LabCommand {
     Sbi(martlet_lab::sbi::SbiArgs),
     /// What a core uses that has nothing to do: processor time and memory of its functions
     Idle(martlet_lab::control_plane::IdleArgs),
+    /// Many phones: a storm, registrations a second, memory, and how soon a killed core, AMF or SMF is there again
+    Crowd(martlet_lab::control_plane::CrowdArgs),
     /// What a packet costs in the xdp datapath, beside programs that do the least
     Upf(martlet_lab::upf::UpfArgs),
     /// How long LCS-UPP takes to carry a payload to the LMF and back, for each secure channel
@@ -32,6 +34,7 @@ pub fn run(command: LabCommand) -> Result<()> {
         LabCommand::ControlPlane(args) => martlet_lab::control_plane::run(&args)?,
         LabCommand::Sbi(args) => martlet_lab::sbi::run(&args)?,
         LabCommand::Idle(args) => martlet_lab::control_plane::run_idle(&args)?,
+        LabCommand::Crowd(args) => martlet_lab::control_plane::run_crowd(&args)?,
         LabCommand::Upf(args) => martlet_lab::upf::run(&args)?,
         LabCommand::LcsUpp(args) => martlet_lab::lcs_upp::run(&args)?,
         LabCommand::LcsUppServer(args) => return martlet_lab::lcs_upp::serve(args),

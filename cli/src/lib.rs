@@ -9,3 +9,4 @@ pub mod fabric;
 pub mod functions;
 pub mod history;
 pub mod network;
+pub mod pki;

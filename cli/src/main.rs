@@ -8,6 +8,7 @@ mod locate;
 mod log;
 mod nf;
 mod oam_client;
+mod pki_command;
 mod ran;
 mod runtime;
 mod split;
@@ -54,6 +55,9 @@ enum Command {
     Locate(locate::LocateArgs),
     /// Check a configuration file and name the lines that are wrong
     Check(check::CheckArgs),
+    /// Make the certificates and keys with which functions know each other
+    #[command(subcommand)]
+    Pki(pki_command::PkiCommand),
     /// Print the default configuration, with what each value means
     Defaults,
     /// Run a scenario of simulated gNBs and phones against a core
@@ -74,6 +78,7 @@ fn main() -> ExitCode {
         Command::Ue(args) => ue::run(args),
         Command::Locate(args) => locate::run(args),
         Command::Check(args) => check::run(args),
+        Command::Pki(command) => pki_command::run(command),
         Command::Defaults => {
             print!("{}", martlet::config::DEFAULTS);
             Ok(())

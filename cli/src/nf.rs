@@ -3,7 +3,7 @@ use crate::runtime;
 use anyhow::{Result, bail};
 use clap::Args;
 use martlet::config::Config;
-use martlet::core::{Sbi, entry, environment, in_fabric};
+use martlet::core::{Sbi, entry, in_fabric, secure_environment};
 use martlet::functions::{NAMES, start_named};
 use martlet_nf::Shutdown;
 use martlet_nf::oam::OamServer;
@@ -19,6 +19,8 @@ pub struct NfArgs {
     /// Configuration; the built-in defaults where it is left out
     #[arg(short, long)]
     config: Option<PathBuf>,
+    #[command(flatten)]
+    capture: crate::up::CaptureArgs,
     /// How it talks to others: http, or fabric where others of this machine share its memory
     #[arg(long, value_enum, default_value = "http")]
     sbi: Sbi,
@@ -27,13 +29,14 @@ pub struct NfArgs {
 /// Runs the command.
 pub fn run(args: NfArgs) -> Result<()> {
     let config = Config::load(args.config.as_deref())?;
+    args.capture.start()?;
     runtime::block_on(async move {
         let (trigger, shutdown) = Shutdown::new();
         runtime::on_signal(trigger)?;
         if let Some(file) = config.oam.history.file(&config.udr.path, Some(&args.name)) {
             martlet::history::open(&file, &config.oam.history)?;
         }
-        let environment = environment(Sbi::Http, true, shutdown);
+        let environment = secure_environment(&config, &args.name, Sbi::Http, true, shutdown)?;
         let environment = match args.sbi {
             Sbi::Local => bail!("a function alone has nobody to call within its process: use --sbi fabric or http"),
             Sbi::Fabric => in_fabric(&environment, &config, &args.name),

@@ -45,15 +45,19 @@ pub fn watch_readiness(ready: Ready) {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         tell_systemd(&[NotifyState::Ready]);
-        let mut interval = 0;
-        if !sd_notify::watchdog_enabled(false, &mut interval) || interval == 0 {
-            return;
-        }
+        let Some(interval) = watchdog() else { return };
         loop {
             tell_systemd(&[NotifyState::Watchdog]);
-            tokio::time::sleep(Duration::from_micros(interval / 2)).await;
+            tokio::time::sleep(interval / 2).await;
         }
     });
+}
+
+/// The interval of systemd's watchdog, where it watches this process (sd_watchdog_enabled(3)).
+fn watchdog() -> Option<Duration> {
+    let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
+    let ours = number("WATCHDOG_PID").is_none_or(|pid| pid == u64::from(std::process::id()));
+    number("WATCHDOG_USEC").filter(|interval| ours && *interval > 0).map(Duration::from_micros)
 }
 
 /// Reads the configuration anew on each SIGHUP. A wrong one changes nothing, and is told.

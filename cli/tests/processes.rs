@@ -313,6 +313,43 @@ fn systemd_is_told_and_the_configuration_is_read_anew_and_what_phones_did_is_kep
 }
 
 #[test]
+fn a_capture_has_every_interface_and_tshark_finds_nothing_wrong_in_it() {
+    in_namespace(|| async {
+        if !martlet_tests::has("tshark") {
+            return Ok(());
+        }
+        let site = Site::new("pcap")?;
+        let pcap = site.0.join("core.pcapng").display().to_string();
+        let core = site.start(Box::leak(vec!["--pcap", &*pcap.clone().leak(), "--pcap-n1"].into_boxed_slice()))?;
+        let gnb = gnb().await?;
+        a_day(&phone(&gnb, 1)?).await?;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        gnb.shutdown().await;
+        core.stop()?;
+        let fields = ["-T", "fields", "-e", "frame.protocols", "-e", "_ws.col.Info", "-e", "_ws.malformed"];
+        let read = Command::new("tshark").args(["-r", &pcap]).args(fields).output()?;
+        let text = String::from_utf8_lossy(&read.stdout);
+        ensure!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+        for what in [
+            "ngap",
+            "pfcp",
+            "http",
+            "nas-5gs",
+            "Registration request",
+            "Registration accept",
+            "NGSetupRequest",
+            "PFCP Session Establishment Request",
+            "PDU session establishment accept",
+            "nausf-auth",
+        ] {
+            ensure!(text.contains(what), "{what} is not in the capture:\n{text}");
+        }
+        ensure!(!text.to_lowercase().contains("malformed"), "{text}");
+        Ok(())
+    });
+}
+
+#[test]
 fn subscribers_are_taken_over_and_given_away_without_showing_keys() -> Result<()> {
     let site = Site::new("import")?;
     let config = site.config().display().to_string();
@@ -434,6 +471,29 @@ fn the_sbi_lab_compares_ways_of_carrying_calls_between_two_processes() {
         }
         for file in ["report.md", "raw.csv", "round-trip.svg", "round-trip.png"] {
             ensure!(std::fs::metadata(folder.join(file))?.len() > 1000, "{file} has something in it");
+        }
+        std::fs::remove_dir_all(&folder)?;
+        Ok(())
+    });
+}
+
+#[test]
+fn the_crowd_lab_has_a_storm_and_restarts_and_loses_nobody() {
+    in_namespace(|| async {
+        let folder = std::env::temp_dir().join(format!("martlet-lab-crowd-test-{}", std::process::id()));
+        let out = folder.display().to_string();
+        let lab = ["--log", "warn", "lab", "crowd", "--ues", "60", "--storm", "40", "--out", &out];
+        let ran = Command::new(MARTLET).args(lab).output()?;
+        ensure!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("summary.json"))?)?;
+        let figures = summary["figures"].as_array().context("figures")?;
+        let value = |id: &str| figures.iter().find(|figure| figure["id"] == id).and_then(|f| f["value"].as_f64());
+        let sum = value("crowd.local.storm_registered").zip(value("crowd.local.storm_told_to_back_off"));
+        ensure!(sum.is_some_and(|(done, told)| done + told == 40.0), "{figures:?}");
+        ensure!(value("crowd.local.storm_lost") == Some(0.0), "{figures:?}");
+        for id in ["crowd.local.restart", "crowd.fabric.restart_amf", "crowd.fabric.restart_smf"] {
+            // An unoptimised build on a busy machine.
+            ensure!(value(id).is_some_and(|seconds| seconds > 0.0 && seconds < 30.0), "{id}: {figures:?}");
         }
         std::fs::remove_dir_all(&folder)?;
         Ok(())

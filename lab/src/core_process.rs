@@ -89,7 +89,14 @@ impl CoreProcess {
 
     /// What its status endpoint says.
     pub fn status(&self) -> Result<serde_json::Value> {
-        let mut stream = TcpStream::connect_timeout(&self.oam, Duration::from_millis(200))?;
+        self.status_at(0)
+    }
+
+    /// What the endpoint of one of its processes says, so many ports after the core's own: a function's place among those that
+    /// are started, from 1.
+    pub fn status_at(&self, offset: u16) -> Result<serde_json::Value> {
+        let oam = SocketAddr::new(self.oam.ip(), self.oam.port() + offset);
+        let mut stream = TcpStream::connect_timeout(&oam, Duration::from_millis(200))?;
         stream.set_read_timeout(Some(Duration::from_secs(2)))?;
         write!(stream, "GET /status HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", self.oam)?;
         let mut answer = String::new();
@@ -118,6 +125,15 @@ impl CoreProcess {
             let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             String::from_utf8_lossy(&line).replace('\0', " ").contains(text)
         })
+    }
+
+    /// Kills it with all its processes, as a loss of power would.
+    pub fn kill(mut self) -> Result<()> {
+        for pid in family(self.child.id()) {
+            let _ = kill(Pid::from_raw(pid as i32), Signal::SIGKILL);
+        }
+        self.child.wait()?;
+        Ok(())
     }
 
     /// Ends it in order.

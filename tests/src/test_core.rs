@@ -2,7 +2,7 @@
 use crate::{BodyRecord, eventually, reaches};
 use anyhow::{Context, Result};
 use martlet::config::Config;
-use martlet::core::{Core, Sbi, environment};
+use martlet::core::{Core, Sbi, secure_environment};
 use martlet_nf::Shutdown;
 use martlet_ran::ue::{OperatorKey, PduSessionRequest, UeConfig};
 use martlet_ran::{Gnb, GnbConfig, Ue};
@@ -108,7 +108,7 @@ impl TestCore {
         change(&mut config);
         let (trigger, shutdown) = Shutdown::new();
         let bodies = Arc::new(BodyRecord::default());
-        let mut environment = environment(sbi, false, shutdown);
+        let mut environment = secure_environment(&config, "core", sbi, false, shutdown)?;
         environment.taps.push(bodies.clone());
         let core = Core::start(&config, sbi, &environment, trigger).await?;
         let started = TestCore { bodies, core, number, folder };

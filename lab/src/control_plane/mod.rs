@@ -2,6 +2,7 @@
 //! of running the network functions (the experiment of L25GC+, figures 6 to 8).
 pub(crate) mod bed;
 mod capacity;
+mod crowd;
 mod figures;
 mod idle;
 mod report;
@@ -9,6 +10,7 @@ mod round;
 mod start_up;
 mod variant;
 
+pub use crowd::{CrowdArgs, run as run_crowd};
 pub use idle::{IdleArgs, run as run_idle};
 pub use variant::Variant;
 

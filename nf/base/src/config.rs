@@ -22,6 +22,13 @@ pub struct CommonConfig {
     /// Seconds between heartbeats that are asked of the NRF.
     #[serde(default = "default_heartbeat")]
     pub heartbeat_s: u16,
+    /// Whether its services are `https`, and so the NRF's.
+    #[serde(default)]
+    pub https: bool,
+    /// File of the key with which the NRF's access tokens are checked (PEM). With it, tokens are asked for, and asked of
+    /// others (TS 33.501, 13.4.1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_key: Option<String>,
 }
 
 fn default_timeout() -> u32 {
@@ -42,7 +49,16 @@ impl CommonConfig {
             instance_id: None,
             timeout_ms: default_timeout(),
             heartbeat_s: default_heartbeat(),
+            https: false,
+            token_key: None,
         }
+    }
+
+    /// The same with TLS.
+    pub fn over_tls(mut self) -> Self {
+        self.https = true;
+        self.nrf = self.nrf.replacen("http://", "https://", 1);
+        self
     }
 
     /// The authority of its API root.

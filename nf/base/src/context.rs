@@ -1,5 +1,6 @@
 //! What a network function knows of itself and how it reaches others.
 use crate::discovery::{Criteria, Discovery};
+use crate::tokens::Tokens;
 use crate::{CommonConfig, Shutdown, StartError};
 use martlet_sbi::{ApiRoot, BoxFuture, CallPolicy, Peer, Problem, Request, Response, Transport};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
@@ -32,13 +33,17 @@ impl NfContext {
         };
         let policy = CallPolicy { timeout: Duration::from_millis(config.timeout_ms.into()) };
         let user_agent = nf_type.as_str().to_string();
-        let root = ApiRoot::http(config.authority());
+        let mut root = ApiRoot::http(config.authority());
+        if config.https {
+            root.scheme = "https".into();
+        }
         let plain = Peer::new(transport.clone(), nrf_root.clone(), &user_agent, policy);
         let discovery = Arc::new(Discovery::new(nf_type.clone(), plain.clone(), root.clone()));
         // Calls to discovered producers report their failures, so that a dead producer is not chosen again.
-        let watched = Arc::new(Watched { inner: transport, discovery: discovery.clone() });
-        let any = Peer::new(watched, nrf_root, &user_agent, policy);
         let instance_id = config.instance_id.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+        let tokens = config.token_key.as_ref().map(|_| Tokens::new(plain.clone(), nf_type.clone(), &instance_id));
+        let watched = Arc::new(Watched { inner: transport, discovery: discovery.clone(), tokens });
+        let any = Peer::new(watched, nrf_root, &user_agent, policy);
         Ok(Arc::new(NfContext {
             nf_type,
             instance_id,
@@ -110,12 +115,22 @@ impl NfContext {
 struct Watched {
     inner: Arc<dyn Transport>,
     discovery: Arc<Discovery>,
+    tokens: Option<Tokens>,
 }
 
 impl Transport for Watched {
     fn send<'a>(&'a self, to: &'a ApiRoot, request: Request) -> BoxFuture<'a, Result<Response, Problem>> {
         Box::pin(async move {
+            let mut request = request;
+            if let Some(tokens) = &self.tokens {
+                tokens.attach(&mut request).await?;
+            }
             let answer = self.inner.send(to, request).await;
+            if let (Some(tokens), Ok(response)) = (&self.tokens, &answer)
+                && response.status == 401
+            {
+                tokens.forget();
+            }
             if answer.as_ref().is_err_and(|problem| problem.transport.is_some()) {
                 self.discovery.forget(to);
             }

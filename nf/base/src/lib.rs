@@ -2,6 +2,7 @@
 //! and the program's means to start it, alone in a process or beside others.
 #![forbid(unsafe_code)]
 
+pub mod capture;
 mod config;
 mod context;
 mod discovery;
@@ -12,6 +13,7 @@ pub mod oam;
 mod registration;
 mod shutdown;
 mod start;
+pub mod tokens;
 
 pub use config::CommonConfig;
 pub use context::NfContext;

@@ -47,7 +47,7 @@ pub(crate) fn profile<F: NetworkFunction>(
             IpEndPoint { port: port.parse().ok(), ..Default::default() }
         }
     };
-    profile.nf_service_list = Some(services(served, &endpoint));
+    profile.nf_service_list = Some(services(served, &endpoint, common));
     function.profile(&mut profile);
     profile
 }
@@ -58,7 +58,11 @@ fn fresh_id() -> NfInstanceId {
 }
 
 /// The services that 3GPP knows, without what serves callbacks.
-fn services(served: &[&'static OperationInfo], endpoint: &IpEndPoint) -> BTreeMap<String, NfService> {
+fn services(
+    served: &[&'static OperationInfo],
+    endpoint: &IpEndPoint,
+    common: &CommonConfig,
+) -> BTreeMap<String, NfService> {
     let mut list: BTreeMap<String, NfService> = BTreeMap::new();
     for operation in served {
         let name = ServiceName::from(operation.api);
@@ -72,7 +76,9 @@ fn services(served: &[&'static OperationInfo], endpoint: &IpEndPoint) -> BTreeMa
                 expiry: None,
             };
             let status = NfServiceStatus::Registered;
-            let mut service = NfService::new(operation.api.to_string(), name, vec![version], UriScheme::Http, status);
+            let scheme = if common.https { UriScheme::Https } else { UriScheme::Http };
+            let mut service = NfService::new(operation.api.to_string(), name, vec![version], scheme, status);
+            service.oauth2_required = common.token_key.as_ref().map(|_| true);
             service.ip_end_points = Some(vec![endpoint.clone()]);
             service
         });

@@ -5,6 +5,7 @@ use martlet_sbi::{Bindings, BoxFuture, OperationInfo, Problem, Router, Tap};
 use martlet_sbi_fabric::{Fabric, FabricServer};
 use martlet_sbi_http::{HttpServer, ServerLimits};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -111,10 +112,17 @@ pub async fn start<F: NetworkFunction>(
     for tap in &environment.taps {
         router = router.tap(tap.clone());
     }
+    if crate::capture::wants(crate::capture::Link::Sbi) {
+        router = router.tap(Arc::new(crate::capture::SbiCapture { at: Some(common.bind) }));
+    }
     let router = Arc::new(router);
     let authority = common.authority();
     if let Some(local) = environment.bindings.local() {
         local.add(&authority, router.clone());
+    }
+    let mut limits = environment.limits.clone();
+    if let Some(file) = &common.token_key {
+        limits.guard = Some(crate::tokens::guard(F::TYPE, Path::new(file)).map_err(named)?);
     }
     let span = tracing::info_span!("nf", nf = name);
     let mut beside = Vec::new();
@@ -124,7 +132,7 @@ pub async fn start<F: NetworkFunction>(
         beside.push(tokio::spawn(server.instrument(span.clone())));
     }
     if environment.listen {
-        let server = HttpServer::bind(common.bind, router, environment.limits.clone()).await.map_err(|e| {
+        let server = HttpServer::bind(common.bind, router, limits).await.map_err(|e| {
             named(StartError(format!("{e}; is another core running? Change sbi.{name} in the configuration")))
         })?;
         beside.push(tokio::spawn(server.run().instrument(span.clone())));

@@ -16,6 +16,11 @@ pub struct NrfConfig {
     pub validity_s: u32,
     /// Seconds after which a subscription ends that is not renewed.
     pub subscription_s: u32,
+    /// File of the key that signs access tokens (PEM, ECDSA with P-256); left out, there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_key: Option<String>,
+    /// Seconds for which an access token is good.
+    pub token_s: u32,
 }
 
 impl Default for NrfConfig {
@@ -26,6 +31,8 @@ impl Default for NrfConfig {
             max_heartbeat_s: 60,
             validity_s: 60,
             subscription_s: 86_400,
+            token_key: None,
+            token_s: 3600,
         }
     }
 }

@@ -8,6 +8,7 @@ mod matching;
 mod notification;
 mod registry;
 mod subscriptions;
+mod tokens;
 
 pub use config::NrfConfig;
 
@@ -15,6 +16,7 @@ use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError};
 use martlet_sbi::Route;
 use martlet_sbi_api::nnrf_nfdiscovery::NNRF_DISC;
 use martlet_sbi_api::nnrf_nfmanagement::{NNRF_NFM, NfType};
+use martlet_sbi_api::nnrf_oauth2::NNRF_OAUTH2;
 use registry::Registry;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -29,6 +31,8 @@ pub struct Nrf {
     context: Arc<NfContext>,
     config: NrfConfig,
     state: Mutex<State>,
+    /// Signs access tokens.
+    signer: Option<tokens::Signer>,
 }
 
 /// What the NRF knows. Held for moments only, never over an await.
@@ -50,12 +54,14 @@ impl NetworkFunction for Nrf {
     async fn create(config: NrfConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
         let registry = Registry::new(config.max_instances);
         let subscriptions = Subscriptions::new(config.max_subscriptions);
-        Ok(Arc::new(Nrf { context, config, state: Mutex::new(State { registry, subscriptions }) }))
+        let signer = config.token_key.as_deref().map(tokens::Signer::load).transpose().map_err(StartError)?;
+        Ok(Arc::new(Nrf { context, config, state: Mutex::new(State { registry, subscriptions }), signer }))
     }
 
     fn routes(self: &Arc<Self>) -> Vec<Route> {
         let mut routes = NNRF_NFM.routes(self.clone());
         routes.extend(NNRF_DISC.routes(self.clone()));
+        routes.extend(NNRF_OAUTH2.routes(self.clone()));
         routes
     }
 

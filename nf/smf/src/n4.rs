@@ -10,7 +10,7 @@ pub use rules::{Downlink, FlowsChange, Plan, deletion, establishment, to_buffer,
 use crate::session::UpfSession;
 use crate::{SmfConfig, UpfConfig, metrics};
 use association::Association;
-use martlet_nf::{Shutdown, StartError};
+use martlet_nf::{Shutdown, StartError, capture};
 use martlet_pfcp::ie::NodeId;
 use martlet_pfcp::transaction::{Answers, Due, Limits, Requests};
 use martlet_pfcp::{Message, Packet, SessionReportRequest};
@@ -166,6 +166,7 @@ impl N4 {
     }
 
     async fn send(&self, to: SocketAddr, octets: &[u8]) {
+        capture::record(capture::Link::N4, self.socket.local_addr().ok(), Some(to), octets);
         if let Err(error) = self.socket.send_to(octets, to).await {
             tracing::debug!(%to, %error, "an N4 message did not leave");
         }
@@ -206,6 +207,7 @@ impl N4 {
                 tokio::time::sleep(Duration::from_millis(10)).await;
                 continue;
             };
+            capture::record(capture::Link::N4, Some(from), self.socket.local_addr().ok(), &buffer[..length]);
             if let Some(answer) = self.react(from, &buffer[..length], sessions) {
                 self.send(from, &answer).await;
             }

@@ -29,6 +29,8 @@ pub async fn subscribe(udm: &Udm) {
         immediate_report: None,
     };
     loop {
+        // First a moment: that there is no UDR yet, as the NRF would say now, is remembered for a while and refuses UEs.
+        tokio::time::sleep(PAUSE).await;
         let made: Result<_, Problem> = async {
             let peer = udm.context.discover(NfType::Udr, "nudr-dr", &Criteria::default()).await?;
             UdrDataRepositoryClient::new(peer).subscription_data_subscriptions(wanted.clone()).await
@@ -38,7 +40,6 @@ pub async fn subscribe(udm: &Udm) {
             Ok(_) => return tracing::debug!("the UDR tells of changes"),
             Err(problem) => tracing::debug!(%problem, "the UDR does not tell of changes yet"),
         }
-        tokio::time::sleep(PAUSE).await;
     }
 }
 

@@ -21,6 +21,10 @@ pub async fn tell(udr: &Udr) {
         match udr.store.changes(last, AT_ONCE) {
             Ok(changes) => {
                 let Some(newest) = changes.last() else { continue };
+                // They wait for the first who wants to know.
+                if udr.store.contexts(NOBODY, kind::CHANGES).is_ok_and(|watchers| watchers.is_empty()) {
+                    continue;
+                }
                 last = newest.number;
                 let changed: BTreeSet<String> = changes.into_iter().map(|change| change.supi).collect();
                 for supi in changed {

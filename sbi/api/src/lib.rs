@@ -24,6 +24,7 @@ pub mod nlmf_location;
 pub mod nnrf_nfdiscovery;
 pub mod nnrf_nfmanagement;
 pub mod nnrf_nfstatus_callback;
+pub mod nnrf_oauth2;
 pub mod nnssf_ns_selection;
 pub mod npcf_am_policy_control;
 pub mod npcf_sm_policy_control;

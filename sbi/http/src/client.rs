@@ -1,6 +1,6 @@
 //! Calls producers over HTTP/2, one connection per producer, kept.
 use crate::net::{Dial, Tcp};
-use crate::{convert, metrics};
+use crate::{Tls, convert, metrics};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::client::conn::http2::{self, SendRequest};
@@ -47,6 +47,7 @@ pub struct HttpBinding {
     kept: Arc<Mutex<HashMap<String, Kept>>>,
     limits: Arc<ClientLimits>,
     dial: Arc<dyn Dial>,
+    tls: Option<Tls>,
 }
 
 /// Why an attempt failed.
@@ -58,12 +59,18 @@ struct Failed {
 impl HttpBinding {
     /// A client without connections yet, over TCP.
     pub fn new(limits: ClientLimits) -> Self {
-        HttpBinding { kept: Arc::default(), limits: Arc::new(limits), dial: Arc::new(Tcp) }
+        HttpBinding { kept: Arc::default(), limits: Arc::new(limits), dial: Arc::new(Tcp), tls: None }
     }
 
     /// Connects another way from now on.
     pub fn over(mut self, dial: Arc<dyn Dial>) -> Self {
         self.dial = dial;
+        self
+    }
+
+    /// Speaks TLS with producers whose root is `https`.
+    pub fn with_tls(mut self, tls: Option<Tls>) -> Self {
+        self.tls = tls;
         self
     }
 
@@ -86,7 +93,7 @@ impl HttpBinding {
     async fn sender(&self, to: &ApiRoot) -> Result<Sender, Failed> {
         let cell = self.cell(&to.authority);
         let connect = || async {
-            let sender = tokio::time::timeout(self.limits.connect, connect(&*self.dial, to)).await;
+            let sender = tokio::time::timeout(self.limits.connect, connect(&*self.dial, self.tls.as_ref(), to)).await;
             sender.unwrap_or_else(|_| Err(not_sent(format!("{to} did not take the connection in time"))))
         };
         cell.get_or_try_init(connect).await.cloned()
@@ -145,11 +152,17 @@ fn may_repeat(operation: Option<&OperationInfo>, method: &http::Method, how: Tra
     how == TransportFailure::NotSent || operation.map_or(*method == http::Method::GET, OperationInfo::is_idempotent)
 }
 
-async fn connect(dial: &dyn Dial, to: &ApiRoot) -> Result<Sender, Failed> {
-    if to.scheme != "http" {
-        return Err(not_sent(format!("{to}: only http is configured, and this producer asks for {}", to.scheme)));
+async fn connect(dial: &dyn Dial, tls: Option<&Tls>, to: &ApiRoot) -> Result<Sender, Failed> {
+    let secure = to.scheme == "https";
+    if secure && tls.is_none() {
+        return Err(not_sent(format!("{to}: this producer asks for TLS, and sbi.tls is not configured")));
     }
-    let stream = dial.dial(&to.authority).await.map_err(|e| not_sent(format!("{to}: {e}")))?;
+    let mut stream = dial.dial(&to.authority).await.map_err(|e| not_sent(format!("{to}: {e}")))?;
+    if let Some(tls) = tls.filter(|_| secure) {
+        let name = crate::tls::name_of(&to.authority).ok_or_else(|| not_sent(format!("{to}: no name for TLS")))?;
+        let secured = tls.connector.connect(name, stream).await;
+        stream = Box::new(secured.map_err(|e| not_sent(format!("{to}: TLS: {e}")))?);
+    }
     let handshake = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
         .keep_alive_interval(Duration::from_secs(20))

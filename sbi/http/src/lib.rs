@@ -6,7 +6,9 @@ mod convert;
 mod metrics;
 mod net;
 mod server;
+mod tls;
 
 pub use client::{ClientLimits, HttpBinding};
 pub use net::{Dial, Listen, OverFabric, Stream, Tcp, Unix};
-pub use server::{HttpServer, ServerLimits};
+pub use server::{Guard, HttpServer, ServerLimits};
+pub use tls::Tls;

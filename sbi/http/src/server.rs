@@ -1,6 +1,6 @@
 //! Serves a [`Router`] over HTTP/2 with prior knowledge, and HTTP/1.1 for people's tools.
 use crate::net::{Listen, Stream};
-use crate::{convert, metrics};
+use crate::{Tls, convert, metrics};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -24,11 +24,35 @@ pub struct ServerLimits {
     pub body: usize,
     /// Longest time that a request may take where its consumer names none.
     pub longest: Duration,
+    /// TLS, where it is spoken.
+    pub tls: Option<Tls>,
+    /// Who may call what.
+    pub guard: Option<Guard>,
 }
+
+/// Says whether a request may reach the service that its path names, by its headers.
+#[derive(Clone)]
+pub struct Guard(pub Arc<dyn Fn(&http::HeaderMap, &str) -> Result<(), Problem> + Send + Sync>);
+
+impl std::fmt::Debug for Guard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Guard { .. }")
+    }
+}
+
+/// How long a client may take for its part of a TLS handshake.
+const HANDSHAKE: Duration = Duration::from_secs(5);
 
 impl Default for ServerLimits {
     fn default() -> Self {
-        ServerLimits { connections: 256, streams: 1024, body: 1 << 20, longest: Duration::from_secs(60) }
+        ServerLimits {
+            connections: 256,
+            streams: 1024,
+            body: 1 << 20,
+            longest: Duration::from_secs(60),
+            tls: None,
+            guard: None,
+        }
     }
 }
 
@@ -85,7 +109,17 @@ impl<L: Listen> HttpServer<L> {
             metrics::CONNECTIONS.with_label_values(&["server"]).inc();
             let (router, limits) = (self.router.clone(), self.limits.clone());
             connections.spawn(async move {
-                serve(stream, router, limits).await;
+                match limits.tls.clone() {
+                    None => serve(stream, router, limits).await,
+                    Some(tls) => match tokio::time::timeout(HANDSHAKE, tls.acceptor.accept(stream)).await {
+                        Ok(Ok(stream)) => serve(stream, router, limits).await,
+                        Ok(Err(error)) => {
+                            metrics::REFUSED.with_label_values(&["TLS"]).inc();
+                            tracing::warn!(%error, "an SBI connection is refused: is the certificate one of sbi.tls?");
+                        }
+                        Err(_) => metrics::REFUSED.with_label_values(&["TLS"]).inc(),
+                    },
+                }
                 drop(slot);
             });
         }
@@ -116,7 +150,9 @@ async fn answer(
     let collected = tokio::time::timeout(wait, convert::collect(&parts.headers, &mut incoming, limits.body)).await;
     let collected = collected
         .unwrap_or_else(|_| Err(Problem::new(408, "").detail(format!("the request was not complete within {wait:?}"))));
-    let response = match collected {
+    let path = parts.uri.path();
+    let allowed = limits.guard.as_ref().map_or(Ok(()), |guard| (guard.0)(&parts.headers, path));
+    let response = match allowed.and(collected) {
         Ok(body) => {
             let target = parts.uri.path_and_query().map_or("/", |p| p.as_str()).to_string();
             let deadline = Some(Instant::now() + wait);

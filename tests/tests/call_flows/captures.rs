@@ -15,6 +15,8 @@ async fn life(sbi: Sbi) -> Result<Option<Recording>> {
     let core = TestCore::start_on(sbi, |config| {
         // What is not ciphered can be read.
         config.amf.security.ciphering = vec![CipheringName::NEA0];
+        // An SMF whose sessions end with it says goodbye to its UPF.
+        config.smf.state.keep = false;
         config.amf.timers.t3513_ms = 200;
         config.amf.timers.paging_attempts = 1;
     })

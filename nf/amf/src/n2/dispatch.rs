@@ -7,6 +7,7 @@ use crate::ue::{Event, InitialMessage, UeHandle};
 use crate::{Amf, metrics};
 use bytes::Bytes;
 use martlet_nas::{Nas5gmmMessage, Nas5gsMessage};
+use martlet_nf::capture;
 use martlet_ngap::error_indication::error_indication;
 use martlet_ngap::inbound::{self, Fault, Received, UeIds, message_name};
 use martlet_ngap::ngap::*;
@@ -30,6 +31,7 @@ enum Sender {
 impl Amf {
     /// Acts on a message of a gNB; what is to be answered on the interface's own stream.
     pub(crate) fn receive(self: &Arc<Self>, gnb: &Arc<Gnb>, data: &Bytes) -> Vec<NGAP_PDU> {
+        capture::record(capture::Link::N2, Some(gnb.address), None, data);
         let handled = inbound::read(data).and_then(|received| self.dispatch(gnb, &received, data));
         handled.unwrap_or_else(|fault| {
             metrics::ngap_error(reason(&fault.cause));

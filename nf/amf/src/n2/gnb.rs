@@ -3,6 +3,7 @@ use super::Link;
 use crate::metrics;
 use crate::served::Tai;
 use martlet_nas::identifiers::Slice;
+use martlet_nf::capture;
 use martlet_ngap::ngap::NGAP_PDU;
 use martlet_sbi_api::common::GlobalRanNodeId;
 use std::collections::BTreeMap;
@@ -101,6 +102,7 @@ impl Gnb {
                 return false;
             }
         };
+        capture::record(capture::Link::N2, None, Some(self.address), &octets);
         match self.link.send(stream, octets.into()).await {
             Ok(()) => true,
             Err(error) => {

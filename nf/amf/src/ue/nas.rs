@@ -4,6 +4,7 @@ use crate::metrics;
 use bytes::Bytes;
 use martlet_nas::inbound::{self, Inbound};
 use martlet_nas::{GmmCause, Nas5gmmMessage, Nas5gsMessage, NasCount, outbound, reaction};
+use martlet_nf::capture;
 use std::time::{Duration, Instant};
 
 /// How a message is protected.
@@ -26,6 +27,10 @@ impl Ue {
     /// Protects a message.
     pub fn protect(&mut self, message: &Nas5gsMessage, protection: Protection) -> Result<Vec<u8>, Stop> {
         let secured = self.secured;
+        if capture::wants(capture::Link::N1) {
+            let gnb = self.connection.as_ref().map(|connection| connection.gnb.address);
+            capture::record(capture::Link::N1, None, gnb, &message.encode().unwrap_or_default());
+        }
         let protected = match (protection, self.security.as_mut()) {
             (Protection::NewContext, Some(security)) => outbound::security_mode_command(&mut security.nas, message),
             (_, Some(security)) if secured => outbound::to_ue(&mut security.nas, message),
@@ -97,6 +102,10 @@ impl Ue {
             Ok(inbound) => {
                 self.secured |= inbound.is_verified();
                 tracing::trace!(supi = self.label(), message = %inbound.message, "NAS from the UE");
+                if capture::wants(capture::Link::N1) {
+                    let gnb = self.connection.as_ref().map(|connection| connection.gnb.address);
+                    capture::record(capture::Link::N1, gnb, None, &inbound.message.encode().unwrap_or_default());
+                }
                 Some(inbound)
             }
             Err(refused) => {

@@ -1,0 +1,173 @@
+//! What functions say on their interfaces, in a file that Wireshark opens (pcapng): N2, N4, the SBI whatever carries it, and
+//! N1 before it is ciphered where that is asked for. Off unless [`start`] is called; then a message costs a copy.
+//!
+//! Each packet is an "exported PDU" with the name of Wireshark's dissector and the addresses of both ends, since there need not
+//! have been a packet: a call within a process has none.
+use martlet_sbi::{Encoded, Exchange, Tap};
+use pcap_file::DataLink;
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
+use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
+use std::borrow::Cow;
+use std::fs::OpenOptions;
+use std::io::{BufWriter, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Messages that wait to be written; more are lost, rather than that a function waits for the disk.
+const MOST_WAITING: usize = 8192;
+
+/// Tags of an exported PDU (Wireshark's `epan/exported_pdu.h`).
+const DISSECTOR: u16 = 12;
+const IPV4_SOURCE: u16 = 20;
+const IPV6_SOURCE: u16 = 22;
+const PORT_TYPE: u16 = 24;
+const SOURCE_PORT: u16 = 25;
+const DESTINATION_PORT: u16 = 26;
+
+/// An interface, with the name of the dissector that reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Link {
+    /// NGAP.
+    N2,
+    /// NAS, not ciphered.
+    N1,
+    /// PFCP.
+    N4,
+    /// HTTP, as version 1.1 would write it.
+    Sbi,
+}
+
+impl Link {
+    fn dissector(self) -> &'static str {
+        match self {
+            Link::N2 => "ngap",
+            Link::N1 => "nas-5gs",
+            Link::N4 => "pfcp",
+            Link::Sbi => "http",
+        }
+    }
+
+    /// Wireshark's number of the transport: SCTP 1, TCP 2, UDP 3.
+    fn transport(self) -> u32 {
+        match self {
+            Link::N2 | Link::N1 => 1,
+            Link::Sbi => 2,
+            Link::N4 => 3,
+        }
+    }
+}
+
+struct Sink {
+    packets: SyncSender<(Duration, Vec<u8>)>,
+    decipher: bool,
+}
+
+static SINK: OnceLock<Sink> = OnceLock::new();
+
+/// Writes what is said from now on into a new file, for its owner alone; with `decipher` N1 too.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn start(file: &Path, decipher: bool) -> std::io::Result<()> {
+    let named = |error: std::io::Error| std::io::Error::new(error.kind(), format!("{}: {error}", file.display()));
+    let mut open = OpenOptions::new();
+    let file = open.write(true).create(true).truncate(true).mode(0o600).open(file).map_err(named)?;
+    let wrong = |error: pcap_file::PcapError| std::io::Error::other(error.to_string());
+    let mut writer = PcapNgWriter::new(BufWriter::new(file)).map_err(wrong)?;
+    // Times are in nanoseconds.
+    let options = vec![InterfaceDescriptionOption::IfTsResol(9)];
+    let interface = InterfaceDescriptionBlock { linktype: DataLink::WIRESHARK_UPPER_PDU, snaplen: 0, options };
+    writer.write_pcapng_block(interface).map_err(wrong)?;
+    writer.get_mut().flush()?;
+    let (sender, packets) = sync_channel(MOST_WAITING);
+    std::thread::Builder::new().name("capture".into()).spawn(move || write(writer, &packets))?;
+    let _ = SINK.set(Sink { packets: sender, decipher });
+    Ok(())
+}
+
+fn write(mut writer: PcapNgWriter<BufWriter<std::fs::File>>, packets: &Receiver<(Duration, Vec<u8>)>) {
+    while let Ok(first) = packets.recv() {
+        for (timestamp, data) in std::iter::once(first).chain(packets.try_iter()) {
+            let original_len = data.len() as u32;
+            let data = Cow::Owned(data);
+            let block = EnhancedPacketBlock { interface_id: 0, timestamp, original_len, data, options: vec![] };
+            if writer.write_pcapng_block(block).is_err() {
+                return;
+            }
+        }
+        let _ = writer.get_mut().flush();
+    }
+}
+
+/// Whether an interface is captured.
+pub fn wants(link: Link) -> bool {
+    SINK.get().is_some_and(|sink| link != Link::N1 || sink.decipher)
+}
+
+/// Takes a message from one end to the other, where its interface is captured.
+pub fn record(link: Link, from: Option<SocketAddr>, to: Option<SocketAddr>, message: &[u8]) {
+    let Some(sink) = SINK.get().filter(|_| wants(link)) else { return };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let _ = sink.packets.try_send((now, exported(link, from, to, message)));
+}
+
+fn exported(link: Link, from: Option<SocketAddr>, to: Option<SocketAddr>, message: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(message.len() + 80);
+    let mut tag = |kind: u16, value: &[u8]| {
+        let padded = value.len().next_multiple_of(4);
+        out.extend(kind.to_be_bytes());
+        out.extend((padded as u16).to_be_bytes());
+        out.extend(value);
+        out.resize(out.len() + padded - value.len(), 0);
+    };
+    tag(DISSECTOR, link.dissector().as_bytes());
+    for (end, number) in [(from, 0), (to, 1)] {
+        match end.map(|end| end.ip()) {
+            Some(IpAddr::V4(ip)) => tag(IPV4_SOURCE + number, &ip.octets()),
+            Some(IpAddr::V6(ip)) => tag(IPV6_SOURCE + number, &ip.octets()),
+            None => {}
+        }
+    }
+    tag(PORT_TYPE, &link.transport().to_be_bytes());
+    for (end, kind) in [(from, SOURCE_PORT), (to, DESTINATION_PORT)] {
+        if let Some(end) = end {
+            tag(kind, &u32::from(end.port()).to_be_bytes());
+        }
+    }
+    out.extend([0; 4]);
+    out.extend(message);
+    out
+}
+
+/// Captures what a function serves on the SBI.
+pub struct SbiCapture {
+    /// Where the function is.
+    pub at: Option<SocketAddr>,
+}
+
+impl Tap for SbiCapture {
+    fn wants_bodies(&self) -> bool {
+        true
+    }
+
+    fn exchanged(&self, exchange: &Exchange<'_>) {
+        let body = |head: String, body: &Option<Encoded>| {
+            let (kind, octets) = body.as_ref().map_or(("", &[][..]), |body| (&*body.content_type, &body.bytes[..]));
+            let kind = if kind.is_empty() { String::new() } else { format!("content-type: {kind}\r\n") };
+            let mut text = format!("{head}{kind}content-length: {}\r\n\r\n", octets.len()).into_bytes();
+            text.extend_from_slice(octets);
+            text
+        };
+        let host = self.at.map_or(String::new(), |at| format!("host: {at}\r\n"));
+        let request = body(format!("{} {} HTTP/1.1\r\n{host}", exchange.method, exchange.target), &exchange.request);
+        record(Link::Sbi, None, self.at, &request);
+        let reason = http::StatusCode::from_u16(exchange.status).ok().and_then(|code| code.canonical_reason());
+        let head = format!("HTTP/1.1 {} {}\r\n", exchange.status, reason.unwrap_or(""));
+        record(Link::Sbi, self.at, None, &body(head, &exchange.response));
+    }
+}
