@@ -13,6 +13,8 @@ pub enum LabCommand {
     Idle(martlet_lab::control_plane::IdleArgs),
     /// What a packet costs in the xdp datapath, beside programs that do the least
     Upf(martlet_lab::upf::UpfArgs),
+    /// Packets a second of the programmable switch in memory, by frame size and number of rules
+    Switch(martlet_lab::switch::SwitchArgs),
     /// How long LCS-UPP takes to carry a payload to the LMF and back, for each secure channel
     LcsUpp(martlet_lab::lcs_upp::LcsUppArgs),
     #[command(hide = true)]
@@ -31,6 +33,7 @@ pub fn run(command: LabCommand) -> Result<()> {
         LabCommand::Sbi(args) => martlet_lab::sbi::run(&args)?,
         LabCommand::Idle(args) => martlet_lab::control_plane::run_idle(&args)?,
         LabCommand::Upf(args) => martlet_lab::upf::run(&args)?,
+        LabCommand::Switch(args) => martlet_lab::switch::run(&args)?,
         LabCommand::LcsUpp(args) => martlet_lab::lcs_upp::run(&args)?,
         LabCommand::LcsUppServer(args) => return martlet_lab::lcs_upp::serve(args),
         LabCommand::SbiServer(args) => return crate::runtime::block_on(martlet_lab::sbi::serve(args)),

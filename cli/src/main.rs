@@ -13,6 +13,7 @@ mod runtime;
 mod split;
 mod status;
 mod subscriber;
+mod switch;
 mod up;
 
 use clap::{Parser, Subcommand};
@@ -55,6 +56,8 @@ enum Command {
     Defaults,
     /// Run a scenario of simulated gNBs and phones against a core
     Ran(ran::RanArgs),
+    /// Run the programmable switch, and write its rules (RPI)
+    Switch(switch::SwitchArgs),
     /// Run an experiment: measure, keep raw data, draw plots
     #[command(subcommand)]
     Lab(lab::LabCommand),
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         Command::Ran(args) => ran::run(args),
+        Command::Switch(args) => switch::run(args),
         Command::Lab(command) => lab::run(command),
     });
     match outcome {

@@ -24,7 +24,10 @@ pub fn join(one: &str, other: &str) -> Result<(), SwitchError> {
         number(from)?;
         // What was there of ours goes; a queue that is there already is as good.
         let _ = Command::new("tc").args(["qdisc", "add", "dev", from, "clsact"]).stderr(Stdio::null()).status();
-        let rule = ["filter", "replace", "dev", from, "ingress", "pref", "4242", "handle", "1", "matchall", "action", "mirred", "egress", "redirect", "dev", to];
+        let rule = [
+            "filter", "replace", "dev", from, "ingress", "pref", "4242", "handle", "1", "matchall", "action", "mirred",
+            "egress", "redirect", "dev", to,
+        ];
         let status = Command::new("tc").args(rule).stderr(Stdio::null()).status();
         let status = status.map_err(|error| failed(from, "tc, of the package iproute2, cannot be run", error))?;
         if !status.success() {
@@ -55,7 +58,8 @@ pub fn open(interface: &str) -> Result<Port, SwitchError> {
     let ifindex = number(interface)?;
     let socket = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK, None)
         .map_err(|error| failed(interface, "no packet socket (run as root)", error))?;
-    set(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1).map_err(|error| failed(interface, "it cannot leave out what it sends", error))?;
+    set(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)
+        .map_err(|error| failed(interface, "it cannot leave out what it sends", error))?;
     // 8 MiB: some 30 ms of a full link.
     let _ = set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, 8 << 20);
     let _ = set(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, 8 << 20);
@@ -84,7 +88,13 @@ pub fn open(interface: &str) -> Result<Port, SwitchError> {
     request.mr_type = libc::PACKET_MR_PROMISC as u16;
     // SAFETY: a request of the length said.
     let status = unsafe {
-        libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, (&raw const request).cast(), size_of_val(&request) as u32)
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_ADD_MEMBERSHIP,
+            (&raw const request).cast(),
+            size_of_val(&request) as u32,
+        )
     };
     if status < 0 {
         return Err(failed(interface, "it does not take frames for others", std::io::Error::last_os_error()));
@@ -94,7 +104,9 @@ pub fn open(interface: &str) -> Result<Port, SwitchError> {
 
 fn set(socket: &OwnedFd, level: i32, option: i32, value: i32) -> std::io::Result<()> {
     // SAFETY: a number of the length said.
-    let status = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), size_of::<i32>() as u32) };
+    let status = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), size_of::<i32>() as u32)
+    };
     if status < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }
 
@@ -158,6 +170,7 @@ fn divert(ifindex: u32) -> std::io::Result<OwnedFd> {
         attach_type: BPF_TCX_INGRESS,
     };
     let program = bpf(BPF_PROG_LOAD, &load)?;
-    let link = Link { program: program.as_raw_fd() as u32, ifindex, attach_type: BPF_TCX_INGRESS, flags: 0, order: [0; 2] };
+    let link =
+        Link { program: program.as_raw_fd() as u32, ifindex, attach_type: BPF_TCX_INGRESS, flags: 0, order: [0; 2] };
     bpf(BPF_LINK_CREATE, &link)
 }
