@@ -13,7 +13,6 @@ mod runtime;
 mod split;
 mod status;
 mod subscriber;
-mod switch;
 mod up;
 
 use clap::{Parser, Subcommand};
@@ -57,7 +56,7 @@ enum Command {
     /// Run a scenario of simulated gNBs and phones against a core
     Ran(ran::RanArgs),
     /// Run the programmable switch, and write its rules (RPI)
-    Switch(switch::SwitchArgs),
+    Switch(martlet_switch_rpi::SwitchArgs),
     /// Run an experiment: measure, keep raw data, draw plots
     #[command(subcommand)]
     Lab(lab::LabCommand),
@@ -78,7 +77,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         Command::Ran(args) => ran::run(args),
-        Command::Switch(args) => switch::run(args),
+        Command::Switch(args) => martlet_switch_rpi::run(args),
         Command::Lab(command) => lab::run(command),
     });
     match outcome {

@@ -18,20 +18,32 @@ fn number(interface: &str) -> Result<u32, SwitchError> {
     nix::net::if_::if_nametoindex(interface).map_err(|error| failed(interface, "there is no such interface", error))
 }
 
+/// The place of that rule among others of its interface.
+const PREFERENCE: u32 = 4242;
+
 /// The way without a switch: what comes in by one interface leaves by the other, in the kernel.
 pub fn join(one: &str, other: &str) -> Result<(), SwitchError> {
     for (from, to) in [(one, other), (other, one)] {
         number(from)?;
-        // What was there of ours goes; a queue that is there already is as good.
-        let _ = Command::new("tc").args(["qdisc", "add", "dev", from, "clsact"]).stderr(Stdio::null()).status();
-        let rule = [
-            "filter", "replace", "dev", from, "ingress", "pref", "4242", "handle", "1", "matchall", "action", "mirred",
-            "egress", "redirect", "dev", to,
-        ];
-        let status = Command::new("tc").args(rule).stderr(Stdio::null()).status();
-        let status = status.map_err(|error| failed(from, "tc, of the package iproute2, cannot be run", error))?;
-        if !status.success() {
-            return Err(failed(from, "tc does not forward its frames", status));
+        let tc = |arguments: String| Command::new("tc").args(arguments.split(' ')).stderr(Stdio::null()).output();
+        let failed_to_run = |error| failed(from, "tc, of the package iproute2, cannot be run", error);
+        // It stays when a switch ends, so it may be there; and it is not taken away while it forwards.
+        let there = tc(format!("filter show dev {from} ingress pref {PREFERENCE}")).map_err(failed_to_run)?;
+        if String::from_utf8_lossy(&there.stdout).contains(&format!("to device {to})")) {
+            continue;
+        }
+        let _ = tc(format!("qdisc add dev {from} clsact"));
+        let _ = tc(format!("filter del dev {from} ingress pref {PREFERENCE}"));
+        let rule = format!(
+            "filter add dev {from} ingress pref {PREFERENCE} protocol all u32 match u32 0 0 action mirred egress redirect dev {to}"
+        );
+        let made = tc(rule).map_err(failed_to_run)?;
+        if !made.status.success() {
+            return Err(failed(
+                from,
+                "tc does not forward its frames: the kernel needs cls_u32 and act_mirred",
+                made.status,
+            ));
         }
     }
     Ok(())
@@ -40,8 +52,8 @@ pub fn join(one: &str, other: &str) -> Result<(), SwitchError> {
 /// Takes the way without a switch away.
 pub fn part(one: &str, other: &str) {
     for interface in [one, other] {
-        let rule = ["filter", "del", "dev", interface, "ingress", "pref", "4242"];
-        let _ = Command::new("tc").args(rule).stderr(Stdio::null()).status();
+        let rule = format!("filter del dev {interface} ingress pref {PREFERENCE}");
+        let _ = Command::new("tc").args(rule.split(' ')).stderr(Stdio::null()).status();
     }
 }
 

@@ -50,11 +50,11 @@ pub async fn line(client: &mut Client, election: Option<u64>, text: &str) -> Res
             Ok(())
         }
         ["counters"] => counters(client).await,
-        ["meter", number, rate, burst] => {
+        ["meter", meter, rate, burst] => {
             let number = |text: &str| text.parse::<u64>().with_context(|| format!("{text:?} is no number"));
             client.lead(election).await?;
             let rate = (number(rate)?, number(burst)?);
-            Ok(client.set_meter(number(said[1])? as u32, Some(rate)).await?)
+            Ok(client.set_meter(number(meter)? as u32, Some(rate)).await?)
         }
         ["rule", ..] => {
             let (column, _) = words.get(1).copied().unwrap_or((text.chars().count() + 1, ""));

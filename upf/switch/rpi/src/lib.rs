@@ -114,12 +114,16 @@ enum RuleCommand {
     },
 }
 
-/// Runs a command.
+/// Runs a command, on this thread, until it is done.
+///
+/// # Errors
+/// What a person can do about it: no switch answers, another controller leads, or a rule is wrong, and where.
 pub fn run(args: SwitchArgs) -> Result<()> {
     if let Some(SwitchCommand::Run { arguments }) = &args.command {
         return start(arguments);
     }
-    crate::runtime::block_on(async {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
         let mut client = Client::connect(args.switch, args.device).await?;
         let election = args.election;
         match args.command {
