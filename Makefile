@@ -1,5 +1,5 @@
 # What people and machines type. Each target says what it installs before it does.
-.PHONY: help build release install demo test soak guest-test channels-test lint lab lab-test lab-positioning fuzz clean packages-build packages-demo \
+.PHONY: help build release install demo test soak guest-test channels-test lint lab lab-test lab-switch lab-positioning fuzz clean packages-build packages-demo \
 	packages-test packages-guest packages-channels oracles
 
 CARGO ?= cargo
@@ -29,13 +29,13 @@ packages-channels:
 build: packages-build ## Build everything, unoptimised
 	$(CARGO) build --workspace --locked
 
-release: packages-build ## Build target/release/martlet
-	$(CARGO) build --release --locked -p martlet
+release: packages-build ## Build target/release/martlet, and martlet-switch beside it
+	$(CARGO) build --release --locked -p martlet -p martlet-switch-target
 
 install: release ## Install martlet and libmartlet_fabric (C) below PREFIX (/usr/local), after DESTDIR
 	$(CARGO) build --release --locked -p martlet-fabric-c
 	install -d "$(DESTDIR)$(PREFIX)/bin"
-	install -m 755 target/release/martlet "$(DESTDIR)$(PREFIX)/bin/"
+	install -m 755 target/release/martlet target/release/martlet-switch "$(DESTDIR)$(PREFIX)/bin/"
 	DESTDIR="$(DESTDIR)" sbi/fabric-c/install.sh target/release "$(PREFIX)"
 
 demo: packages-demo ## Build, start a core, let a phone in, send its traffic, show a summary (uses root for namespaces)
@@ -44,10 +44,10 @@ demo: packages-demo ## Build, start a core, let a phone in, send its traffic, sh
 	$(AS_ROOT) deploy/demo/run.sh target/release/martlet
 
 oracles: packages-test
-	@test -x $(PYTHON_ORACLES)/bin/python || echo "Martlet installs pycrate and the OpenAPI validators from PyPI into target/oracles."
+	@test -x $(PYTHON_ORACLES)/bin/python || echo "Martlet installs pycrate, the OpenAPI validators and p4runtime-shell from PyPI into target/oracles."
 	@test -x $(PYTHON_ORACLES)/bin/python || python3 -m venv $(PYTHON_ORACLES)
-	@$(PYTHON_ORACLES)/bin/python -c 'import pycrate_asn1rt, openapi_schema_validator, yaml' 2>/dev/null || \
-		$(PYTHON_ORACLES)/bin/pip install --quiet pycrate==0.8.1 openapi-schema-validator==0.9.0 PyYAML==6.0.3
+	@$(PYTHON_ORACLES)/bin/python -c 'import pycrate_asn1rt, openapi_schema_validator, yaml, p4runtime_sh' 2>/dev/null || \
+		$(PYTHON_ORACLES)/bin/pip install --quiet pycrate==0.8.1 openapi-schema-validator==0.9.0 PyYAML==6.0.3 p4runtime-shell==0.0.6
 
 # Of the whole workspace, so that nothing is built a second time with other features.
 CALL_FLOWS = MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python $(CARGO) test --workspace --test call_flows --locked --no-fail-fast $(RUNNER)
@@ -85,6 +85,9 @@ lab: packages-build ## Measure the control plane and its service calls, beside i
 	$(AS_ROOT) target/release/martlet --log warn lab control-plane
 	$(AS_ROOT) target/release/martlet --log warn lab sbi
 	$(AS_ROOT) target/release/martlet --log warn lab idle
+
+lab-switch: release ## Measure the programmable switch in memory: report, raw data and plots in lab-results
+	target/release/martlet --log warn lab switch
 
 lab-positioning: packages-channels ## Measure LCS-UPP over every secure channel, in a build of its own (wolfSSL is GPL: not for release)
 	$(CARGO) build --release --locked -p martlet --features openssl,wolfssl,mbedtls,msquic --target-dir target/positioning

@@ -15,6 +15,8 @@ pub enum LabCommand {
     Crowd(martlet_lab::control_plane::CrowdArgs),
     /// What a packet costs in the xdp datapath, beside programs that do the least
     Upf(martlet_lab::upf::UpfArgs),
+    /// Packets a second of the programmable switch in memory, by frame size and number of rules
+    Switch(martlet_lab::switch::SwitchArgs),
     /// How long LCS-UPP takes to carry a payload to the LMF and back, for each secure channel
     LcsUpp(martlet_lab::lcs_upp::LcsUppArgs),
     #[command(hide = true)]
@@ -36,6 +38,7 @@ pub fn run(command: LabCommand) -> Result<()> {
         LabCommand::Idle(args) => martlet_lab::control_plane::run_idle(&args)?,
         LabCommand::Crowd(args) => martlet_lab::control_plane::run_crowd(&args)?,
         LabCommand::Upf(args) => martlet_lab::upf::run(&args)?,
+        LabCommand::Switch(args) => martlet_lab::switch::run(&args)?,
         LabCommand::LcsUpp(args) => martlet_lab::lcs_upp::run(&args)?,
         LabCommand::LcsUppServer(args) => return martlet_lab::lcs_upp::serve(args),
         LabCommand::LcsUppClient(args) => return martlet_lab::lcs_upp::ask(args),

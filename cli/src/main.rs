@@ -62,6 +62,8 @@ enum Command {
     Defaults,
     /// Run a scenario of simulated gNBs and phones against a core
     Ran(ran::RanArgs),
+    /// Run the programmable switch, and write its rules (RPI)
+    Switch(martlet_switch_rpi::SwitchArgs),
     /// Run an experiment: measure, keep raw data, draw plots
     #[command(subcommand)]
     Lab(lab::LabCommand),
@@ -84,6 +86,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         Command::Ran(args) => ran::run(args),
+        Command::Switch(args) => martlet_switch_rpi::run(args),
         Command::Lab(command) => lab::run(command),
     });
     match outcome {

@@ -13,6 +13,7 @@ mod plot;
 mod progress;
 pub mod sbi;
 pub mod stats;
+pub mod switch;
 pub mod upf;
 
 pub use core_process::{CoreProcess, Usage};

@@ -25,7 +25,7 @@ fn main() {
         .flag("-include")
         .flag("rte_config.h")
         .define("ALLOW_EXPERIMENTAL_API", None);
-    build.opt_level(2).warnings(false);
+    build.flag("-fno-strict-aliasing").opt_level(2).warnings(false);
     build.clone().files(["c/switch.c", "c/packets.c"]).compile("martlet_swx");
     for path in &dpdk.link_paths {
         println!("cargo:rustc-link-search=native={}", path.display());

@@ -41,7 +41,9 @@ const OCTETS: u64 = 16;
 impl Counters {
     /// The counters of a switch that has just started. The file is made if it is not there.
     pub fn open(info: P4Info, target: Arc<dyn Target>, path: Option<&Path>) -> std::io::Result<Counters> {
-        let file = path.map(|path| OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)).transpose()?;
+        let file = path
+            .map(|path| OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path))
+            .transpose()?;
         let sizes: Vec<usize> = info.counters.iter().map(|counter| counter.size as usize).collect();
         let mut base: Vec<Vec<(i128, i128)>> = sizes.iter().map(|size| vec![(0, 0); *size]).collect();
         let mut last: Vec<Vec<Count>> = sizes.iter().map(|size| vec![Count::default(); *size]).collect();

@@ -38,7 +38,9 @@ impl Journal {
         let new = path.with_extension("new");
         let mut file = File::create(&new)?;
         if !updates.is_empty() {
-            file.write_all(&WriteRequest { updates: updates.clone(), ..Default::default() }.encode_length_delimited_to_vec())?;
+            file.write_all(
+                &WriteRequest { updates: updates.clone(), ..Default::default() }.encode_length_delimited_to_vec(),
+            )?;
         }
         file.sync_all()?;
         std::fs::rename(&new, path)?;
@@ -48,7 +50,8 @@ impl Journal {
 
     /// Adds what has been written.
     pub fn append<'a>(&self, updates: impl Iterator<Item = &'a Update>) {
-        let kept = updates.filter(|update| !matches!(update.entity, Some(Entity { entity: Some(entity::Entity::Counter(_)) })));
+        let kept = updates
+            .filter(|update| !matches!(update.entity, Some(Entity { entity: Some(entity::Entity::Counter(_)) })));
         let request = WriteRequest { updates: kept.cloned().collect(), ..Default::default() };
         if request.updates.is_empty() {
             return;

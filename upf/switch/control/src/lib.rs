@@ -7,15 +7,21 @@
 //! | [`tables`] | every check, and batches |
 //! | [`ranges`] | ranges as values under masks |
 //! | [`counters`], [`journal`] | what outlives the switch process |
-//! | [`p4runtime`] | the server for controllers |
+//! | [`p4runtime`], [`client`] | the server for controllers, and a controller of our own |
+//! | [`rules`] | the language of RPI |
+pub mod client;
 pub mod counters;
 pub mod error;
 pub mod journal;
 pub mod model;
 pub mod p4runtime;
 pub mod ranges;
+pub mod rules;
 pub mod tables;
 
 pub use error::{BatchError, Code, WriteError};
 pub use model::Target;
 pub use tables::Tables;
+
+/// The program of the user plane function, in P4.
+pub const UPF: &str = include_str!("../../p4/upf.p4");

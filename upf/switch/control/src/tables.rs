@@ -111,7 +111,9 @@ impl Tables {
         };
         let name = &table.alias;
         match (update.operation, there) {
-            (Operation::Insert, true) => return refuse(Code::AlreadyExists, format!("{name} already has an entry with this key")),
+            (Operation::Insert, true) => {
+                return refuse(Code::AlreadyExists, format!("{name} already has an entry with this key"));
+            }
             (Operation::Modify | Operation::Delete, false) => {
                 return refuse(Code::NotFound, format!("{name} has no entry with this key"));
             }
@@ -125,7 +127,10 @@ impl Tables {
     fn check_key(&self, table: &Table, key: &Key) -> Result<(), WriteError> {
         let name = &table.alias;
         if key.fields.len() != table.keys.len() {
-            return refuse(Code::InvalidArgument, format!("{name} has {} fields in its key, not {}", table.keys.len(), key.fields.len()));
+            return refuse(
+                Code::InvalidArgument,
+                format!("{name} has {} fields in its key, not {}", table.keys.len(), key.fields.len()),
+            );
         }
         let mut masked = false;
         for (field, described) in key.fields.iter().zip(&table.keys) {
@@ -142,34 +147,52 @@ impl Tables {
                 (FieldMatch::Lpm(value, length), MatchKind::Lpm) => {
                     wide(*value)?;
                     if *length > bits {
-                        return refuse(Code::InvalidArgument, format!("{name}.{of} has {bits} bits: a prefix of {length} is too long"));
+                        return refuse(
+                            Code::InvalidArgument,
+                            format!("{name}.{of} has {bits} bits: a prefix of {length} is too long"),
+                        );
                     }
                     if value & !prefix_mask(*length, bits) != 0 {
-                        return refuse(Code::InvalidArgument, format!("{name}.{of}: the value has bits behind its prefix of {length}"));
+                        return refuse(
+                            Code::InvalidArgument,
+                            format!("{name}.{of}: the value has bits behind its prefix of {length}"),
+                        );
                     }
                 }
                 (FieldMatch::Ternary(value, mask), MatchKind::Ternary) => {
                     wide(*value)?;
                     wide(*mask)?;
                     if value & !mask != 0 {
-                        return refuse(Code::InvalidArgument, format!("{name}.{of}: the value has bits where the mask has none"));
+                        return refuse(
+                            Code::InvalidArgument,
+                            format!("{name}.{of}: the value has bits where the mask has none"),
+                        );
                     }
                 }
                 (FieldMatch::Range(low, high), MatchKind::Range) => {
                     wide(*low)?;
                     wide(*high)?;
                     if low > high {
-                        return refuse(Code::InvalidArgument, format!("{name}.{of}: the range from {low} to {high} is empty"));
+                        return refuse(
+                            Code::InvalidArgument,
+                            format!("{name}.{of}: the range from {low} to {high} is empty"),
+                        );
                     }
                 }
-                (_, kind) => return refuse(Code::InvalidArgument, format!("{name}.{of} is matched by {}", kind.names().0)),
+                (_, kind) => {
+                    return refuse(Code::InvalidArgument, format!("{name}.{of} is matched by {}", kind.names().0));
+                }
             }
         }
         match (masked, key.priority) {
-            (true, 0) => refuse(Code::InvalidArgument, format!("entries of {name} need a priority, from 1 to {HIGHEST_PRIORITY}")),
-            (true, priority) if priority > HIGHEST_PRIORITY => {
-                refuse(Code::InvalidArgument, format!("the priority {priority} is above {HIGHEST_PRIORITY}, the highest"))
-            }
+            (true, 0) => refuse(
+                Code::InvalidArgument,
+                format!("entries of {name} need a priority, from 1 to {HIGHEST_PRIORITY}"),
+            ),
+            (true, priority) if priority > HIGHEST_PRIORITY => refuse(
+                Code::InvalidArgument,
+                format!("the priority {priority} is above {HIGHEST_PRIORITY}, the highest"),
+            ),
             (false, 1..) => refuse(Code::InvalidArgument, format!("entries of {name} have no priority: it is exact")),
             _ => Ok(()),
         }
@@ -191,11 +214,17 @@ impl Tables {
         for (value, parameter) in call.arguments.iter().zip(&action.parameters) {
             let (of, bits) = (&parameter.name, parameter.bits);
             if bits < 64 && value >> bits != 0 {
-                return refuse(Code::InvalidArgument, format!("{}.{of} has {bits} bits: {value} does not fit", action.alias));
+                return refuse(
+                    Code::InvalidArgument,
+                    format!("{}.{of} has {bits} bits: {value} does not fit", action.alias),
+                );
             }
             if parameter.type_name.as_deref() == Some("port_t") && *value >= u64::from(self.target.ports()) {
                 let ports = self.target.ports();
-                return refuse(Code::InvalidArgument, format!("{}.{of}: there is no port {value}: ports are 0 to {}", action.alias, ports - 1));
+                return refuse(
+                    Code::InvalidArgument,
+                    format!("{}.{of}: there is no port {value}: ports are 0 to {}", action.alias, ports - 1),
+                );
             }
             // An index beyond an array would wrap round and count for another.
             let array = match of.as_str() {
@@ -204,7 +233,10 @@ impl Tables {
                 _ => None,
             };
             if let Some(array) = array.filter(|array| *value >= u64::from(array.size)) {
-                return refuse(Code::InvalidArgument, format!("{}.{of}: {value} is beyond {}, which has {}", action.alias, array.alias, array.size));
+                return refuse(
+                    Code::InvalidArgument,
+                    format!("{}.{of}: {value} is beyond {}, which has {}", action.alias, array.alias, array.size),
+                );
             }
         }
         Ok(())
@@ -237,7 +269,10 @@ impl Tables {
             let described = &self.program.info.tables[table];
             if *more > 0 && state.entries[table].len() as isize + more > described.size as isize {
                 let (name, size) = (&described.alias, described.size);
-                return refuse(Code::ResourceExhausted, format!("{name} has room for {size} entries, and these would be more"));
+                return refuse(
+                    Code::ResourceExhausted,
+                    format!("{name} has room for {size} entries, and these would be more"),
+                );
             }
         }
         let mut rebuilds = Vec::new();
@@ -249,7 +284,10 @@ impl Tables {
             let described = &self.program.info.tables[table];
             if entries.len() > described.size as usize {
                 let (name, size, n) = (&described.alias, described.size, entries.len());
-                return refuse(Code::ResourceExhausted, format!("{name} has room for {size} entries; with their ranges taken apart these are {n}"));
+                return refuse(
+                    Code::ResourceExhausted,
+                    format!("{name} has room for {size} entries; with their ranges taken apart these are {n}"),
+                );
             }
             entries.sort_by(|a, b| (a.priority, &a.values, &a.masks).cmp(&(b.priority, &b.values, &b.masks)));
             rebuilds.push(Rebuild { table, entries });
@@ -283,7 +321,8 @@ impl Tables {
                 FieldMatch::Ternary(value, mask) => vec![(value, mask)],
                 FieldMatch::Range(low, high) => prefixes(low, high, bits),
             };
-            all = all.into_iter().flat_map(|done| pairs.iter().map(move |pair| [&done[..], &[*pair]].concat())).collect();
+            all =
+                all.into_iter().flat_map(|done| pairs.iter().map(move |pair| [&done[..], &[*pair]].concat())).collect();
         }
         let entry = |pairs: Vec<(u64, u64)>| RawEntry {
             values: pairs.iter().map(|(value, _)| *value).collect(),
@@ -299,7 +338,10 @@ impl Tables {
     pub fn set_default(&self, table: usize, call: Option<Call>) -> Result<(), WriteError> {
         let described = &self.program.info.tables[table];
         if described.constant_default.is_some() {
-            return refuse(Code::PermissionDenied, format!("the default action of {} is fixed by the program", described.alias));
+            return refuse(
+                Code::PermissionDenied,
+                format!("the default action of {} is fixed by the program", described.alias),
+            );
         }
         let spec = &self.program.spec.tables[table];
         let program = || {
@@ -341,7 +383,8 @@ impl Tables {
     /// Takes everything out of all tables, at once.
     pub fn clear(&self) -> Result<(), WriteError> {
         let mut state = self.state();
-        let staged = state.entries.iter().flat_map(|table| table.values()).map(|entry| ((entry.table, entry.key.clone()), None));
+        let staged =
+            state.entries.iter().flat_map(|table| table.values()).map(|entry| ((entry.table, entry.key.clone()), None));
         let staged = staged.collect();
         self.commit(&mut state, staged)
     }

@@ -353,6 +353,7 @@ impl Lowering {
             let done = self.code.label();
             self.statements(&action.body, &done)?;
             self.code.place(done);
+            self.prefetch(action, &control.apply)?;
             self.code.push("return".into());
             let alias = action.name.text.clone();
             let instructions = std::mem::take(&mut self.code).finish();
@@ -366,6 +367,28 @@ impl Lowering {
             let id = numbers.of(p4info::ACTION, &name);
             info.actions.push(p4info::Action { id, name, alias: alias.clone(), parameters });
             self.actions.insert(alias, action.clone());
+        }
+        Ok(())
+    }
+
+    /// Has the processor fetch the counters whose index an action gives, long before they are counted up: with many rules
+    /// they are in no cache.
+    fn prefetch(&mut self, action: &Action, apply: &[Statement]) -> Result<()> {
+        let mut counted = Vec::new();
+        counts(apply, &mut counted);
+        for statement in &action.body {
+            let Statement::Assign(path, _) = statement else { continue };
+            let (field, _) = self.field(path)?;
+            for (counter, index) in &counted {
+                // What is dropped is counted seldom; the counter that is counted last is that of all packets.
+                if self.field(index).is_ok_and(|(of, _)| of == field)
+                    && counted.last().is_some_and(|(last, _)| last == counter)
+                {
+                    self.code.push(format!("regprefetch {counter}_packets {field}"));
+                    self.code.push(format!("regprefetch {counter}_octets {field}"));
+                    break;
+                }
+            }
         }
         Ok(())
     }
@@ -730,4 +753,24 @@ fn visit<'a>(
     path.pop();
     order.push(state);
     Ok(())
+}
+
+/// The counters that statements count up, and the fields that say which.
+fn counts(statements: &[Statement], to: &mut Vec<(String, Vec<Name>)>) {
+    for statement in statements {
+        match statement {
+            Statement::Call(Expression::Call(path, arguments, _)) => {
+                if let ([counter, method], [Expression::Path(index), _]) = (&path[..], &arguments[..])
+                    && method.text == "count"
+                {
+                    to.push((counter.text.clone(), index.clone()));
+                }
+            }
+            Statement::If(_, then, otherwise) => {
+                counts(then, to);
+                counts(otherwise, to);
+            }
+            _ => {}
+        }
+    }
 }

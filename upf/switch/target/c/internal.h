@@ -13,7 +13,7 @@
 #define MSWX_FIELDS 8
 #define MSWX_RING 4096
 /* The longest frame taken, in octets. */
-#define MSWX_FRAME 9728
+#define MSWX_FRAME 2048
 #define MSWX_NAME 32
 
 struct mswx_action {

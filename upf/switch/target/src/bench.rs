@@ -1,6 +1,6 @@
 //! Packets through the pipeline in memory: from a source that never ends into a sink.
-use crate::assemble::{Engine, Ports};
 use crate::as_target::SwitchTarget;
+use crate::assemble::{Engine, Ports};
 use crate::serve::base;
 use crate::switch::Switch;
 use crate::{UPF, dpdk};
@@ -115,7 +115,10 @@ fn rule(program: &martlet_p4c_swx::Program, table: &str, key: u64, action: &str,
     let table = program.info.tables.iter().position(|of| of.alias == table).expect("a table of the program");
     let action = program.info.actions.iter().position(|of| of.alias == action).expect("an action of the program");
     let key = Key { fields: vec![FieldMatch::Exact(key)], priority: 0 };
-    Update { operation: Operation::Insert, entry: TableEntry { table, key, call: Call { action, arguments }, metadata: vec![] } }
+    Update {
+        operation: Operation::Insert,
+        entry: TableEntry { table, key, call: Call { action, arguments }, metadata: vec![] },
+    }
 }
 
 /// Measures on the thread that calls, by the time that the processor gave to it.
@@ -139,15 +142,22 @@ pub fn run(bench: &Bench) -> Result<Measured, String> {
     outcome
 }
 
-fn measure(bench: &Bench, program: Arc<martlet_p4c_swx::Program>, pcap: &Path, packets: u32) -> Result<Measured, String> {
-    let switch = Switch::new(program.clone(), Ports::Memory { pcap, packets }, bench.engine).map_err(|error| error.to_string())?;
+fn measure(
+    bench: &Bench,
+    program: Arc<martlet_p4c_swx::Program>,
+    pcap: &Path,
+    packets: u32,
+) -> Result<Measured, String> {
+    let switch = Switch::new(program.clone(), Ports::Memory { pcap, packets }, bench.engine)
+        .map_err(|error| error.to_string())?;
     let switch = Arc::new(switch);
     let target = Arc::new(SwitchTarget::new(switch.clone()).map_err(|error| error.to_string())?);
     let tables = Tables::new(program.clone(), target);
     let mut first = base(&program);
     // All packets come in at port 0, from whichever side.
     if bench.way == Way::Encapsulation {
-        first[0].entry.call.action = program.info.actions.iter().position(|action| action.alias == "core").expect("an action");
+        first[0].entry.call.action =
+            program.info.actions.iter().position(|action| action.alias == "core").expect("an action");
     }
     let out = 5;
     first.push(rule(&program, "l2_forward", 1, "l2", vec![0x0200_0000_0003, 0x0200_0000_0004, out]));
@@ -157,10 +167,21 @@ fn measure(bench: &Bench, program: Arc<martlet_p4c_swx::Program>, pcap: &Path, p
             let meter = if bench.metered { u64::from(n) + 1 } else { 0 };
             let (ue, counter) = (u64::from(FIRST_UE + n), u64::from(n));
             match bench.way {
-                Way::Decapsulation => rule(&program, "gtp_decap", u64::from(FIRST_TEID + n), "decap", vec![ue, counter, meter, 1]),
+                Way::Decapsulation => {
+                    rule(&program, "gtp_decap", u64::from(FIRST_TEID + n), "decap", vec![ue, counter, meter, 1])
+                }
                 Way::Encapsulation => {
-                    let (here, there) = (u64::from(Ipv4Addr::new(192, 168, 70, 1).to_bits()), u64::from(Ipv4Addr::new(192, 168, 70, 2).to_bits()));
-                    rule(&program, "gtp_encap", ue, "encap", vec![u64::from(n) + 7, here, there, 9, 0, counter, meter, 1])
+                    let (here, there) = (
+                        u64::from(Ipv4Addr::new(192, 168, 70, 1).to_bits()),
+                        u64::from(Ipv4Addr::new(192, 168, 70, 2).to_bits()),
+                    );
+                    rule(
+                        &program,
+                        "gtp_encap",
+                        ue,
+                        "encap",
+                        vec![u64::from(n) + 7, here, there, 9, 0, counter, meter, 1],
+                    )
                 }
             }
         })

@@ -19,5 +19,4 @@ pub use error::SwitchError;
 pub use ffi::PortCounters;
 pub use switch::{CONTROLLER, Change, Entry, PORTS, Rebuild, Switch};
 
-/// The program of the user plane function, in P4.
-pub const UPF: &str = include_str!("../../p4/upf.p4");
+pub use martlet_switch_control::UPF;

@@ -1,6 +1,6 @@
 //! The switch process: ports, tables, what it remembers, and its server.
-use crate::assemble::{Engine, Ports};
 use crate::as_target::SwitchTarget;
+use crate::assemble::{Engine, Ports};
 use crate::sockets::{self, Port};
 use crate::switch::Switch;
 use crate::{UPF, dpdk};
@@ -115,7 +115,8 @@ pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<
     });
     let (service, packets) = server.service();
     let packets = tokio::spawn(packets);
-    let served = tonic::transport::Server::builder().add_service(service).serve_with_incoming(TcpListenerStream::new(listener));
+    let served =
+        tonic::transport::Server::builder().add_service(service).serve_with_incoming(TcpListenerStream::new(listener));
     let outcome = tokio::select! {
         outcome = served => outcome.map_err(|error| format!("P4Runtime: {error}")),
         () = end => Ok(()),

@@ -18,17 +18,32 @@ fn number(interface: &str) -> Result<u32, SwitchError> {
     nix::net::if_::if_nametoindex(interface).map_err(|error| failed(interface, "there is no such interface", error))
 }
 
+/// The place of that rule among others of its interface.
+const PREFERENCE: u32 = 4242;
+
 /// The way without a switch: what comes in by one interface leaves by the other, in the kernel.
 pub fn join(one: &str, other: &str) -> Result<(), SwitchError> {
     for (from, to) in [(one, other), (other, one)] {
         number(from)?;
-        // What was there of ours goes; a queue that is there already is as good.
-        let _ = Command::new("tc").args(["qdisc", "add", "dev", from, "clsact"]).stderr(Stdio::null()).status();
-        let rule = ["filter", "replace", "dev", from, "ingress", "pref", "4242", "handle", "1", "matchall", "action", "mirred", "egress", "redirect", "dev", to];
-        let status = Command::new("tc").args(rule).stderr(Stdio::null()).status();
-        let status = status.map_err(|error| failed(from, "tc, of the package iproute2, cannot be run", error))?;
-        if !status.success() {
-            return Err(failed(from, "tc does not forward its frames", status));
+        let tc = |arguments: String| Command::new("tc").args(arguments.split(' ')).stderr(Stdio::null()).output();
+        let failed_to_run = |error| failed(from, "tc, of the package iproute2, cannot be run", error);
+        // It stays when a switch ends, so it may be there; and it is not taken away while it forwards.
+        let there = tc(format!("filter show dev {from} ingress pref {PREFERENCE}")).map_err(failed_to_run)?;
+        if String::from_utf8_lossy(&there.stdout).contains(&format!("to device {to})")) {
+            continue;
+        }
+        let _ = tc(format!("qdisc add dev {from} clsact"));
+        let _ = tc(format!("filter del dev {from} ingress pref {PREFERENCE}"));
+        let rule = format!(
+            "filter add dev {from} ingress pref {PREFERENCE} protocol all u32 match u32 0 0 action mirred egress redirect dev {to}"
+        );
+        let made = tc(rule).map_err(failed_to_run)?;
+        if !made.status.success() {
+            return Err(failed(
+                from,
+                "tc does not forward its frames: the kernel needs cls_u32 and act_mirred",
+                made.status,
+            ));
         }
     }
     Ok(())
@@ -37,8 +52,8 @@ pub fn join(one: &str, other: &str) -> Result<(), SwitchError> {
 /// Takes the way without a switch away.
 pub fn part(one: &str, other: &str) {
     for interface in [one, other] {
-        let rule = ["filter", "del", "dev", interface, "ingress", "pref", "4242"];
-        let _ = Command::new("tc").args(rule).stderr(Stdio::null()).status();
+        let rule = format!("filter del dev {interface} ingress pref {PREFERENCE}");
+        let _ = Command::new("tc").args(rule.split(' ')).stderr(Stdio::null()).status();
     }
 }
 
@@ -55,7 +70,8 @@ pub fn open(interface: &str) -> Result<Port, SwitchError> {
     let ifindex = number(interface)?;
     let socket = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK, None)
         .map_err(|error| failed(interface, "no packet socket (run as root)", error))?;
-    set(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1).map_err(|error| failed(interface, "it cannot leave out what it sends", error))?;
+    set(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)
+        .map_err(|error| failed(interface, "it cannot leave out what it sends", error))?;
     // 8 MiB: some 30 ms of a full link.
     let _ = set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, 8 << 20);
     let _ = set(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, 8 << 20);
@@ -84,7 +100,13 @@ pub fn open(interface: &str) -> Result<Port, SwitchError> {
     request.mr_type = libc::PACKET_MR_PROMISC as u16;
     // SAFETY: a request of the length said.
     let status = unsafe {
-        libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, (&raw const request).cast(), size_of_val(&request) as u32)
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_ADD_MEMBERSHIP,
+            (&raw const request).cast(),
+            size_of_val(&request) as u32,
+        )
     };
     if status < 0 {
         return Err(failed(interface, "it does not take frames for others", std::io::Error::last_os_error()));
@@ -94,7 +116,9 @@ pub fn open(interface: &str) -> Result<Port, SwitchError> {
 
 fn set(socket: &OwnedFd, level: i32, option: i32, value: i32) -> std::io::Result<()> {
     // SAFETY: a number of the length said.
-    let status = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), size_of::<i32>() as u32) };
+    let status = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), size_of::<i32>() as u32)
+    };
     if status < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }
 
@@ -158,6 +182,7 @@ fn divert(ifindex: u32) -> std::io::Result<OwnedFd> {
         attach_type: BPF_TCX_INGRESS,
     };
     let program = bpf(BPF_PROG_LOAD, &load)?;
-    let link = Link { program: program.as_raw_fd() as u32, ifindex, attach_type: BPF_TCX_INGRESS, flags: 0, order: [0; 2] };
+    let link =
+        Link { program: program.as_raw_fd() as u32, ifindex, attach_type: BPF_TCX_INGRESS, flags: 0, order: [0; 2] };
     bpf(BPF_LINK_CREATE, &link)
 }

@@ -220,7 +220,7 @@ impl Switch {
 
     /// Takes a frame that left by a port which has no socket.
     pub fn collect(&self, port: u32) -> Option<Vec<u8>> {
-        let mut frame = vec![0; 9728];
+        let mut frame = vec![0; 2048];
         // SAFETY: room as large as said.
         let length = unsafe { ffi::mswx_collect(self.raw(), port, frame.as_mut_ptr(), frame.len() as u32) };
         frame.truncate(usize::try_from(length).unwrap_or(0));

@@ -22,7 +22,10 @@ pub fn from_octets(octets: &[u8], bits: u32, of: &str) -> Result<u64> {
     }
     let value = significant.iter().take(8).fold(0u64, |value, octet| value << 8 | u64::from(*octet));
     if significant.len() > 8 || bits < 64 && value >> bits != 0 {
-        return refuse(Code::InvalidArgument, format!("{of} has {bits} bits: {} octets with {value:#x} do not fit", octets.len()));
+        return refuse(
+            Code::InvalidArgument,
+            format!("{of} has {bits} bits: {} octets with {value:#x} do not fit", octets.len()),
+        );
     }
     Ok(value)
 }
@@ -98,7 +101,10 @@ pub fn call(info: &P4Info, action: &m::Action) -> Result<Call> {
         arguments.push(from_octets(&value.value, parameter.bits, &format!("{name}.{}", parameter.name))?);
     }
     if action.params.len() != arguments.len() {
-        return refuse(Code::InvalidArgument, format!("{name} takes {} parameters, not {}", arguments.len(), action.params.len()));
+        return refuse(
+            Code::InvalidArgument,
+            format!("{name} takes {} parameters, not {}", arguments.len(), action.params.len()),
+        );
     }
     Ok(Call { action: place, arguments })
 }
@@ -142,7 +148,9 @@ pub fn entry_message(info: &P4Info, entry: &TableEntry) -> m::TableEntry {
             FieldMatch::Ternary(value, mask) => {
                 m::MatchValue::Ternary(m::Ternary { value: to_octets(value), mask: to_octets(mask) })
             }
-            FieldMatch::Range(low, high) => m::MatchValue::Range(m::Range { low: to_octets(low), high: to_octets(high) }),
+            FieldMatch::Range(low, high) => {
+                m::MatchValue::Range(m::Range { low: to_octets(low), high: to_octets(high) })
+            }
         };
         fields.push(m::FieldMatch { field_id: described.id, value: Some(value) });
     }
@@ -214,7 +222,10 @@ pub fn info_message(info: &P4Info, name: &str) -> m::P4Info {
             .iter()
             .map(|packet| m::InfoPacket {
                 preamble: preamble(packet.id, &packet.name, &packet.name),
-                metadata: (1..).zip(packet.fields.iter().map(|(name, bits)| (name.as_str(), *bits))).map(param).collect(),
+                metadata: (1..)
+                    .zip(packet.fields.iter().map(|(name, bits)| (name.as_str(), *bits)))
+                    .map(param)
+                    .collect(),
             })
             .collect(),
     }

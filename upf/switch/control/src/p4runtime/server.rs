@@ -44,7 +44,9 @@ struct Arbitration {
 
 impl Arbitration {
     fn primary(&self) -> Option<&Controller> {
-        self.controllers.values().find(|controller| controller.election.is_some() && controller.election == self.highest)
+        self.controllers
+            .values()
+            .find(|controller| controller.election.is_some() && controller.election == self.highest)
     }
 }
 
@@ -74,7 +76,13 @@ fn status(error: WriteError) -> Status {
 
 impl Server {
     /// A server for a switch with this device number.
-    pub fn new(tables: Arc<Tables>, counters: Arc<Counters>, journal: Option<Arc<Journal>>, base: Vec<Update>, device: u64) -> Server {
+    pub fn new(
+        tables: Arc<Tables>,
+        counters: Arc<Counters>,
+        journal: Option<Arc<Journal>>,
+        base: Vec<Update>,
+        device: u64,
+    ) -> Server {
         Server { tables, counters, journal, base, device, cookie: Mutex::default(), arbitration: Mutex::default() }
     }
 
@@ -89,7 +97,10 @@ impl Server {
     pub fn begin(&self, updates: Vec<m::Update>) -> Result<(), BatchError> {
         self.tables.write(&self.base)?;
         let base = |update: &m::Update| match self.update(update) {
-            Ok(Some(update)) => self.base.iter().any(|base| base.entry.table == update.entry.table && base.entry.key == update.entry.key),
+            Ok(Some(update)) => self
+                .base
+                .iter()
+                .any(|base| base.entry.table == update.entry.table && base.entry.key == update.entry.key),
             _ => false,
         };
         let mut updates: Vec<m::Update> = updates;
@@ -198,9 +209,15 @@ impl Server {
         let port = convert::from_octets(&metadata.value, 32, "egress_port")? as u32;
         if metadata.metadata_id != 1 || port >= self.tables.target().ports() {
             let ports = self.tables.target().ports();
-            return refuse(WriteCode::InvalidArgument, format!("egress_port is field 1, and one of the ports 0 to {}", ports - 1));
+            return refuse(
+                WriteCode::InvalidArgument,
+                format!("egress_port is field 1, and one of the ports 0 to {}", ports - 1),
+            );
         }
-        self.tables.target().send(port, &packet.payload).map_err(|message| WriteError { code: WriteCode::Internal, message })
+        self.tables
+            .target()
+            .send(port, &packet.payload)
+            .map_err(|message| WriteError { code: WriteCode::Internal, message })
     }
 
     /// One update that is no entry of a table.
@@ -222,7 +239,10 @@ impl Server {
                     None => None,
                     Some(config) => {
                         if (config.pir, config.pburst) != (config.cir, config.cburst) {
-                            return refuse(WriteCode::InvalidArgument, "the meters of this program have one rate: pir is cir, and pburst is cburst");
+                            return refuse(
+                                WriteCode::InvalidArgument,
+                                "the meters of this program have one rate: pir is cir, and pburst is cburst",
+                            );
                         }
                         match (u64::try_from(config.cir), u64::try_from(config.cburst)) {
                             (Ok(rate), Ok(burst)) => Some((rate, burst)),
@@ -234,13 +254,17 @@ impl Server {
             }
             Some(entity::Entity::Counter(entry)) => {
                 let Some(counter) = info.counters.iter().position(|counter| counter.id == entry.counter_id) else {
-                    return refuse(WriteCode::NotFound, format!("the program has no counter {:#010x}", entry.counter_id));
+                    return refuse(
+                        WriteCode::NotFound,
+                        format!("the program has no counter {:#010x}", entry.counter_id),
+                    );
                 };
                 if update.r#type != m::UpdateType::Modify as i32 {
                     return refuse(WriteCode::InvalidArgument, "counters are modified, not inserted or deleted");
                 }
                 let data = entry.data.unwrap_or_default();
-                let (Ok(packets), Ok(octets)) = (u64::try_from(data.packet_count), u64::try_from(data.byte_count)) else {
+                let (Ok(packets), Ok(octets)) = (u64::try_from(data.packet_count), u64::try_from(data.byte_count))
+                else {
                     return refuse(WriteCode::InvalidArgument, "a counter is not negative");
                 };
                 self.counters.write(counter, index(entry.index)?, Count { packets, octets })
@@ -257,12 +281,16 @@ impl Server {
                 };
                 self.tables.set_default(table, call)
             }
-            None => refuse(WriteCode::Unimplemented, "this entity is not served: entries of tables, meters and counters are"),
+            None => refuse(
+                WriteCode::Unimplemented,
+                "this entity is not served: entries of tables, meters and counters are",
+            ),
         }
     }
 
     fn update(&self, update: &m::Update) -> Result<Option<Update>, WriteError> {
-        let Some(entity::Entity::Table(entry)) = update.entity.as_ref().and_then(|entity| entity.entity.as_ref()) else {
+        let Some(entity::Entity::Table(entry)) = update.entity.as_ref().and_then(|entity| entity.entity.as_ref())
+        else {
             return Ok(None);
         };
         if entry.is_default_action {
@@ -295,7 +323,9 @@ impl Server {
         let atomic = request.atomicity != 0;
         if atomic && !others.is_empty() && request.updates.len() > 1 {
             let why = "a batch that is all or nothing has entries of tables alone";
-            errors.extend(others.iter().map(|(n, _)| (*n, WriteError { code: WriteCode::InvalidArgument, message: why.into() })));
+            errors.extend(
+                others.iter().map(|(n, _)| (*n, WriteError { code: WriteCode::InvalidArgument, message: why.into() })),
+            );
         }
         if atomic && !errors.is_empty() {
             return errors;
@@ -333,7 +363,12 @@ impl Server {
                     if asked.is_default_action {
                         let action = self.tables.default_of(table).map(|call| convert::action_message(info, &call));
                         let table_id = info.tables[table].id;
-                        give(entity::Entity::Table(m::TableEntry { table_id, action, is_default_action: true, ..Default::default() }));
+                        give(entity::Entity::Table(m::TableEntry {
+                            table_id,
+                            action,
+                            is_default_action: true,
+                            ..Default::default()
+                        }));
                     } else if asked.r#match.is_empty() {
                         for entry in self.tables.entries(table) {
                             if asked.priority == 0 || i64::from(entry.key.priority) == i64::from(asked.priority) {
@@ -349,7 +384,9 @@ impl Server {
                 }
             }
             entity::Entity::Counter(asked) => {
-                for counter in wanted(asked.counter_id, info.counters.iter().map(|counter| counter.id).collect(), "counter")? {
+                for counter in
+                    wanted(asked.counter_id, info.counters.iter().map(|counter| counter.id).collect(), "counter")?
+                {
                     let array = &info.counters[counter];
                     let indexes = match asked.index {
                         Some(index) => match u32::try_from(index.index) {
@@ -360,30 +397,44 @@ impl Server {
                     };
                     for index in indexes {
                         let count = self.counters.read(counter, index)?;
-                        let data = m::CounterData { byte_count: count.octets as i64, packet_count: count.packets as i64 };
+                        let data =
+                            m::CounterData { byte_count: count.octets as i64, packet_count: count.packets as i64 };
                         let index = Some(m::Index { index: index.into() });
-                        give(entity::Entity::Counter(m::CounterEntry { counter_id: array.id, index, data: Some(data) }));
+                        give(entity::Entity::Counter(m::CounterEntry {
+                            counter_id: array.id,
+                            index,
+                            data: Some(data),
+                        }));
                     }
                 }
             }
             entity::Entity::Meter(asked) => {
                 for meter in wanted(asked.meter_id, info.meters.iter().map(|meter| meter.id).collect(), "meter")? {
                     let set = self.tables.meters();
-                    let config = |index: u32| set.get(&(meter, index)).map(|(rate, burst)| m::MeterConfig {
-                        cir: *rate as i64,
-                        cburst: *burst as i64,
-                        pir: *rate as i64,
-                        pburst: *burst as i64,
-                    });
+                    let config = |index: u32| {
+                        set.get(&(meter, index)).map(|(rate, burst)| m::MeterConfig {
+                            cir: *rate as i64,
+                            cburst: *burst as i64,
+                            pir: *rate as i64,
+                            pburst: *burst as i64,
+                        })
+                    };
                     let indexes: Vec<u32> = match asked.index {
                         Some(index) => vec![u32::try_from(index.index).unwrap_or(u32::MAX)],
                         None => set.keys().filter(|(of, _)| *of == meter).map(|(_, index)| *index).collect(),
                     };
                     for index in indexes {
                         if index >= info.meters[meter].size {
-                            return refuse(WriteCode::InvalidArgument, format!("{} has no meter {index}", info.meters[meter].alias));
+                            return refuse(
+                                WriteCode::InvalidArgument,
+                                format!("{} has no meter {index}", info.meters[meter].alias),
+                            );
                         }
-                        let entry = m::MeterEntry { meter_id: info.meters[meter].id, index: Some(m::Index { index: index.into() }), config: config(index) };
+                        let entry = m::MeterEntry {
+                            meter_id: info.meters[meter].id,
+                            index: Some(m::Index { index: index.into() }),
+                            config: config(index),
+                        };
                         give(entity::Entity::Meter(entry));
                     }
                 }
@@ -434,7 +485,12 @@ impl P4Runtime for Shared {
             if let Some(journal) = &server.journal {
                 let failed: std::collections::BTreeSet<usize> = errors.iter().map(|(n, _)| *n).collect();
                 if request.atomicity == 0 || failed.is_empty() {
-                    let written = request.updates.iter().enumerate().filter(|(n, _)| !failed.contains(n)).map(|(_, update)| update);
+                    let written = request
+                        .updates
+                        .iter()
+                        .enumerate()
+                        .filter(|(n, _)| !failed.contains(n))
+                        .map(|(_, update)| update);
                     journal.append(written);
                 }
             }
@@ -454,7 +510,11 @@ impl P4Runtime for Shared {
         for entity in &request.entities {
             match &entity.entity {
                 Some(entity) => self.0.read_entity(entity, &mut found).map_err(status)?,
-                None => return Err(Status::unimplemented("this entity is not served: entries of tables, meters and counters are")),
+                None => {
+                    return Err(Status::unimplemented(
+                        "this entity is not served: entries of tables, meters and counters are",
+                    ));
+                }
             }
         }
         let (sender, receiver) = mpsc::channel(4);
@@ -484,11 +544,16 @@ impl P4Runtime for Shared {
         if let Some(config) = &request.config {
             let own = convert::info_message(&server.tables.program().info, "upf");
             let names = |info: &m::P4Info| {
-                let tables = info.tables.iter().map(|table| (table.preamble.clone(), table.match_fields.clone(), table.action_refs.clone()));
+                let tables = info
+                    .tables
+                    .iter()
+                    .map(|table| (table.preamble.clone(), table.match_fields.clone(), table.action_refs.clone()));
                 (tables.collect::<Vec<_>>(), info.actions.clone())
             };
             if config.p4info.as_ref().is_some_and(|info| names(info) != names(&own)) {
-                return Err(Status::unimplemented("the switch runs one program, the user plane function: this P4Info is of another"));
+                return Err(Status::unimplemented(
+                    "the switch runs one program, the user plane function: this P4Info is of another",
+                ));
             }
             // 1 verifies alone; 5 leaves what is in the tables.
             if matches!(request.action, 3 | 4) {
@@ -503,7 +568,8 @@ impl P4Runtime for Shared {
                 }
             }
             if request.action != 1 {
-                *server.cookie.lock().unwrap_or_else(PoisonError::into_inner) = config.cookie.unwrap_or_default().cookie;
+                *server.cookie.lock().unwrap_or_else(PoisonError::into_inner) =
+                    config.cookie.unwrap_or_default().cookie;
             }
         }
         Ok(Response::new(m::SetForwardingPipelineConfigResponse {}))
@@ -519,7 +585,8 @@ impl P4Runtime for Shared {
         let program = server.tables.program();
         let cookie = Some(m::Cookie { cookie: *server.cookie.lock().unwrap_or_else(PoisonError::into_inner) });
         let p4info = matches!(request.response_type, 0 | 2).then(|| convert::info_message(&program.info, "upf"));
-        let device = if matches!(request.response_type, 0 | 3) { program.spec.to_string().into_bytes() } else { Vec::new() };
+        let device =
+            if matches!(request.response_type, 0 | 3) { program.spec.to_string().into_bytes() } else { Vec::new() };
         let config = Some(m::ForwardingPipelineConfig { p4info, p4_device_config: device, cookie });
         Ok(Response::new(m::GetForwardingPipelineConfigResponse { config }))
     }
@@ -567,7 +634,10 @@ impl P4Runtime for Shared {
         Ok(Response::new(ReceiverStream::new(receiver)))
     }
 
-    async fn capabilities(&self, _: Request<m::CapabilitiesRequest>) -> Result<Response<m::CapabilitiesResponse>, Status> {
+    async fn capabilities(
+        &self,
+        _: Request<m::CapabilitiesRequest>,
+    ) -> Result<Response<m::CapabilitiesResponse>, Status> {
         Ok(Response::new(m::CapabilitiesResponse { p4runtime_api_version: VERSION.into() }))
     }
 }

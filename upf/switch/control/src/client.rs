@@ -1,0 +1,212 @@
+//! A controller of our own: P4Runtime's client, for RPI and the UPF.
+use crate::model::{Operation, TableEntry, Update};
+use crate::p4runtime::convert;
+use crate::p4runtime::messages::{self as m, entity, stream_request, stream_response};
+use crate::p4runtime::service::p4_runtime_client::P4RuntimeClient;
+use martlet_p4c_swx::Program;
+use prost::Message;
+use std::net::SocketAddr;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Streaming;
+use tonic::transport::Channel;
+
+/// Why a controller did not get what it asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ClientError {
+    /// There is no switch.
+    #[error("no switch answers at {0}: start one with martlet switch run")]
+    Absent(SocketAddr),
+    /// Another controller writes.
+    #[error("another controller is primary, with election {0}: give --election {next} to take its place", next = .0 + 1)]
+    NotPrimary(u64),
+    /// The switch runs another program.
+    #[error("the switch runs another program than this martlet knows: both have to be of one version")]
+    OtherProgram,
+    /// What was written is wrong: which update, from 0, and why.
+    #[error("{}", .0.first().map_or("the write was refused", |(_, why)| why))]
+    Refused(Vec<(usize, String)>),
+    /// Anything else.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// A connection to a switch.
+pub struct Client {
+    rpc: P4RuntimeClient<Channel>,
+    program: Program,
+    device: u64,
+    election: m::Uint128,
+    _stream: Option<(mpsc::Sender<m::StreamMessageRequest>, Streaming<m::StreamMessageResponse>)>,
+}
+
+fn failed(status: tonic::Status) -> ClientError {
+    ClientError::Failed(status.message().to_owned())
+}
+
+impl Client {
+    /// Connects, and sees to it that the switch runs the program that this build knows. It reads; to write see
+    /// [`Client::lead`].
+    pub async fn connect(address: SocketAddr, device: u64) -> Result<Client, ClientError> {
+        let endpoint = Channel::from_shared(format!("http://{address}"))
+            .map_err(|error| ClientError::Failed(error.to_string()))?;
+        let channel = endpoint.connect().await.map_err(|_| ClientError::Absent(address))?;
+        let mut rpc =
+            P4RuntimeClient::new(channel).max_decoding_message_size(256 << 20).max_encoding_message_size(64 << 20);
+        let program =
+            martlet_p4c_swx::compile(crate::UPF).map_err(|error| ClientError::Failed(format!("upf.p4:{error}")))?;
+        let request = m::GetForwardingPipelineConfigRequest { device_id: device, response_type: 2 };
+        let config = rpc.get_forwarding_pipeline_config(request).await.map_err(failed)?.into_inner().config;
+        if config.and_then(|config| config.p4info) != Some(convert::info_message(&program.info, "upf")) {
+            return Err(ClientError::OtherProgram);
+        }
+        Ok(Client { rpc, program, device, election: m::Uint128::default(), _stream: None })
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Becomes the primary controller, by this election or, without one, where there is none.
+    pub async fn lead(&mut self, election: Option<u64>) -> Result<(), ClientError> {
+        let mut asked = election.unwrap_or(1);
+        // Two rounds: the first says which elections there have been.
+        for _ in 0..2 {
+            let (sender, receiver) = mpsc::channel(16);
+            let arbitration = m::MasterArbitrationUpdate {
+                device_id: self.device,
+                role: None,
+                election_id: Some(m::Uint128 { high: 0, low: asked }),
+                status: None,
+            };
+            let update = Some(stream_request::Update::Arbitration(arbitration));
+            let _ = sender.send(m::StreamMessageRequest { update }).await;
+            let mut stream = self.rpc.stream_channel(ReceiverStream::new(receiver)).await.map_err(failed)?.into_inner();
+            let answer = match stream.message().await {
+                Ok(answer) => answer,
+                // Another one has this election: the next one up asks who it is.
+                Err(status) if status.code() == tonic::Code::InvalidArgument => {
+                    return Err(ClientError::NotPrimary(asked));
+                }
+                Err(status) => return Err(failed(status)),
+            };
+            let Some(stream_response::Update::Arbitration(answer)) = answer.and_then(|answer| answer.update) else {
+                return Err(ClientError::Failed("the switch did not answer the election".into()));
+            };
+            let highest = answer.election_id.unwrap_or_default();
+            match answer.status.map_or(0, |status| status.code) {
+                0 => {
+                    self.election = highest;
+                    self._stream = Some((sender, stream));
+                    return Ok(());
+                }
+                // Nobody leads: the next election does.
+                5 if election.is_none() => asked = highest.low + 1,
+                _ => return Err(ClientError::NotPrimary(highest.low)),
+            }
+        }
+        Err(ClientError::NotPrimary(asked))
+    }
+
+    /// Writes entries, all between two packets or none.
+    pub async fn write(&mut self, updates: &[Update]) -> Result<(), ClientError> {
+        let info = &self.program.info;
+        let message = |update: &Update| {
+            let mut entry = convert::entry_message(info, &update.entry);
+            let kind = match update.operation {
+                Operation::Insert => m::UpdateType::Insert,
+                Operation::Modify => m::UpdateType::Modify,
+                Operation::Delete => {
+                    entry.action = None;
+                    m::UpdateType::Delete
+                }
+            };
+            m::Update { r#type: kind as i32, entity: Some(m::Entity { entity: Some(entity::Entity::Table(entry)) }) }
+        };
+        self.send(updates.iter().map(message).collect(), 2).await
+    }
+
+    /// Sets a meter: octets a second, and at once; `None` lets everything through.
+    pub async fn set_meter(&mut self, index: u32, rate: Option<(u64, u64)>) -> Result<(), ClientError> {
+        let meter_id = self.program.info.meters[0].id;
+        let config = rate.map(|(rate, burst)| m::MeterConfig {
+            cir: rate as i64,
+            cburst: burst as i64,
+            pir: rate as i64,
+            pburst: burst as i64,
+        });
+        let entry = m::MeterEntry { meter_id, index: Some(m::Index { index: index.into() }), config };
+        let entity = Some(m::Entity { entity: Some(entity::Entity::Meter(entry)) });
+        self.send(vec![m::Update { r#type: m::UpdateType::Modify as i32, entity }], 0).await
+    }
+
+    async fn send(&mut self, updates: Vec<m::Update>, atomicity: i32) -> Result<(), ClientError> {
+        let request = m::WriteRequest {
+            device_id: self.device,
+            election_id: Some(self.election),
+            updates,
+            atomicity,
+            role: String::new(),
+        };
+        match self.rpc.write(request).await {
+            Ok(_) => Ok(()),
+            Err(status) => {
+                let details = m::Status::decode(status.details()).unwrap_or_default().details;
+                let errors = details.iter().enumerate().filter_map(|(n, any)| {
+                    let error = m::Error::decode(&any.value[..]).ok()?;
+                    // What was left out for another one's sake says nothing of itself.
+                    (error.canonical_code != 0 && error.canonical_code != 10).then_some((n, error.message))
+                });
+                let errors: Vec<_> = errors.collect();
+                Err(if errors.is_empty() { failed(status) } else { ClientError::Refused(errors) })
+            }
+        }
+    }
+
+    async fn read(&mut self, entity: entity::Entity) -> Result<Vec<entity::Entity>, ClientError> {
+        let entities = vec![m::Entity { entity: Some(entity) }];
+        let request = m::ReadRequest { device_id: self.device, entities, role: String::new() };
+        let mut stream = self.rpc.read(request).await.map_err(failed)?.into_inner();
+        let mut found = Vec::new();
+        while let Some(answer) = stream.message().await.map_err(failed)? {
+            found.extend(answer.entities.into_iter().filter_map(|entity| entity.entity));
+        }
+        Ok(found)
+    }
+
+    /// All entries of a table, or of all.
+    pub async fn entries(&mut self, table: Option<&str>) -> Result<Vec<TableEntry>, ClientError> {
+        let table_id = match table {
+            Some(name) => self.program.info.tables.iter().find(|table| table.alias == name).map_or(0, |table| table.id),
+            None => 0,
+        };
+        let found = self.read(entity::Entity::Table(m::TableEntry { table_id, ..Default::default() })).await?;
+        let entries = found.into_iter().filter_map(|entity| match entity {
+            entity::Entity::Table(entry) => convert::entry(&self.program.info, &entry, false).ok(),
+            _ => None,
+        });
+        Ok(entries.collect())
+    }
+
+    /// Packets and octets of a counter of `rules`, or of all that have counted.
+    pub async fn counters(&mut self, name: &str, index: Option<u32>) -> Result<Vec<(u32, u64, u64)>, ClientError> {
+        let Some(counter) = self.program.info.counters.iter().find(|counter| counter.alias == name) else {
+            return Err(ClientError::Failed(format!("there is no counter {name:?}")));
+        };
+        let asked = m::CounterEntry {
+            counter_id: counter.id,
+            index: index.map(|index| m::Index { index: index.into() }),
+            data: None,
+        };
+        let found = self.read(entity::Entity::Counter(asked)).await?;
+        let counts = found.into_iter().filter_map(|entity| match entity {
+            entity::Entity::Counter(entry) => {
+                let (index, data) = (entry.index?.index as u32, entry.data?);
+                Some((index, data.packet_count as u64, data.byte_count as u64))
+            }
+            _ => None,
+        });
+        Ok(counts.filter(|(_, packets, _)| index.is_some() || *packets > 0).collect())
+    }
+}

@@ -1,0 +1,569 @@
+//! RPI's language: what a person writes, as entries of tables, or an error that says where it is wrong.
+//!
+//! A rule is a kind, and pairs of a word and a value: `decap teid 0x1000 ue 10.60.0.1 via 1`. [`KINDS`] has them all.
+use crate::model::{Call, FieldMatch, Key, TableEntry};
+use martlet_p4c_swx::{P4Info, p4info};
+use std::net::Ipv4Addr;
+
+/// What is wrong with a line, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("column {column}: {message}")]
+pub struct RuleError {
+    /// From 1, in characters.
+    pub column: usize,
+    /// What is wrong, and what would be right.
+    pub message: String,
+}
+
+impl RuleError {
+    /// The line with a mark below the place, for a terminal.
+    pub fn shown(&self, line: &str) -> String {
+        format!("{line}\n{}^ {}", " ".repeat(self.column.saturating_sub(1)), self.message)
+    }
+}
+
+/// Where the value of a word goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A field of the table's key.
+    Key(&'static str),
+    /// A parameter of the action.
+    Argument(&'static str),
+    /// The priority of the entry.
+    Priority,
+}
+
+/// How a value is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// `7` or `0x7`
+    Number,
+    /// `10.60.0.1`
+    Address,
+    /// `10.0.0.0/8`
+    Prefix,
+    /// `02:00:00:00:00:01`
+    Mac,
+    /// `80` or `80-90`
+    Range,
+    /// `tcp`, `udp`, `icmp`, or a number
+    Protocol,
+}
+
+impl Form {
+    /// An example, for help and errors.
+    pub fn example(self) -> &'static str {
+        match self {
+            Form::Number => "7 or 0x7",
+            Form::Address => "10.60.0.1",
+            Form::Prefix => "10.0.0.0/8",
+            Form::Mac => "02:00:00:00:00:01",
+            Form::Range => "80 or 80-90",
+            Form::Protocol => "tcp, udp, icmp or 6",
+        }
+    }
+}
+
+/// What stands for a word that is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absent {
+    /// It has to be there.
+    Required,
+    /// This number.
+    Is(u64),
+    /// A counter that no rule has.
+    FreeCounter,
+    /// It matches everything.
+    Anything,
+}
+
+/// A word of a rule.
+#[derive(Debug, Clone, Copy)]
+pub struct Word {
+    /// The word.
+    pub word: &'static str,
+    /// Where its value goes.
+    pub place: Place,
+    /// How it is written.
+    pub form: Form,
+    /// What stands for it when it is left out.
+    pub absent: Absent,
+}
+
+/// A kind of rule.
+#[derive(Debug, Clone, Copy)]
+pub struct Kind {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, for people.
+    pub help: &'static str,
+    /// Its table.
+    pub table: &'static str,
+    /// Its action.
+    pub action: &'static str,
+    /// Its words.
+    pub words: &'static [Word],
+}
+
+const fn key(word: &'static str, field: &'static str, form: Form) -> Word {
+    Word { word, place: Place::Key(field), form, absent: Absent::Required }
+}
+const fn open_key(word: &'static str, field: &'static str, form: Form) -> Word {
+    Word { word, place: Place::Key(field), form, absent: Absent::Anything }
+}
+const fn argument(word: &'static str, parameter: &'static str, form: Form) -> Word {
+    Word { word, place: Place::Argument(parameter), form, absent: Absent::Required }
+}
+const fn optional(word: &'static str, value: u64) -> Word {
+    Word { word, place: Place::Argument(word), form: Form::Number, absent: Absent::Is(value) }
+}
+const COUNTER: Word =
+    Word { word: "counter", place: Place::Argument("counter"), form: Form::Number, absent: Absent::FreeCounter };
+const METER: Word = optional("meter", 0);
+const VIA: Word = argument("via", "next_hop", Form::Number);
+const SESSION: Word = argument("session", "session", Form::Number);
+const OF_SESSION: Word = key("session", "session", Form::Number);
+const OF_APPLICATION: Word = key("application", "application", Form::Number);
+
+/// All kinds of rules.
+pub const KINDS: &[Kind] = &[
+    Kind {
+        name: "decap",
+        help: "packets of a tunnel, from a UE, to the data network",
+        table: "gtp_decap",
+        action: "decap",
+        words: &[key("teid", "teid", Form::Number), argument("ue", "ue", Form::Address), VIA, COUNTER, METER],
+    },
+    Kind {
+        name: "decap-filtered",
+        help: "as decap, where applications say more",
+        table: "gtp_decap",
+        action: "decap_filtered",
+        words: &[key("teid", "teid", Form::Number), argument("ue", "ue", Form::Address), SESSION, METER],
+    },
+    Kind {
+        name: "encap",
+        help: "packets for a UE, into a tunnel to its gNB",
+        table: "gtp_encap",
+        action: "encap",
+        words: &[
+            key("ue", "ue", Form::Address),
+            argument("teid", "teid", Form::Number),
+            argument("from", "source", Form::Address),
+            argument("to", "destination", Form::Address),
+            argument("qfi", "qfi", Form::Number),
+            VIA,
+            optional("tos", 0),
+            COUNTER,
+            METER,
+        ],
+    },
+    Kind {
+        name: "encap-filtered",
+        help: "as encap, where applications say more",
+        table: "gtp_encap",
+        action: "encap_filtered",
+        words: &[key("ue", "ue", Form::Address), SESSION, METER],
+    },
+    Kind {
+        name: "hop",
+        help: "a next hop: how packets leave",
+        table: "l2_forward",
+        action: "l2",
+        words: &[
+            key("number", "next_hop", Form::Number),
+            argument("source", "source", Form::Mac),
+            argument("destination", "destination", Form::Mac),
+            argument("port", "port", Form::Number),
+        ],
+    },
+    Kind {
+        name: "application",
+        help: "packets of a session that are of an application",
+        table: "applications",
+        action: "application",
+        words: &[
+            argument("application", "application", Form::Number),
+            open_key("session", "session", Form::Number),
+            open_key("remote", "remote", Form::Prefix),
+            open_key("ports", "remote_port", Form::Range),
+            open_key("protocol", "protocol", Form::Protocol),
+            Word { word: "priority", place: Place::Priority, form: Form::Number, absent: Absent::Is(1) },
+        ],
+    },
+    Kind {
+        name: "uplink",
+        help: "what becomes of an application's packets from a UE",
+        table: "uplink_terminations",
+        action: "uplink_forward",
+        words: &[OF_SESSION, OF_APPLICATION, VIA, COUNTER, METER],
+    },
+    Kind {
+        name: "uplink-closed",
+        help: "an application's packets from a UE are dropped",
+        table: "uplink_terminations",
+        action: "gate_closed",
+        words: &[OF_SESSION, OF_APPLICATION, COUNTER],
+    },
+    Kind {
+        name: "downlink",
+        help: "what becomes of an application's packets for a UE",
+        table: "downlink_terminations",
+        action: "downlink_forward",
+        words: &[
+            OF_SESSION,
+            OF_APPLICATION,
+            argument("teid", "teid", Form::Number),
+            argument("from", "source", Form::Address),
+            argument("to", "destination", Form::Address),
+            argument("qfi", "qfi", Form::Number),
+            VIA,
+            optional("tos", 0),
+            COUNTER,
+            METER,
+        ],
+    },
+    Kind {
+        name: "downlink-closed",
+        help: "an application's packets for a UE are dropped",
+        table: "downlink_terminations",
+        action: "gate_closed",
+        words: &[OF_SESSION, OF_APPLICATION, COUNTER],
+    },
+];
+
+/// A word of a line and its column, from 1.
+pub fn words(line: &str) -> Vec<(usize, &str)> {
+    let mut words = Vec::new();
+    let mut start = None;
+    let code = line.split('#').next().unwrap_or_default();
+    for (n, (at, character)) in code.char_indices().chain([(code.len(), ' ')]).enumerate() {
+        match (character.is_whitespace(), start) {
+            (false, None) => start = Some((n + 1, at)),
+            (true, Some((column, from))) => {
+                words.push((column, &code[from..at]));
+                start = None;
+            }
+            _ => {}
+        }
+    }
+    words
+}
+
+/// A counter that is free, for rules that name none.
+pub type FreeCounter<'a> = &'a mut dyn FnMut() -> Option<u64>;
+
+fn wrong<T>(column: usize, message: impl Into<String>) -> Result<T, RuleError> {
+    Err(RuleError { column, message: message.into() })
+}
+
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+/// A value as it is written, as a match: exact unless its form says otherwise.
+fn value(form: Form, text: &str) -> Option<FieldMatch> {
+    let exact = |value: Option<u64>| value.map(FieldMatch::Exact);
+    match form {
+        Form::Number => exact(number(text)),
+        Form::Address => exact(text.parse::<Ipv4Addr>().ok().map(|address| address.to_bits().into())),
+        Form::Mac => {
+            let parts: Vec<&str> = text.split(':').collect();
+            let octets: Option<Vec<u64>> = parts
+                .iter()
+                .map(|part| (part.len() == 2).then(|| u64::from_str_radix(part, 16).ok()).flatten())
+                .collect();
+            exact(
+                octets
+                    .filter(|octets| octets.len() == 6)
+                    .map(|octets| octets.iter().fold(0, |all, octet| all << 8 | octet)),
+            )
+        }
+        Form::Prefix => {
+            let (address, length) = text.split_once('/').unwrap_or((text, "32"));
+            let address = u64::from(address.parse::<Ipv4Addr>().ok()?.to_bits());
+            let length = length.parse().ok().filter(|length| *length <= 32)?;
+            Some(FieldMatch::Lpm(address, length))
+        }
+        Form::Range => {
+            let (low, high) = text.split_once('-').unwrap_or((text, text));
+            Some(FieldMatch::Range(number(low)?, number(high)?))
+        }
+        Form::Protocol => exact(match text {
+            "tcp" => Some(6),
+            "udp" => Some(17),
+            "icmp" => Some(1),
+            other => number(other),
+        }),
+    }
+}
+
+/// The kind of this name.
+pub fn kind(column: usize, name: &str) -> Result<&'static Kind, RuleError> {
+    let names = || KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
+    match KINDS.iter().find(|kind| kind.name == name) {
+        Some(kind) => Ok(kind),
+        None => wrong(column, format!("{name:?} is no kind of rule: {}", names())),
+    }
+}
+
+/// Reads a rule from its kind on. For a deletion the key is enough.
+pub fn parse(
+    info: &P4Info,
+    given: &[(usize, &str)],
+    end: usize,
+    deletion: bool,
+    free: FreeCounter<'_>,
+) -> Result<TableEntry, RuleError> {
+    let Some(((column, name), pairs)) = given.split_first() else {
+        return wrong(end, "a kind of rule is missing: decap, encap, hop and so on");
+    };
+    let kind = kind(*column, name)?;
+    let table = info.tables.iter().position(|table| table.alias == kind.table).expect("a table of the program");
+    let action = info.actions.iter().position(|action| action.alias == kind.action).expect("an action of the program");
+    let mut found: Vec<(&Word, usize, FieldMatch)> = Vec::new();
+    for pair in pairs.chunks(2) {
+        let (column, text) = pair[0];
+        let Some(word) = kind.words.iter().find(|word| word.word == text) else {
+            let known: Vec<&str> = kind.words.iter().map(|word| word.word).collect();
+            return wrong(column, format!("{} has no {text:?}: {}", kind.name, known.join(", ")));
+        };
+        if found.iter().any(|(other, ..)| other.word == word.word) {
+            return wrong(column, format!("{text} is given twice"));
+        }
+        let Some((at, written)) = pair.get(1) else {
+            return wrong(end, format!("{text} needs a value, as {}", word.form.example()));
+        };
+        let Some(read) = value(word.form, written) else {
+            return wrong(*at, format!("{written:?} is no value of {text}: write one as {}", word.form.example()));
+        };
+        check_width(info, table, action, word, *at, &read)?;
+        found.push((word, *at, read));
+    }
+    let mut of = |word: &'static str| -> Result<Option<FieldMatch>, RuleError> {
+        let Some(described) = kind.words.iter().find(|other| other.word == word) else { return Ok(None) };
+        if let Some((.., read)) = found.iter().find(|(other, ..)| other.word == word) {
+            return Ok(Some(*read));
+        }
+        match described.absent {
+            _ if deletion && matches!(described.place, Place::Argument(_)) => Ok(Some(FieldMatch::Exact(0))),
+            Absent::Is(value) => Ok(Some(FieldMatch::Exact(value))),
+            Absent::Anything => Ok(None),
+            Absent::FreeCounter => match free() {
+                Some(counter) => Ok(Some(FieldMatch::Exact(counter))),
+                None => wrong(end, "no counter is free: name one, or delete rules"),
+            },
+            Absent::Required => {
+                wrong(end, format!("{} needs {word}, as {word} {}", kind.name, described.form.example()))
+            }
+        }
+    };
+    let mut fields = Vec::new();
+    for described in &info.tables[table].keys {
+        let word = kind.words.iter().find(|word| word.place == Place::Key(leaked(kind, &described.name)));
+        let read = match word {
+            Some(word) => of(word.word)?,
+            None => None,
+        };
+        fields.push(fitting(described, read));
+    }
+    let mut arguments = Vec::new();
+    for parameter in &info.actions[action].parameters {
+        let word = kind.words.iter().find(|word| matches!(word.place, Place::Argument(name) if name == parameter.name));
+        let read = match word {
+            Some(word) => of(word.word)?,
+            None => None,
+        };
+        arguments.push(match read {
+            Some(FieldMatch::Exact(value)) => value,
+            _ => 0,
+        });
+    }
+    let priority = match kind.words.iter().find(|word| word.place == Place::Priority) {
+        Some(word) => match of(word.word)? {
+            Some(FieldMatch::Exact(value)) => value as u32,
+            _ => 0,
+        },
+        None => 0,
+    };
+    Ok(TableEntry { table, key: Key { fields, priority }, call: Call { action, arguments }, metadata: Vec::new() })
+}
+
+/// The name of a field as the kind has it, which lives for ever.
+fn leaked(kind: &'static Kind, name: &str) -> &'static str {
+    let found = kind.words.iter().find_map(|word| match word.place {
+        Place::Key(field) if field == name => Some(field),
+        _ => None,
+    });
+    found.unwrap_or("")
+}
+
+fn check_width(
+    info: &P4Info,
+    table: usize,
+    action: usize,
+    word: &Word,
+    column: usize,
+    read: &FieldMatch,
+) -> Result<(), RuleError> {
+    let bits = match word.place {
+        Place::Key(name) => info.tables[table].keys.iter().find(|key| key.name == name).map(|key| key.bits),
+        Place::Argument(name) => info.actions[action].parameters.iter().find(|p| p.name == name).map(|p| p.bits),
+        Place::Priority => Some(24),
+    };
+    let bits = bits.unwrap_or(64);
+    let largest = match *read {
+        FieldMatch::Exact(value) | FieldMatch::Lpm(value, _) | FieldMatch::Ternary(value, _) => value,
+        FieldMatch::Range(low, high) if low > high => {
+            return wrong(column, format!("the range from {low} to {high} is empty"));
+        }
+        FieldMatch::Range(_, high) => high,
+    };
+    if let FieldMatch::Lpm(value, length) = *read
+        && length < 32
+        && value & (0xffff_ffff >> length) != 0
+    {
+        let proper = Ipv4Addr::from_bits((value & !(0xffff_ffff >> length)) as u32);
+        return wrong(column, format!("the address has bits behind its prefix: write {proper}/{length}"));
+    }
+    match bits < 64 && largest >> bits != 0 {
+        true => wrong(column, format!("{} has {bits} bits: {largest} does not fit", word.word)),
+        false => Ok(()),
+    }
+}
+
+/// What was written as the kind of match that the table has.
+fn fitting(described: &p4info::Key, read: Option<FieldMatch>) -> FieldMatch {
+    let all = if described.bits == 64 { u64::MAX } else { (1 << described.bits) - 1 };
+    match (read, described.kind) {
+        (Some(FieldMatch::Exact(value)), p4info::MatchKind::Ternary) => FieldMatch::Ternary(value, all),
+        (Some(FieldMatch::Exact(value)), p4info::MatchKind::Lpm) => FieldMatch::Lpm(value, described.bits),
+        (Some(FieldMatch::Exact(value)), p4info::MatchKind::Range) => FieldMatch::Range(value, value),
+        (Some(read), _) => read,
+        (None, p4info::MatchKind::Lpm) => FieldMatch::Lpm(0, 0),
+        (None, p4info::MatchKind::Ternary) => FieldMatch::Ternary(0, 0),
+        (None, p4info::MatchKind::Range) => FieldMatch::Range(0, all),
+        (None, p4info::MatchKind::Exact) => FieldMatch::Exact(0),
+    }
+}
+
+/// An entry as a person would write it; nothing for what is no rule, such as the ports of the switch.
+pub fn show(info: &P4Info, entry: &TableEntry) -> Option<String> {
+    let table = &info.tables[entry.table];
+    let action = &info.actions[entry.call.action];
+    let kind = KINDS.iter().find(|kind| kind.table == table.alias && kind.action == action.alias)?;
+    let mut text = String::from(kind.name);
+    for word in kind.words {
+        let read = match word.place {
+            Place::Key(name) => {
+                let n = table.keys.iter().position(|key| key.name == name)?;
+                entry.key.fields[n]
+            }
+            Place::Argument(name) => {
+                let n = action.parameters.iter().position(|parameter| parameter.name == name)?;
+                FieldMatch::Exact(entry.call.arguments[n])
+            }
+            Place::Priority => FieldMatch::Exact(entry.key.priority.into()),
+        };
+        let all = matches!(read, FieldMatch::Lpm(_, 0) | FieldMatch::Ternary(_, 0) | FieldMatch::Range(0, 0xffff));
+        let usual = matches!((word.absent, read), (Absent::Is(value), FieldMatch::Exact(own)) if value == own);
+        if all && word.absent == Absent::Anything || usual && word.word != "priority" {
+            continue;
+        }
+        text.push_str(&format!(" {} {}", word.word, written(word, read)));
+    }
+    Some(text)
+}
+
+fn written(word: &Word, read: FieldMatch) -> String {
+    let address = |value: u64| Ipv4Addr::from_bits(value as u32);
+    match (word.form, read) {
+        (Form::Address, FieldMatch::Exact(value)) => address(value).to_string(),
+        (Form::Mac, FieldMatch::Exact(value)) => {
+            value.to_be_bytes()[2..].iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(":")
+        }
+        (_, FieldMatch::Lpm(value, length)) => format!("{}/{length}", address(value)),
+        (_, FieldMatch::Range(low, high)) if low == high => low.to_string(),
+        (_, FieldMatch::Range(low, high)) => format!("{low}-{high}"),
+        (Form::Protocol, FieldMatch::Exact(value) | FieldMatch::Ternary(value, _)) => match value {
+            6 => "tcp".into(),
+            17 => "udp".into(),
+            1 => "icmp".into(),
+            other => other.to_string(),
+        },
+        (_, FieldMatch::Exact(value) | FieldMatch::Ternary(value, _)) if word.word == "teid" => format!("{value:#x}"),
+        (_, FieldMatch::Exact(value) | FieldMatch::Ternary(value, _)) => value.to_string(),
+    }
+}
+
+/// The counter that an entry counts with, if it has one.
+pub fn counter(info: &P4Info, entry: &TableEntry) -> Option<u64> {
+    let action = &info.actions[entry.call.action];
+    let n = action.parameters.iter().position(|parameter| parameter.name == "counter")?;
+    entry.call.arguments.get(n).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info() -> P4Info {
+        martlet_p4c_swx::compile(crate::UPF).expect("our program").info
+    }
+
+    fn read(line: &str) -> Result<TableEntry, RuleError> {
+        let mut next = 41;
+        let mut free = || {
+            next += 1;
+            Some(next)
+        };
+        parse(&info(), &words(line), line.chars().count() + 1, false, &mut free)
+    }
+
+    #[test]
+    fn a_rule_is_read_and_written_alike() {
+        for line in [
+            "decap teid 0x1000 ue 10.60.0.1 via 1 counter 7 meter 9",
+            "decap-filtered teid 0x1 ue 10.60.0.1 session 4",
+            "encap ue 10.60.0.1 teid 0x2000 from 192.168.70.1 to 192.168.70.2 qfi 9 via 2 counter 8",
+            "hop number 1 source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port 1",
+            "application application 3 session 4 remote 10.0.0.0/8 ports 80-90 protocol tcp priority 5",
+            "uplink session 4 application 3 via 1 counter 9",
+            "downlink-closed session 4 application 3 counter 10",
+        ] {
+            let entry = read(line).unwrap_or_else(|error| panic!("{}", error.shown(line)));
+            assert_eq!(show(&info(), &entry).as_deref(), Some(line));
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_stands_for_itself() {
+        let entry = read("decap teid 1 ue 10.60.0.1 via 1").unwrap();
+        assert_eq!(entry.call.arguments, [0x0a3c_0001, 42, 0, 1]);
+    }
+
+    #[test]
+    fn an_error_says_where_it_is() {
+        for (line, column, part) in [
+            ("tunnel teid 1", 1, "no kind of rule"),
+            ("decap teid x ue 10.60.0.1 via 1", 12, "no value of teid"),
+            ("decap teid 0x100000000 ue 10.60.0.1 via 1", 12, "32 bits"),
+            ("decap teid 1 ue 10.60.0 via 1", 17, "no value of ue"),
+            ("decap teid 1 ue 10.60.0.1", 26, "needs via"),
+            ("decap teid 1 teid 2", 14, "twice"),
+            ("decap teid 1 colour 2", 14, "has no \"colour\""),
+            ("decap teid", 11, "needs a value"),
+            ("encap ue 10.60.0.1 teid 1 from 1.1.1.1 to 2.2.2.2 qfi 256 via 1", 55, "8 bits"),
+            ("application application 1 remote 10.1.0.0/8", 34, "write 10.0.0.0/8"),
+            ("application application 1 ports 90-80", 33, "empty"),
+            ("hop number 1 source 02:00:00:00:00 destination 02:00:00:00:00:02 port 1", 21, "no value of source"),
+        ] {
+            let error = read(line).expect_err(line);
+            assert_eq!(error.column, column, "{line}: {error}");
+            assert!(error.message.contains(part), "{line}: {error}");
+        }
+    }
+}

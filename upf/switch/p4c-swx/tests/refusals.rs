@@ -1,0 +1,139 @@
+//! Programs that are outside the subset, or wrong: each is refused at the place where it is.
+use martlet_p4c_swx::compile;
+
+const PROGRAM: &str = include_str!("../../p4/upf.p4");
+
+/// The smallest program.
+const SMALL: &str = "header e_h { bit<48> d; bit<48> s; bit<16> t; }
+struct h_t { e_h e; }
+struct m_t { bit<32> x; bit<16> y; }
+parser P(packet_in p, out h_t hdr, inout m_t meta, in swx_input_t i) {
+    state start { p.extract(hdr.e); transition accept; }
+}
+control C(inout h_t hdr, inout m_t meta, in swx_input_t i, inout swx_output_t o) {
+    Counter<bit<32>>(16) n;
+    action go(bit<32> port) { o.egress_port = port; }
+    action none() { }
+    table t {
+        key = { hdr.e.d : exact; }
+        actions = { go; none; }
+        const default_action = none;
+        size = 16;
+    }
+    apply { t.apply(); }
+}
+control D(packet_out p, in h_t hdr) { apply { p.emit(hdr.e); } }
+Switch(P(), C(), D()) main;
+";
+
+/// Puts `with` in the place of `what` and expects the refusal at the beginning of `at` in it, saying `why`. Gives what is
+/// otherwise.
+fn refused((what, with, at, why): &(&str, &str, &str, &str)) -> Option<String> {
+    assert!(SMALL.contains(what), "{what}");
+    let source = SMALL.replacen(what, with, 1);
+    let Err(error) = compile(&source) else { return Some(format!("{with}: not refused")) };
+    if !error.message.contains(why) {
+        return Some(format!("{with}: {error}"));
+    }
+    if at.is_empty() {
+        return None;
+    }
+    let begin = source.find(with).expect("it is there") + with.find(at).expect("a part of it");
+    let line = source[..begin].matches('\n').count() as u32 + 1;
+    let column = source[..begin].rfind('\n').map_or(begin, |end| begin - end - 1) as u32 + 1;
+    let found = (error.at.line, error.at.column);
+    (found != (line, column)).then(|| format!("{with}: expected at {line}:{column}: {error}"))
+}
+
+#[test]
+fn the_small_program_and_the_real_one_compile() {
+    let program = compile(SMALL).expect("the small program");
+    assert_eq!(program.spec.apply, ["rx m.ingress_port", "extract h.e", "table t", "emit h.e", "tx m.egress_port"]);
+    let program = compile(PROGRAM).expect("the user plane");
+    assert_eq!(program.info.tables.len(), 9);
+}
+
+#[test]
+fn what_is_outside_the_subset_is_refused_where_it_stands() {
+    let cases = [
+        ("bit<48> s;", "bit<4> s;", "bit", "whole octets"),
+        ("bit<48> s;", "bit<128> s;", "bit", "whole octets"),
+        ("bit<48> s;", "varbit<48> s;", "varbit", "not within the subset"),
+        ("bit<32> x;", "bool x;", "bool", "not within the subset"),
+        ("header e_h", "header_union u { }\nheader e_h", "header_union", "not within the subset"),
+        ("header e_h", "extern void f();\nheader e_h", "extern", "not within the subset"),
+        ("header e_h", "#define X 1\nheader e_h", "#define", "not within the subset"),
+        ("header e_h", "#include <v1model.p4>\nheader e_h", "#include", "not within the subset"),
+        ("transition accept", "transition reject", "reject", "not within the subset"),
+        ("transition accept", "transition start", "start", "leads back to itself"),
+        ("transition accept;", "transition select(hdr.e.t) { 0x800: accept; }", "hdr", "no default"),
+        ("transition accept;", "transition select(hdr.e.t) { 1..2: accept; default: accept; }", "..", "ranges"),
+        ("p.extract(hdr.e);", "hdr.e.t = p.lookahead();", "p.look", "not within the subset"),
+        ("t.apply();", "exit;", "exit", "not within the subset"),
+        ("t.apply();", "switch (t.apply().action_run) { }", "switch", "not within the subset"),
+        ("t.apply();", "bit<16> local = 1;", "bit", "not within the subset"),
+        ("t.apply();", "meta.x = (bit<32>) hdr.e.t;", "(", "casts"),
+        ("t.apply();", "meta.x = meta.x << 2;", "<<", "is expected"),
+        ("t.apply();", "meta.x = meta.x[3:0];", "[", "slices"),
+        ("t.apply();", "meta.x = ~meta.x;", "~", "not within the subset"),
+        ("size = 16;", "size = 16; idle_timeout = true;", "idle_timeout", "not within the subset"),
+        ("const default_action = none;", "default_action = go(1);", "1", "with arguments"),
+        ("Counter<bit<32>>(16) n;", "Register<bit<32>>(16) n;", "Register", "not within the subset"),
+    ];
+    assert_eq!(cases.iter().filter_map(refused).collect::<Vec<_>>(), [""; 0]);
+}
+
+#[test]
+fn what_is_wrong_is_refused_where_it_stands() {
+    let cases = [
+        ("bit<48> s; bit<16> t;", "bit<48> d; bit<16> t;", "d;", "already declared"),
+        ("e_h e;", "f_h e;", "e;", "headers alone"),
+        ("hdr.e.d : exact", "hdr.e.q : exact", "q", "no field"),
+        ("hdr.e.d : exact", "hdr.f.d : exact", "f", "no header"),
+        ("hdr.e.d : exact", "other.d : exact", "other", "not known"),
+        ("hdr.e.d : exact", "hdr.e.d : selector", "selector", "no way to match"),
+        ("actions = { go; none; }", "actions = { go; gone; }", "gone", "no action"),
+        ("actions = { go; none; }", "actions = { go; }", "", "not among the actions"),
+        ("size = 16;", "size = 0;", "0", "at least 1"),
+        ("size = 16;", "size = 99999999;", "99999999", "the most"),
+        ("t.apply();", "u.apply();", "u", "no table"),
+        ("t.apply();", "meta.z = 1;", "z", "not known"),
+        ("t.apply();", "meta.y = 0x10000;", "0x10000", "does not fit"),
+        ("t.apply();", "meta.y = 8w1;", "8w1", "8 bits where 16"),
+        ("t.apply();", "if (meta.x == hdr.e.t) { t.apply(); }", "hdr", "16 bits where 32"),
+        ("t.apply();", "if (1 == 2) { t.apply(); }", "2", "a field"),
+        ("t.apply();", "i.ingress_port = 1;", "i.", "cannot be written"),
+        ("t.apply();", "n.count(meta.y, meta.y);", "meta.y", "16 bits where 32"),
+        ("t.apply();", "go();", "go", "parameters"),
+        ("o.egress_port = port;", "t.apply();", "t", "an action applies no tables"),
+        ("o.egress_port = port;", "port = 1;", "port", "cannot be written"),
+        ("p.emit(hdr.e);", "p.emit(hdr.q);", "q", "no header"),
+        ("p.emit(hdr.e);", "hdr.e.setValid();", "hdr", "emits headers"),
+        ("Switch(P(), C(), D()) main;", "Switch(P(), C()) main;", "Switch", "three blocks"),
+        ("Switch(P(), C(), D()) main;", "Switch(P(), C(), C()) main;", "", "C takes 2 parameters"),
+        ("t.apply();", "t.apply()", "", "\";\" is expected"),
+        ("apply { t", "apply /* t", "/*", "not closed"),
+    ];
+    assert_eq!(cases.iter().filter_map(refused).collect::<Vec<_>>(), [""; 0]);
+}
+
+#[test]
+fn no_nesting_breaks_the_compiler() {
+    let deep = "(".repeat(100_000);
+    let source = SMALL.replacen("t.apply();", &format!("if ({deep}"), 1);
+    assert!(compile(&source).expect_err("deep").message.contains("nested"));
+    let long = "meta.x + ".repeat(10_000);
+    let source = SMALL.replacen("t.apply();", &format!("meta.x = {long} 1;"), 1);
+    assert!(compile(&source).expect_err("long").message.contains("terms"));
+    let blocks = "{".repeat(100_000);
+    let source = SMALL.replacen("t.apply();", &blocks, 1);
+    assert!(compile(&source).is_err());
+}
+
+#[test]
+fn keys_of_several_structs_are_put_together_before_the_table() {
+    let source = SMALL.replacen("hdr.e.d : exact;", "hdr.e.t : exact; meta.x : exact; hdr.e.d : exact;", 1);
+    let program = compile(&source).expect("keys of two structs");
+    let at = program.spec.apply.iter().position(|line| line == "table t").expect("the table");
+    assert_eq!(program.spec.apply[at - 3..at], ["mov m.t_key0 h.e.t", "mov m.t_key1 m.x", "mov m.t_key2 h.e.d"]);
+}

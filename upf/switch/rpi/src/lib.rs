@@ -1,0 +1,166 @@
+//! `martlet switch`: RPI, the rules parser and issue of the programmable switch.
+mod commands;
+mod shell;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, Subcommand};
+use martlet_switch_control::client::Client;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// What RPI does.
+#[derive(Args)]
+pub struct SwitchArgs {
+    /// Where the switch serves P4Runtime
+    #[arg(long, global = true, default_value = "127.0.0.1:9559")]
+    switch: SocketAddr,
+    /// Number of the device in P4Runtime
+    #[arg(long, global = true, default_value_t = 1)]
+    device: u64,
+    /// Take the place of a controller with a lower election
+    #[arg(long, global = true)]
+    election: Option<u64>,
+    #[command(subcommand)]
+    command: Option<SwitchCommand>,
+}
+
+/// The commands; without one, a shell.
+#[derive(Subcommand)]
+enum SwitchCommand {
+    /// Run the switch process; what it takes is told by `martlet-switch run --help`
+    #[command(trailing_var_arg = true, allow_hyphen_values = true, disable_help_flag = true)]
+    Run {
+        /// Passed on
+        arguments: Vec<String>,
+    },
+    /// Add, change, delete, list, load, save and compare rules
+    #[command(subcommand)]
+    Rule(RuleCommand),
+    /// Packets and octets that rules have counted
+    Counters,
+    /// Counters again and again, with what they gained in a second
+    Watch {
+        /// How often, in seconds
+        #[arg(long, default_value_t = 1)]
+        every: u64,
+        /// Ends after so many rounds
+        #[arg(long)]
+        rounds: Option<u32>,
+    },
+    /// Set what a session's meter lets through, in octets a second and at once; without them, everything
+    Meter {
+        /// Which
+        number: u32,
+        /// Octets a second
+        #[arg(long, requires = "burst")]
+        rate: Option<u64>,
+        /// Octets at once
+        #[arg(long, requires = "rate")]
+        burst: Option<u64>,
+    },
+    /// An interactive shell, with completion and history
+    Shell,
+}
+
+/// What is done with rules.
+#[derive(Subcommand)]
+enum RuleCommand {
+    /// Add a rule: decap teid 0x1000 ue 10.60.0.1 via 1
+    #[command(trailing_var_arg = true)]
+    Add {
+        /// Show what would be written, and write nothing
+        #[arg(long)]
+        dry_run: bool,
+        /// The rule
+        #[arg(required = true)]
+        rule: Vec<String>,
+    },
+    /// Change a rule that is there
+    #[command(trailing_var_arg = true)]
+    Set {
+        /// The rule
+        #[arg(required = true)]
+        rule: Vec<String>,
+    },
+    /// Delete a rule, told by its key: decap teid 0x1000
+    #[command(trailing_var_arg = true)]
+    Del {
+        /// The rule
+        #[arg(required = true)]
+        rule: Vec<String>,
+    },
+    /// List rules, of a kind or all
+    List {
+        /// A kind, as decap
+        kind: Option<String>,
+    },
+    /// Add all rules of a file, or none of them
+    Load {
+        /// One rule a line
+        file: PathBuf,
+        /// Show what would be written, and write nothing
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Write all rules to a file
+    Save {
+        /// The file
+        file: PathBuf,
+    },
+    /// Compare a file with the switch: - is on the switch alone, + in the file alone
+    Diff {
+        /// The file
+        file: PathBuf,
+    },
+}
+
+/// Runs a command, on this thread, until it is done.
+///
+/// # Errors
+/// What a person can do about it: no switch answers, another controller leads, or a rule is wrong, and where.
+pub fn run(args: SwitchArgs) -> Result<()> {
+    if let Some(SwitchCommand::Run { arguments }) = &args.command {
+        return start(arguments);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut client = Client::connect(args.switch, args.device).await?;
+        let election = args.election;
+        match args.command {
+            None | Some(SwitchCommand::Shell) => shell::run(&mut client, election).await,
+            Some(SwitchCommand::Run { .. }) => Ok(()),
+            Some(SwitchCommand::Rule(command)) => {
+                let line = |verb: &str, rule: &[String]| format!("rule {verb} {}", rule.join(" "));
+                let text = match &command {
+                    RuleCommand::Add { dry_run: true, rule } => line("try", rule),
+                    RuleCommand::Add { rule, .. } => line("add", rule),
+                    RuleCommand::Set { rule } => line("set", rule),
+                    RuleCommand::Del { rule } => line("del", rule),
+                    RuleCommand::List { kind } => format!("rule list {}", kind.as_deref().unwrap_or_default()),
+                    RuleCommand::Load { file, dry_run } => {
+                        return commands::load(&mut client, election, file, *dry_run).await;
+                    }
+                    RuleCommand::Save { file } => return commands::save(&mut client, file).await,
+                    RuleCommand::Diff { file } => return commands::diff(&mut client, file).await,
+                };
+                commands::line(&mut client, election, &text).await
+            }
+            Some(SwitchCommand::Counters) => commands::counters(&mut client).await,
+            Some(SwitchCommand::Watch { every, rounds }) => commands::watch(&mut client, every.max(1), rounds).await,
+            Some(SwitchCommand::Meter { number, rate, burst }) => {
+                client.lead(election).await?;
+                Ok(client.set_meter(number, rate.zip(burst)).await?)
+            }
+        }
+    })
+}
+
+/// Becomes the switch process, which is a program of its own: it alone needs DPDK.
+fn start(arguments: &[String]) -> Result<()> {
+    let own = std::env::current_exe().context("this program cannot be found")?;
+    let beside = own.with_file_name("martlet-switch");
+    let program = if beside.exists() { beside } else { PathBuf::from("martlet-switch") };
+    let error =
+        std::os::unix::process::CommandExt::exec(std::process::Command::new(&program).arg("run").args(arguments));
+    bail!("{} cannot be run ({error}): build it with make release, or put it beside martlet", program.display())
+}

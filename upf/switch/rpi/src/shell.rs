@@ -1,0 +1,107 @@
+//! The interactive shell: a line at a time, completed with the tabulator, remembered in a file.
+use super::commands::{self, RULE_VERBS, VERBS};
+use anyhow::{Context, Result};
+use martlet_switch_control::client::Client;
+use martlet_switch_control::rules::KINDS;
+use rustyline::completion::Completer;
+use rustyline::error::ReadlineError;
+use rustyline::{Editor, Helper, Highlighter, Hinter, Validator};
+use std::path::PathBuf;
+
+/// What a line may go on with.
+pub fn candidates(line: &str) -> (usize, Vec<String>) {
+    let start = line.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+    let (before, begun) = line.split_at(start);
+    let said: Vec<&str> = before.split_whitespace().collect();
+    let all: Vec<&str> = match said[..] {
+        [] => VERBS.to_vec(),
+        ["rule"] => RULE_VERBS.to_vec(),
+        ["rule", "add" | "try" | "set" | "del" | "list"] => KINDS.iter().map(|kind| kind.name).collect(),
+        ["rule", "add" | "try" | "set" | "del", kind, ref pairs @ ..] if pairs.len() % 2 == 0 => {
+            let words = KINDS.iter().find(|other| other.name == kind).map_or(&[][..], |kind| kind.words);
+            let given = |word: &str| pairs.iter().step_by(2).any(|other| *other == word);
+            words.iter().map(|word| word.word).filter(|word| !given(word)).collect()
+        }
+        ["rule", "add" | "try" | "set" | "del", kind, .., word] => {
+            let words = KINDS.iter().find(|other| other.name == kind).map_or(&[][..], |kind| kind.words);
+            match words.iter().find(|other| other.word == word).map(|word| word.form) {
+                Some(martlet_switch_control::rules::Form::Protocol) => vec!["tcp", "udp", "icmp"],
+                _ => vec![],
+            }
+        }
+        _ => vec![],
+    };
+    (start, all.into_iter().filter(|word| word.starts_with(begun)).map(|word| format!("{word} ")).collect())
+}
+
+#[derive(Helper, Hinter, Highlighter, Validator)]
+struct Words;
+
+impl Completer for Words {
+    type Candidate = String;
+
+    fn complete(
+        &self,
+        line: &str,
+        position: usize,
+        _: &rustyline::Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<String>)> {
+        Ok(candidates(line.get(..position).unwrap_or_default()))
+    }
+}
+
+/// Where lines are remembered.
+fn history() -> Option<PathBuf> {
+    let home = std::env::var_os("HOME").filter(|home| !home.is_empty())?;
+    Some(PathBuf::from(home).join(".martlet-switch-history"))
+}
+
+/// Reads lines and does what they say, until the end.
+pub async fn run(client: &mut Client, election: Option<u64>) -> Result<()> {
+    let mut editor: Editor<Words, _> = Editor::new().context("no terminal")?;
+    editor.set_helper(Some(Words));
+    let history = history();
+    if let Some(path) = &history {
+        let _ = editor.load_history(path);
+    }
+    loop {
+        match editor.readline("switch> ") {
+            Ok(line) => {
+                let _ = editor.add_history_entry(&line);
+                match line.trim() {
+                    "quit" | "exit" => break,
+                    "help" => print!("{}", commands::help()),
+                    _ => {
+                        if let Err(error) = commands::line(client, election, &line).await {
+                            println!("{error:#}");
+                        }
+                    }
+                }
+            }
+            Err(ReadlineError::Interrupted) => {}
+            Err(ReadlineError::Eof) => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if let Some(path) = &history {
+        let _ = editor.save_history(path);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_completed_word_by_word() {
+        let of = |line: &str| candidates(line).1;
+        assert_eq!(of("ru"), ["rule "]);
+        assert_eq!(of("rule lo"), ["load "]);
+        assert_eq!(of("rule add de"), ["decap ", "decap-filtered "]);
+        assert_eq!(of("rule add decap teid 1 "), ["ue ", "via ", "counter ", "meter "]);
+        assert_eq!(of("rule add application protocol t"), ["tcp "]);
+        assert!(of("rule add decap teid ").is_empty());
+        assert_eq!(candidates("rule add de").0, 9);
+    }
+}

@@ -1,0 +1,225 @@
+//! The switch in its wires: default forwarding to the native side and back, a flow that moves onto the switch while packets
+//! pass, and the switch killed in mid-traffic.
+mod common;
+
+use common::*;
+use martlet_switch_control::client::Client;
+use martlet_switch_control::model::{Operation, Update};
+use martlet_switch_control::rules;
+use nix::sched::{CloneFlags, unshare};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+fn ip(arguments: &str) {
+    assert!(Command::new("ip").args(arguments.split(' ')).status().expect("ip runs").success(), "ip {arguments}");
+}
+
+/// The far end of a wire: whole frames out and in.
+struct End(OwnedFd);
+
+impl End {
+    fn open(interface: &str) -> End {
+        let index = nix::net::if_::if_nametoindex(interface).expect("the interface");
+        // SAFETY: a new socket, whose descriptor is ours alone; an address of the length said.
+        unsafe {
+            let fd = libc::socket(
+                libc::AF_PACKET,
+                libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC,
+                (libc::ETH_P_IP as u16).to_be().into(),
+            );
+            assert!(fd >= 0, "a packet socket");
+            // Room for all that is sent before it is looked at.
+            let room: i32 = 64 << 20;
+            libc::setsockopt(
+                fd,
+                libc::SOL_SOCKET,
+                libc::SO_RCVBUFFORCE,
+                (&raw const room).cast(),
+                size_of_val(&room) as u32,
+            );
+            let mut address: libc::sockaddr_ll = std::mem::zeroed();
+            address.sll_family = libc::AF_PACKET as u16;
+            address.sll_protocol = (libc::ETH_P_IP as u16).to_be();
+            address.sll_ifindex = index as i32;
+            assert_eq!(libc::bind(fd, (&raw const address).cast(), size_of_val(&address) as u32), 0);
+            End(OwnedFd::from_raw_fd(fd))
+        }
+    }
+
+    fn send(&self, frame: &[u8]) {
+        // SAFETY: a frame of the length said.
+        let sent = unsafe { libc::send(self.0.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };
+        assert_eq!(sent, frame.len() as isize, "{}", std::io::Error::last_os_error());
+    }
+
+    /// Frames that have come, with what each carries as its number.
+    fn received(&self) -> Vec<u32> {
+        let mut numbers = Vec::new();
+        let mut frame = [0u8; 2048];
+        loop {
+            // SAFETY: room of the length said.
+            let length = unsafe { libc::recv(self.0.as_raw_fd(), frame.as_mut_ptr().cast(), frame.len(), 0) };
+            if length < 8 {
+                return numbers;
+            }
+            let frame = &frame[..length as usize];
+            if let [.., b'n', b'r', a, b, c, d] = frame {
+                numbers.push(u32::from_be_bytes([*a, *b, *c, *d]));
+            }
+        }
+    }
+
+    /// The numbers of what comes within a moment.
+    fn wait(&self, n: usize) -> Vec<u32> {
+        let end = Instant::now() + Duration::from_secs(5);
+        let mut all = Vec::new();
+        while all.len() < n && Instant::now() < end {
+            all.extend(self.received());
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        // And what should not come.
+        std::thread::sleep(Duration::from_millis(20));
+        all.extend(self.received());
+        all
+    }
+}
+
+fn numbered(n: u32) -> Vec<u8> {
+    let payload = [&b"nr"[..], &n.to_be_bytes()].concat();
+    uplink(&ipv4(17, 64, UE, REMOTE, &udp(1000, 53, &payload)))
+}
+
+struct Process(Child, SocketAddr);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn start() -> Process {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_martlet-switch"))
+        .args(
+            "run --once --listen 127.0.0.1:0 --access access --native-n3 native3 --core core --native-n6 native6"
+                .split(' '),
+        )
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the switch process");
+    let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+    let address = loop {
+        let line = lines.next().expect("it says when it is ready").expect("text");
+        if let Some(address) = line.strip_prefix("ready ") {
+            break address.parse().expect("an address");
+        }
+    };
+    Process(child, address)
+}
+
+fn write(address: SocketAddr, operation: Operation, text: &str) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let mut client = Client::connect(address, 1).await.expect("a switch");
+        client.lead(None).await.expect("the only controller");
+        let info = client.program().info.clone();
+        let update = |line: &str| {
+            let entry = rules::parse(&info, &rules::words(line), 0, operation == Operation::Delete, &mut || None);
+            Update { operation, entry: entry.unwrap_or_else(|error| panic!("{}", error.shown(line))) }
+        };
+        let updates: Vec<Update> = text.lines().map(update).collect();
+        client.write(&updates).await.expect("written");
+    });
+}
+
+fn in_wires() {
+    for (far, near) in [("gnb", "access"), ("upf3", "native3"), ("dn", "core"), ("upf6", "native6")] {
+        ip(&format!("link add {far} type veth peer name {near}"));
+        ip(&format!("link set {far} up"));
+        ip(&format!("link set {near} up"));
+    }
+    ip("link set lo up");
+    let (gnb, upf, dn) = (End::open("gnb"), End::open("upf3"), End::open("dn"));
+    let switch = start();
+    // No rules: the native side, once, as it came; and back.
+    (0..50).for_each(|n| gnb.send(&numbered(n)));
+    assert_eq!(upf.wait(50), (0..50).collect::<Vec<_>>());
+    upf.send(&numbered(50));
+    assert_eq!(gnb.wait(1), [50]);
+    assert!(dn.received().is_empty());
+
+    // A rule comes while packets pass, and goes again: each packet is there once, in order on either side.
+    const ALL: u32 = 1500;
+    let address = switch.1;
+    let sender = std::thread::scope(|scope| {
+        let sending = scope.spawn(|| {
+            for n in 100..100 + ALL {
+                gnb.send(&numbered(n));
+                std::thread::sleep(Duration::from_micros(700));
+            }
+        });
+        std::thread::sleep(Duration::from_millis(200));
+        write(
+            address,
+            Operation::Insert,
+            "decap teid 0x1000 ue 10.60.0.1 via 1 counter 5\nhop number 1 source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port 1",
+        );
+        std::thread::sleep(Duration::from_millis(200));
+        write(address, Operation::Delete, "decap teid 0x1000");
+        sending.join()
+    });
+    sender.expect("sent");
+    let (native, moved) = (upf.wait(1), dn.wait(1));
+    assert!(!moved.is_empty() && native.len() > moved.len() / 10, "{} {}", native.len(), moved.len());
+    for side in [&native, &moved] {
+        assert!(side.is_sorted(), "in order");
+    }
+    let mut times: BTreeMap<u32, u32> = BTreeMap::new();
+    native.iter().chain(&moved).for_each(|n| *times.entry(*n).or_default() += 1);
+    assert!(
+        (100..100 + ALL).all(|n| times.get(&n) == Some(&1)),
+        "lost or doubled: {:?}",
+        (100..100 + ALL).filter(|n| times.get(n) != Some(&1)).collect::<Vec<_>>()
+    );
+
+    // Killed in mid-traffic: the kernel's own forwarding takes over.
+    let sent_every = Duration::from_millis(1);
+    let first = 10_000;
+    let (mut killed, mut switch) = (None, Some(switch));
+    for n in first..first + 600 {
+        if n == first + 200 {
+            drop(switch.take());
+            killed = Some(Instant::now());
+        }
+        gnb.send(&numbered(n));
+        std::thread::sleep(sent_every);
+    }
+    assert!(killed.is_some());
+    let native = upf.wait(1);
+    let lost: Vec<u32> = (first..first + 600).filter(|n| !native.contains(n)).collect();
+    assert!(lost.len() <= 100, "{} packets of one a millisecond were lost: {lost:?}", lost.len());
+    assert!(native.is_sorted_by(|a, b| a < b), "in order, none twice");
+    println!("{} packets, sent one a millisecond, were lost when the switch was killed", lost.len());
+    // And a new one takes over in its turn.
+    let _switch = start();
+    (0..20).for_each(|n| gnb.send(&numbered(20_000 + n)));
+    assert_eq!(upf.wait(20).len(), 20);
+}
+
+#[test]
+fn the_switch_in_its_wires() {
+    let thread = std::thread::spawn(|| {
+        if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
+            eprintln!("SKIPPED: a network namespace cannot be made ({error}); run the tests as root");
+            return;
+        }
+        in_wires();
+    });
+    if let Err(panic) = thread.join() {
+        std::panic::resume_unwind(panic);
+    }
+}

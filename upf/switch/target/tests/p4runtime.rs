@@ -1,0 +1,111 @@
+//! The switch process under p4runtime-shell, and what it remembers when it is killed.
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+struct Process {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Process {
+    fn start(state: &Path) -> Process {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_martlet-switch"))
+            .args(["run", "--once", "--listen", "127.0.0.1:0", "--state"])
+            .arg(state)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the switch process");
+        let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+        let address = loop {
+            let line = lines.next().expect("it says when it is ready").expect("text");
+            if let Some(address) = line.strip_prefix("ready ") {
+                break address.parse().expect("an address");
+            }
+        };
+        Process { child, address }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn folder(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("martlet-switch-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&path);
+    path
+}
+
+#[test]
+fn a_controller_of_others_works() {
+    let Some(python) = std::env::var_os("MARTLET_PYTHON") else {
+        eprintln!("SKIPPED: MARTLET_PYTHON is not set; make oracles installs p4runtime-shell");
+        return;
+    };
+    let state = folder("shell");
+    let switch = Process::start(&state);
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/p4runtime.py");
+    let output = Command::new("timeout")
+        .arg("120")
+        .arg(python)
+        .arg(script)
+        .arg(switch.address.to_string())
+        // The shell's generated code is older than what protobuf takes by default.
+        .env("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", "python")
+        .output()
+        .expect("python");
+    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && said.contains("fine"), "{said}");
+    let _ = std::fs::remove_dir_all(&state);
+}
+
+#[tokio::test]
+async fn rules_and_counters_outlive_a_killed_process() {
+    use martlet_switch_control::client::Client;
+    use martlet_switch_control::model::{Operation, Update};
+    use martlet_switch_control::rules;
+    let state = folder("killed");
+    let listed = |entries: Vec<martlet_switch_control::model::TableEntry>, client: &Client| -> Vec<String> {
+        entries.iter().filter_map(|entry| rules::show(&client.program().info, entry)).collect()
+    };
+    let expected;
+    {
+        let switch = Process::start(&state);
+        let mut client = Client::connect(switch.address, 1).await.expect("a switch");
+        client.lead(None).await.expect("the only controller");
+        let update = |client: &Client, operation, line: &str| {
+            let info = &client.program().info;
+            let entry = rules::parse(info, &rules::words(line), 0, false, &mut || None).expect("a rule");
+            Update { operation, entry }
+        };
+        for (operation, line) in [
+            (Operation::Insert, "decap teid 1 ue 10.60.0.1 via 1 counter 1"),
+            (Operation::Insert, "decap teid 2 ue 10.60.0.2 via 1 counter 2"),
+            (Operation::Modify, "decap teid 1 ue 10.60.0.9 via 1 counter 1"),
+            (Operation::Delete, "decap teid 2 ue 10.60.0.2 via 1 counter 2"),
+            (Operation::Insert, "application application 1 session 4 ports 80-90 priority 3"),
+        ] {
+            let update = update(&client, operation, line);
+            client.write(&[update]).await.unwrap_or_else(|error| panic!("{line}: {error}"));
+        }
+        // A batch with one rule that is wrong is not written, nor remembered.
+        let wrong = [
+            update(&client, Operation::Insert, "decap teid 3 ue 10.60.0.3 via 1 counter 3"),
+            update(&client, Operation::Insert, "decap teid 1 ue 10.60.0.9 via 1 counter 1"),
+        ];
+        let error = client.write(&wrong).await.expect_err("the second is there");
+        assert!(error.to_string().contains("already has"), "{error}");
+        expected = listed(client.entries(None).await.expect("entries"), &client);
+        assert_eq!(expected.len(), 2, "{expected:?}");
+        // Killed, as by the kernel: no time to write anything.
+    }
+    let switch = Process::start(&state);
+    let mut client = Client::connect(switch.address, 1).await.expect("a switch");
+    assert_eq!(listed(client.entries(None).await.expect("entries"), &client), expected);
+    let _ = std::fs::remove_dir_all(&state);
+}
