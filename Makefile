@@ -1,5 +1,6 @@
 # What people and machines type. Each target says what it installs before it does.
-.PHONY: help build release install demo test soak guest-test channels-test lint lab lab-test lab-switch lab-positioning fuzz clean packages-build packages-demo \
+.PHONY: help build release install demo test soak guest-test differential channels-test lint lab lab-test lab-switch lab-positioning fuzz \
+	clean packages-build packages-demo \
 	packages-test packages-guest packages-channels oracles
 
 CARGO ?= cargo
@@ -10,6 +11,7 @@ RUNNER := $(if $(AS_ROOT),--config "target.'cfg(all())'.runner='$(AS_ROOT)'",)
 SECONDS ?= 30
 SEED ?= 1
 KILLS ?= 1000
+SETS ?= 2000
 PREFIX ?= /usr/local
 
 help: ## Show what there is to make
@@ -69,6 +71,9 @@ guest-test: packages-guest ## Run what needs the kernel's SCTP or TLS, XDP on an
 	CARGO="$(CARGO)" deploy/guest/test.sh
 	CARGO="$(CARGO)" deploy/guest/xdp.sh
 	CARGO="$(CARGO)" deploy/guest/lcs.sh
+
+differential: packages-build ## Give random rules and packets to both datapaths and compare what comes out: SETS (2000) sets of rules, from SEED (1) on
+	MARTLET_DIFFERENTIAL=$(SETS) MARTLET_SEED=$(SEED) $(CARGO) test --locked -p martlet-upf --lib $(RUNNER) kernel_and_xdp
 
 lab-test: packages-build ## Test the outside reference of `martlet lab sbi`, iceoryx2, which other builds do without
 	$(CARGO) test -p martlet-lab --features iceoryx2 --locked $(RUNNER) sbi::iceoryx

@@ -55,6 +55,12 @@ impl Bench {
         Box::new(self.forwarder.clone())
     }
 
+    /// A packet comes from the data network.
+    pub fn packet_from_network(&self, packet: &[u8]) {
+        let mut buffer = [&[0; HEADROOM], packet].concat();
+        self.forwarder.take_from_network(Frame::new(&mut buffer, HEADROOM), Instant::now());
+    }
+
     /// Whether a session has this tunnel.
     pub fn has_tunnel(&self, teid: u32) -> bool {
         self.forwarder.by_teid(teid).is_some()

@@ -23,6 +23,7 @@ impl<O: Outlet> Forwarder<O> {
     /// A packet that came in a tunnel of a session; `qfi` is that of its PDU session container.
     pub(super) fn take_tunnelled(&self, entry: &Entry, teid: u32, qfi: Option<u8>, mut frame: Frame<'_>, now: Instant) {
         let Some(flow) = Flow::of(frame.packet()) else { return self.counters.dropped(DropReason::Malformed) };
+        frame.trim(flow.length);
         let mut state = lock(&entry.state);
         if state.removed {
             return self.counters.dropped(DropReason::UnknownTunnel);
@@ -58,6 +59,7 @@ impl<O: Outlet> Forwarder<O> {
     /// A packet from the data network.
     pub(super) fn take_from_network(&self, mut frame: Frame<'_>, now: Instant) {
         let Some(flow) = Flow::of(frame.packet()) else { return self.counters.dropped(DropReason::Malformed) };
+        frame.trim(flow.length);
         let Some(entry) = self.by_ue(flow.destination) else {
             return self.counters.dropped(DropReason::UnknownUe);
         };

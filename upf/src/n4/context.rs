@@ -1,9 +1,8 @@
 //! What N4 keeps of a session beside its rules.
 use super::Moment;
 use crate::datapath::Usage;
-use crate::rules::{Session, Urr};
+use crate::rules::{ById, Session, Urr};
 use martlet_pfcp::ie::*;
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime};
 
 /// A session.
@@ -12,7 +11,7 @@ pub(super) struct Context {
     /// The association that it belongs to.
     pub association: u64,
     pub established: Instant,
-    pub clocks: BTreeMap<u32, UrrClock>,
+    pub clocks: ById<u32, UrrClock>,
     /// A notification that a BAR delays.
     pub notification: Option<Notification>,
     /// The activity after which idleness was last reported.
@@ -62,7 +61,7 @@ impl Context {
 
     /// Closes a measurement and begins the next. `urr` is the rule, which may be one that is being removed.
     pub fn measured(&mut self, urr: &Urr, usage: &Usage, trigger: UsageReportTrigger, now: Moment) -> Measured {
-        let clock = self.clocks.entry(usage.urr).or_insert_with(|| UrrClock::start(now));
+        let clock = self.clocks.get_or_insert_with(usage.urr, || UrrClock::start(now));
         let measured = Measured {
             urr: usage.urr,
             sequence: clock.sequence,

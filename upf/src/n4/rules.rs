@@ -1,9 +1,8 @@
 //! Rules of a request put into a session (TS 29.244, 7.5.2 and 7.5.4).
 use super::teid::{Choice, Local};
-use crate::rules::{Bar, Far, Pdr, Qer, RuleError, Session, Tunnel, Urr};
+use crate::rules::{Bar, ById, Far, Pdr, Qer, RuleError, Session, Tunnel, Urr};
 use martlet_pfcp::ie::*;
 use martlet_pfcp::{SessionEstablishmentRequest, SessionModificationRequest};
-use std::collections::BTreeMap;
 
 /// New rules, as both requests have them.
 pub(super) struct Creation<'a> {
@@ -61,7 +60,7 @@ fn created_pdr(pdr_id: PdrId, local: &Option<Local>) -> Option<CreatedPdr> {
     Some(CreatedPdr { pdr_id, local_fteid: Some(local.tunnel.into()), ue_ip_addresses: Vec::new() })
 }
 
-fn add<K: Ord, V>(rules: &mut BTreeMap<K, V>, id: K, rule: V, failed: FailedRuleId) -> Result<(), RuleError> {
+fn add<K: Ord + Copy, V>(rules: &mut ById<K, V>, id: K, rule: V, failed: FailedRuleId) -> Result<(), RuleError> {
     match rules.insert(id, rule) {
         None => Ok(()),
         Some(_) => Err(RuleError::failure(failed, format!("{failed:?} exists already"))),
@@ -118,7 +117,7 @@ pub(super) fn modify(
 }
 
 fn remove(session: &mut Session, request: &SessionModificationRequest) -> Result<(), RuleError> {
-    fn one<K: Ord, V>(rules: &mut BTreeMap<K, V>, id: &K, failed: FailedRuleId) -> Result<(), RuleError> {
+    fn one<K: Ord + Copy, V>(rules: &mut ById<K, V>, id: &K, failed: FailedRuleId) -> Result<(), RuleError> {
         rules.remove(id).map(|_| ()).ok_or_else(|| missing(failed))
     }
     for ie in &request.remove_pdrs {

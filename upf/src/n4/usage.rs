@@ -24,7 +24,7 @@ impl N4 {
             if before == Some(urr) {
                 continue;
             }
-            let clock = context.clocks.entry(urr.id).or_insert_with(|| UrrClock::start(now));
+            let clock = context.clocks.get_or_insert_with(urr.id, || UrrClock::start(now));
             if before.is_none_or(|before| before.time_quota != urr.time_quota || before.time_quota_exhausted) {
                 clock.quota_since = now.instant;
             }

@@ -1,5 +1,6 @@
 //! The rules of a session, in the terms of TS 29.244, 5.2: what N4 was told, checked, and what a datapath carries out.
 mod bar;
+mod by_id;
 mod error;
 mod far;
 mod flow;
@@ -10,6 +11,7 @@ mod session;
 mod urr;
 
 pub use bar::Bar;
+pub use by_id::ById;
 pub use error::RuleError;
 pub use far::{Action, Far, Tunnel};
 pub use flow::Flow;

@@ -1,5 +1,5 @@
 //! All rules of one session, and whether they fit together.
-use super::{Action, Bar, Far, LocalTunnel, Pdr, Qer, RuleError, SdfRule, Tunnel, UeAddress, Urr};
+use super::{Action, Bar, ById, Far, LocalTunnel, Pdr, Qer, RuleError, SdfRule, Tunnel, UeAddress, Urr};
 use martlet_pfcp::ie::{FSeid, FailedRuleId, Interface, NodeId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,15 +39,15 @@ pub struct Session {
     /// The CP function.
     pub node: NodeId,
     /// Packet detection rules by PDR ID.
-    pub pdrs: BTreeMap<u16, Pdr>,
+    pub pdrs: ById<u16, Pdr>,
     /// Forwarding action rules by FAR ID.
-    pub fars: BTreeMap<u32, Far>,
+    pub fars: ById<u32, Far>,
     /// QoS enforcement rules by QER ID.
-    pub qers: BTreeMap<u32, Qer>,
+    pub qers: ById<u32, Qer>,
     /// Usage reporting rules by URR ID.
-    pub urrs: BTreeMap<u32, Urr>,
+    pub urrs: ById<u32, Urr>,
     /// Buffering action rules by BAR ID.
-    pub bars: BTreeMap<u8, Bar>,
+    pub bars: ById<u8, Bar>,
     /// Idleness after which the CP function is told.
     pub inactivity: Option<Duration>,
 }
@@ -59,11 +59,11 @@ impl Session {
             seid,
             cp,
             node,
-            pdrs: BTreeMap::new(),
-            fars: BTreeMap::new(),
-            qers: BTreeMap::new(),
-            urrs: BTreeMap::new(),
-            bars: BTreeMap::new(),
+            pdrs: ById::new(),
+            fars: ById::new(),
+            qers: ById::new(),
+            urrs: ById::new(),
+            bars: ById::new(),
             inactivity: None,
         }
     }

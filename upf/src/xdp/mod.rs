@@ -14,6 +14,8 @@
 mod apply;
 mod compile;
 mod device;
+#[cfg(test)]
+mod differential;
 mod filters;
 mod forwarder;
 mod link;

@@ -50,6 +50,8 @@ impl Slots {
     /// Entries that are in use, or were a moment ago, and how many there are.
     pub fn fill(&self) -> (u32, u32) {
         let free: u32 = self.free.iter().map(|(class, runs)| (runs.len() as u32) << class).sum();
+        let rested = self.given_back.iter().take_while(|(since, ..)| since.elapsed() >= AT_REST);
+        let free = free + rested.map(|(_, _, class)| 1 << class).sum::<u32>();
         (self.next - 1 - free, self.most.saturating_sub(1))
     }
 

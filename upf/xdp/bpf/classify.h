@@ -177,8 +177,10 @@ inline_always struct rule *classify(struct xdp_md *ctx, __u32 offset, struct flo
 		struct rule *rule = rule_at(entrance);
 		return rule && matches_rule(rule, flow, tunnel) ? rule : NULL;
 	}
-	if (!read_ports4(ctx, offset, flow))
+	/* A packet from one UE to another comes here twice. */
+	if (!flow->read && !read_ports4(ctx, offset, flow))
 		read_transport(ctx, offset, flow);
+	flow->read = 1;
 	__u32 found = of_list(flow, tunnel, entrance & ~ENTRANCE_LIST, up);
 	return found ? rule_at(found) : NULL;
 }

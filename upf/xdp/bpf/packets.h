@@ -85,6 +85,7 @@ global int hairpin(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct r
 	struct nat_end end = { .address = ip->daddr, .port = *place.far, .protocol = ip->protocol };
 	if (!bpf_map_lookup_elem(&nat_of_public, &end))
 		return 0;
+	flow->read = 0;
 	return nat_out(ctx, offset, rule) && nat_in(ctx, offset, flow) == NAT_DONE ? 1 : -1;
 }
 

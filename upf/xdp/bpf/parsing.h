@@ -67,6 +67,7 @@ struct flow {
 	__u8 has_spi;
 	__u8 fragment;		/* 1: the first of several, 2: a later one */
 	__u8 dont_fragment;
+	__u8 read;		/* the transport header was looked at */
 };
 
 /* A one's complement sum of 16 bits. */
