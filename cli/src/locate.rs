@@ -123,4 +123,17 @@ mod tests {
              confidence\n  found by NR_ECID in 1.2 ms"
         );
     }
+
+    #[test]
+    fn the_error_is_the_way_from_the_answer_to_the_truth() {
+        let file = std::env::temp_dir().join(format!("martlet-truth-{}", std::process::id()));
+        std::fs::write(&file, "54.0924 12.0991\n").unwrap();
+        let position = serde_json::json!({"locationEstimate": {"point": {"lat": 54.0925, "lon": 12.0991}}});
+        let metres = error(&file, &position).unwrap();
+        assert!((metres - 11.12).abs() < 0.01, "{metres}");
+        std::fs::write(&file, "54.0924").unwrap();
+        assert!(error(&file, &position).is_err());
+        std::fs::remove_file(&file).unwrap();
+        assert!(error(&file, &position).unwrap_err().to_string().contains("no phone left it"));
+    }
 }

@@ -10,7 +10,7 @@ set -euo pipefail
 
 build="build-essential pkg-config libusrsctp-dev ca-certificates clang libelf-dev zlib1g-dev libdpdk-dev"
 demo="iproute2 iputils-ping iperf3 curl nftables fonts-dejavu-core"
-tests="tshark tcpdump python3 python3-venv python3-yaml binutils postgresql"
+tests="openssl tshark tcpdump python3 python3-venv python3-yaml binutils postgresql"
 # The fabric's Go package is tested with whatever Go there is.
 command -v go >/dev/null || [ -x /usr/local/go/bin/go ] || tests="$tests golang-go"
 guest="qemu-system-x86 busybox-static cpio kmod xz-utils"

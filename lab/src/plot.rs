@@ -71,12 +71,14 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
     // An axis begins at 0, unless most of it would be empty.
     let x_first = if x_least.is_finite() && x_least > x_most / 2.0 { x_least - (x_most - x_least) * 0.05 } else { 0.0 };
     let y_most = points().map(|p| p.3).fold(0.0, f64::max).max(1e-6);
+    // A long legend gets room above the lines.
+    let head = if panel.series.len() > 5 { 1.6 } else { 1.1 };
     let mut chart = ChartBuilder::on(area)
         .caption(&panel.title, ("sans-serif", 18))
         .margin(12)
         .x_label_area_size(42)
         .y_label_area_size(58)
-        .build_cartesian_2d(x_first..x_most + (x_most - x_first) * 0.05, 0.0..y_most * 1.1)
+        .build_cartesian_2d(x_first..x_most + (x_most - x_first) * 0.05, 0.0..y_most * head)
         .map_err(failed)?;
     chart
         .configure_mesh()

@@ -106,11 +106,22 @@ impl Route {
 
     /// Ends what was started.
     pub(super) fn close(mut self) -> Result<()> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<()> {
         if let Some((stop, thread)) = self.stop.take() {
             let _ = stop.send(());
             thread.join().map_err(|_| anyhow!("the thread of the gNB broke down"))??;
         }
         Ok(())
+    }
+}
+
+impl Drop for Route {
+    /// Also where the experiment failed: nothing stays behind.
+    fn drop(&mut self) {
+        let _ = self.end();
     }
 }
 

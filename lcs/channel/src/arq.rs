@@ -14,9 +14,11 @@ const END: u8 = 2;
 const GAP: u8 = 4;
 /// Octets that may be on their way, or wait for others, in each direction.
 const MOST: usize = 1 << 20;
-/// Segments that are sent before the first acknowledgement, and fewest.
+/// Segments that are sent before the first acknowledgement, which is the largest message on a path of small packets, and
+/// fewest: what radio loses is no sign that somebody else needs the path.
 const FIRST_WINDOW: usize = 64;
-const LEAST_WINDOW: usize = 4;
+const LEAST_WINDOW: usize = 16;
+const MOST_WINDOW: usize = 512;
 /// An acknowledgement alone waits so long for something to go with.
 const ACK_DELAY: Duration = Duration::from_millis(5);
 /// Segments that are acknowledged at once.
@@ -49,6 +51,7 @@ pub(crate) struct Arq {
     queued: usize,
     window: usize,
     grown: usize,
+    lost_at: Option<Instant>,
     acked: u32,
     rtt: Option<(Duration, Duration)>,
     backoff: u32,
@@ -78,6 +81,7 @@ impl Arq {
             queued: 0,
             window: FIRST_WINDOW,
             grown: 0,
+            lost_at: None,
             acked: 0,
             rtt: None,
             backoff: 0,
@@ -213,7 +217,7 @@ impl Arq {
         let first = self.outgoing.front().filter(|_| self.flying > 0).and_then(|first| first.sent);
         if first.is_some_and(|sent| sent + known <= now) {
             self.again = Some(0);
-            self.lost();
+            self.lost(now);
         }
     }
 
@@ -233,9 +237,9 @@ impl Arq {
                 self.measured(now.saturating_duration_since(sent));
             }
         }
-        if self.grown >= self.window {
+        if self.grown >= self.window / 4 {
             self.grown = 0;
-            self.window += 1;
+            self.window = (self.window + 1).min(MOST_WINDOW);
         }
         self.again = None;
     }
@@ -248,9 +252,13 @@ impl Arq {
         });
     }
 
-    fn lost(&mut self) {
-        self.window = (self.window / 2).max(LEAST_WINDOW);
-        self.grown = 0;
+    /// Less is sent at once from now on; all that is lost of one window counts once.
+    fn lost(&mut self, now: Instant) {
+        let round = self.rtt.map_or(FIRST_TIMEOUT, |(smooth, _)| smooth);
+        if self.lost_at.is_none_or(|at| at + round <= now) {
+            self.window = (self.window * 3 / 4).max(LEAST_WINDOW);
+            (self.grown, self.lost_at) = (0, Some(now));
+        }
     }
 
     /// When [`Arq::timeout`] is to be called.
@@ -269,7 +277,7 @@ impl Arq {
         if !due && self.flying > 0 {
             self.again = Some(0);
             if self.backoff == 0 {
-                self.lost();
+                self.lost(now);
             }
             self.backoff += 1;
         }

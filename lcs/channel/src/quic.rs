@@ -5,6 +5,7 @@ use crate::wait::{sleep, until_done};
 use crate::{Channel, ChannelError, Description, Identity, Listener, Options, Trust, rustls as tls};
 use bytes::BytesMut;
 use nix::poll::PollFlags;
+use quinn_proto::congestion::NewRenoConfig;
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
     ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event,
@@ -20,6 +21,8 @@ const ALPN: &[u8] = b"lcs-upp";
 /// A server may not answer more than three times what an unknown client sent, 1,200 octets at first (RFC 9000, 8.1): its
 /// first packet has to fit that.
 const FIRST: u16 = 3500;
+/// Octets on their way before the first acknowledgement: one message, 65,795 octets, with its headers.
+const WINDOW: u64 = 80_000;
 /// The code of a close without an error.
 const DONE: VarInt = VarInt::from_u32(0);
 
@@ -36,6 +39,11 @@ fn transport(options: &Options) -> Arc<TransportConfig> {
     let mut discovery = MtuDiscoveryConfig::default();
     discovery.upper_bound(payload);
     transport.mtu_discovery_config((payload > FIRST).then_some(discovery));
+    // The largest message goes at once, and a lost packet costs little of that: on radio it is no sign that somebody else
+    // needs the path, and a phone that is located has no more than a message on its way.
+    let mut congestion = NewRenoConfig::default();
+    congestion.initial_window(WINDOW).loss_reduction_factor(0.9);
+    transport.congestion_controller_factory(Arc::new(congestion));
     transport.initial_rtt(Duration::from_millis(50));
     transport.enable_segmentation_offload(false);
     Arc::new(transport)

@@ -82,6 +82,24 @@ async fn packets_go_both_ways_and_wait_for_a_tunnel() {
 }
 
 #[tokio::test]
+async fn downlink_packets_by_air_arrive_later_and_in_order() {
+    let (gnb, upf) = ([127, 77, 5, 1], [127, 77, 5, 2]);
+    let radio = RadioConfig { processing_us: 15_000, repeated: 0.0, ..RadioConfig::default() };
+    let user_plane = UserPlane::start_with((Ipv4Addr::from(gnb), PORT).into(), Some(&radio)).unwrap();
+    let peer = Upf::new(upf);
+    let (port, mut packets, _network) = port(&user_plane);
+    let teid = port.activate(tunnel(upf, 1));
+    let start = Instant::now();
+    (0..10).for_each(|n| peer.send(gnb, &g_pdu(teid, &[0x45, n])));
+    for n in 0..10 {
+        let (_, packet) = tokio::time::timeout(Duration::from_secs(5), packets.recv()).await.unwrap().unwrap();
+        assert_eq!(&packet[..], &[0x45, n]);
+    }
+    // Before the slot and after it.
+    assert!(start.elapsed() >= Duration::from_millis(30), "{:?}", start.elapsed());
+}
+
+#[tokio::test]
 async fn echo_unknown_tunnels_and_end_markers_are_answered_or_counted() {
     let (gnb, upf) = ([127, 77, 2, 1], [127, 77, 2, 2]);
     let user_plane = UserPlane::start((Ipv4Addr::from(gnb), PORT).into()).unwrap();
