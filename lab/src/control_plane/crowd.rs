@@ -99,7 +99,7 @@ async fn measure(ues: u64, storm: u64, output: &mut Output) -> Result<()> {
     let site = Site::prepare(70, "crowd-local", ues, output.folder())?;
     let core = site.start(Variant::Local)?;
     associated(&core).await?;
-    let mut crowd = Crowd { gnb: site.gnb(Samples::default()).await?, phones: Vec::new() };
+    let mut crowd = Crowd { gnb: site.gnb(Samples::default(), 1).await?, phones: Vec::new() };
     let new = (0..storm).map(|n| phone(&crowd.gnb, n)).collect::<Result<Vec<_>>>()?;
     let started = Instant::now();
     let outcomes = futures_util::future::join_all(new.iter().map(Ue::register)).await;
@@ -144,7 +144,7 @@ async fn measure(ues: u64, storm: u64, output: &mut Output) -> Result<()> {
     let site = Site::prepare(71, "crowd-fabric", ues, output.folder())?;
     let core = site.start(Variant::Fabric)?;
     associated(&core).await?;
-    let mut crowd = Crowd { gnb: site.gnb(Samples::default()).await?, phones: Vec::new() };
+    let mut crowd = Crowd { gnb: site.gnb(Samples::default(), 1).await?, phones: Vec::new() };
     crowd.grow(ues, &mut progress, "one process each").await?;
     tokio::time::sleep(SETTLE).await;
     for name in ["smf", "amf"] {

@@ -1,6 +1,6 @@
 //! The report: beside the paper's figures, and what was asked for.
 use super::{FRAMES, RULES};
-use crate::{Output, Panel, Series, draw};
+use crate::{Figure, Output, Panel, Series, draw};
 use anyhow::Result;
 use std::fmt::Write as _;
 
@@ -17,7 +17,6 @@ pub(super) fn write(output: &mut Output, engine: &str) -> Result<()> {
          A *64-octet* packet that is to leave a tunnel is the smallest that there is: UDP without payload in GTP-U with a PDU \
          session container, a frame of 90 octets with its checksum. It is counted as the frame of RFC 2544 that it stands for.\n"
     ));
-    let at = |output: &Output, point: String| output.find(&format!("pps.switch.{point}.median")).cloned();
     let mut text = String::from(
         "| frame | decapsulation, Mpps | Gbit/s | encapsulation, Mpps | Gbit/s |\n| --- | --- | --- | --- | --- |\n",
     );
@@ -25,7 +24,7 @@ pub(super) fn write(output: &mut Output, engine: &str) -> Result<()> {
     for (way, name) in [("decap", "decapsulation"), ("encap", "encapsulation")] {
         let mut points = Vec::new();
         for frame in FRAMES {
-            if let Some(figure) = at(output, format!("{way}_{frame}_memory")) {
+            if let Some(figure) = at(output, &format!("{way}_{frame}_memory")) {
                 let gbit = |pps: f64| pps * f64::from(octets(way, frame)) * 8.0 / 1e9;
                 points.push((f64::from(frame), gbit(figure.value), gbit(figure.low), gbit(figure.high)));
             }
@@ -34,7 +33,7 @@ pub(super) fn write(output: &mut Output, engine: &str) -> Result<()> {
     }
     for (n, frame) in FRAMES.into_iter().enumerate() {
         let cell = |way: usize, name: &str| {
-            let figure = at(output, format!("{name}_{frame}_memory"));
+            let figure = at(output, &format!("{name}_{frame}_memory"));
             let gbit = series[way].points.get(n).map_or(f64::NAN, |point| point.1);
             figure.map_or("– | –".into(), |f| {
                 format!("{:.2} [{:.2}, {:.2}] | {gbit:.1}", f.value / 1e6, f.low / 1e6, f.high / 1e6)
@@ -60,7 +59,7 @@ pub(super) fn write(output: &mut Output, engine: &str) -> Result<()> {
     for rules in RULES {
         let suffix = if rules == 1 { String::new() } else { format!("_{rules}_rules") };
         let cell = |way: &str| {
-            at(output, format!("{way}_64_memory{suffix}")).map_or("–".into(), |f| format!("{:.2}", f.value / 1e6))
+            at(output, &format!("{way}_64_memory{suffix}")).map_or("–".into(), |f| format!("{:.2}", f.value / 1e6))
         };
         let written = output
             .find(&format!("rules_written.switch.{rules}.median"))
@@ -68,14 +67,13 @@ pub(super) fn write(output: &mut Output, engine: &str) -> Result<()> {
         let _ = writeln!(text, "| {rules} | {} | {} | {written} |", cell("decap"), cell("encap"));
     }
     output.say(&text);
-    let value = |point: &str| at(output, point.into()).map_or(f64::NAN, |figure| figure.value);
     let mut text = String::from(
         "## Beside the paper\n\n| | paper: hardware switch | here: software, one core, in memory |\n| --- | --- | --- |\n",
     );
     for (way, name, paper) in
         [("decap", "decapsulation", "100 Gbit/s, 0.94 µs"), ("encap", "encapsulation", "86 Gbit/s, 0.93 µs")]
     {
-        let pps = value(&format!("{way}_1024_memory"));
+        let pps = value(output, &format!("{way}_1024_memory"));
         let _ = writeln!(
             text,
             "| {name}, 1024 octets | {paper} | {:.1} Gbit/s, {:.0} ns of processor a packet |",
@@ -96,11 +94,12 @@ pub(super) fn write(output: &mut Output, engine: &str) -> Result<()> {
             if reached { "reached" } else { "**not reached**" }
         );
     };
-    let (decap, encap) = (value("decap_64_memory") / 1e6, value("encap_64_memory") / 1e6);
+    let (decap, encap) = (value(output, "decap_64_memory") / 1e6, value(output, "encap_64_memory") / 1e6);
     row("decapsulation, 64 octets, Mpps", "≥ 8", decap, decap >= 8.0);
     row("encapsulation, 64 octets, Mpps", "≥ 6", encap, encap >= 6.0);
     for way in ["decap", "encap"] {
-        let ratio = value(&format!("{way}_64_memory")) / value(&format!("{way}_64_memory_100000_rules"));
+        let ratio =
+            value(output, &format!("{way}_64_memory")) / value(output, &format!("{way}_64_memory_100000_rules"));
         row(&format!("{way}: 100,000 rules, over one"), "≤ 1.25 times", ratio, ratio <= 1.25);
     }
     for (rules, most) in [(1000, 50.0), (100_000, 5000.0)] {
@@ -109,4 +108,14 @@ pub(super) fn write(output: &mut Output, engine: &str) -> Result<()> {
     }
     output.say(&text);
     Ok(())
+}
+
+/// The figure of a point, where it was measured.
+fn at(output: &Output, point: &str) -> Option<Figure> {
+    output.find(&format!("pps.switch.{point}.median")).cloned()
+}
+
+/// What a point gave; not a number where it was not measured.
+fn value(output: &Output, point: &str) -> f64 {
+    at(output, point).map_or(f64::NAN, |figure| figure.value)
 }

@@ -2,8 +2,8 @@
 pub mod downlink_data;
 pub mod establishment;
 pub mod handover;
-pub mod path_switch;
 pub mod modification;
+pub mod path_switch;
 pub mod release;
 pub mod transfer;
 pub mod update;

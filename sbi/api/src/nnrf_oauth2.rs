@@ -9,6 +9,7 @@ json_payload!(AccessTokenRsp);
 service! {
     /// Access tokens (TS 29.510, 5.4.2).
     pub NrfAccessToken / NrfAccessTokenClient / NNRF_OAUTH2 = "oauth2" / "token" {
+        /// Gives an access token for services of a type of function.
         op access_token_request "AccessTokenRequest": POST "",
             path(), body(AccessTokenReq), returns(AccessTokenRsp), errors[400 "invalid_request"];
     }

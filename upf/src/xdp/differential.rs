@@ -254,6 +254,7 @@ impl Draw {
                     (0..self.0.random_range(1..4)).map(|_| self.filter()).collect()
                 };
                 let pdr = Pdr {
+                    returns: false,
                     id,
                     precedence: if last { 1000 } else { self.0.random_range(1..20) },
                     source,

@@ -230,13 +230,8 @@ fn mobility() -> Vec<(&'static str, Nas5gsMessage)> {
 /// 5GSM messages.
 fn sessions() -> Vec<(&'static str, Nas5gsMessage)> {
     let of = |message: Nas5gsmMessage| Nas5gsMessage::new_5gsm(message, 5, 1);
-    let requested = options::Requested {
-        dns_ipv4: true,
-        dns_ipv6: true,
-        ipv4_mtu: true,
-        pcscf_ipv4: true,
-        pcscf_ipv6: true,
-    };
+    let requested =
+        options::Requested { dns_ipv4: true, dns_ipv6: true, ipv4_mtu: true, pcscf_ipv4: true, pcscf_ipv6: true };
     let given = options::Given {
         dns_ipv4: vec![[8, 8, 8, 8].into(), [1, 1, 1, 1].into()],
         dns_ipv6: vec!["2001:4860:4860::8888".parse().expect("an address")],
