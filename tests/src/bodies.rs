@@ -21,6 +21,13 @@ struct Recorded {
     undecodable: Vec<String>,
 }
 
+impl BodyRecord {
+    /// Forgets what was served: for tests of what a core keeps, in which the record would be all that grows.
+    pub fn forget(&self) {
+        *self.recorded() = Recorded::default();
+    }
+}
+
 impl Tap for BodyRecord {
     fn wants_bodies(&self) -> bool {
         true

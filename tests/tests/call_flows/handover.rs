@@ -278,6 +278,7 @@ fn rounds_of_attach_handover_and_detach_leave_nothing_behind() {
             phone.handover_to(&other).await?;
             phone.xn_handover_to(&one).await?;
             phone.deregister().await?;
+            core.bodies.forget();
             if round == rounds / 4 {
                 core.until_nothing_is_left().await?;
                 early = resident()?;
