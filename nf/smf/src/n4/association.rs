@@ -69,6 +69,11 @@ impl N4 {
         self.tables().associations.iter().find(|a| a.upf.n4 == upf).map_or(0, |a| a.generation)
     }
 
+    /// Whether a UPF is associated at this moment.
+    pub fn is_up(&self, upf: SocketAddr) -> bool {
+        self.state(upf) != State::Down
+    }
+
     /// Waits for the association after this one.
     pub async fn associated_after(&self, upf: SocketAddr, generation: u64, patience: Duration) {
         let anew = async {

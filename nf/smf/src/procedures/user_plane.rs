@@ -32,6 +32,10 @@ pub async fn restore(session: &mut Session) -> Result<(), N4Error> {
     // A UPF that has just started is not asked for all sessions at once.
     let smf = session.smf.clone();
     let _turn = smf.restorations.acquire().await;
+    // A session that is made while the association is being set up would count as one of before, and be made once more.
+    if !smf.n4.is_up(before.upf) {
+        smf.n4.associated_after(before.upf, smf.n4.generation(before.upf), REASSOCIATION).await;
+    }
     let (supi, id) = (&session.supi, session.id);
     let tunnel = Some((before.teid, before.address));
     let mut outcome = request(session, before.upf, tunnel).await;
