@@ -12,7 +12,7 @@ use clap::Args;
 use rand::seq::SliceRandom;
 use rand::{SeedableRng, rngs::StdRng};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Measures the switch's pipeline.
@@ -117,7 +117,7 @@ pub fn run(args: &SwitchArgs) -> Result<String> {
     output.finish()
 }
 
-fn measure(program: &PathBuf, case: &Case, samples: u32) -> Result<serde_json::Value> {
+fn measure(program: &Path, case: &Case, samples: u32) -> Result<serde_json::Value> {
     let (frame, rules, samples) = (case.frame.to_string(), case.rules.to_string(), samples.to_string());
     let arguments =
         ["bench", case.way, "--frame", &frame, "--rules", &rules, "--samples", &samples, "--engine", case.engine];

@@ -1,12 +1,17 @@
 //! The report: beside the paper's figures, and what was asked for.
 use super::{FRAMES, RULES};
-use crate::{Figure, Output, Panel, Series, draw};
+use crate::{Output, Panel, Series, draw};
 use anyhow::Result;
 use std::fmt::Write as _;
 
 /// Octets of a frame that goes in: the smallest packet in a tunnel is larger than the smallest frame of Ethernet.
 fn octets(way: &str, frame: u32) -> u32 {
     if way == "decap" { frame.max(4 + 14 + 44 + 28) } else { frame }
+}
+
+/// The median of a figure of packets.
+fn value(output: &Output, point: &str) -> f64 {
+    output.find(&format!("pps.switch.{point}.median")).map_or(f64::NAN, |figure| figure.value)
 }
 
 pub(super) fn write(output: &mut Output, engine: &str) -> Result<()> {
@@ -17,6 +22,7 @@ pub(super) fn write(output: &mut Output, engine: &str) -> Result<()> {
          A *64-octet* packet that is to leave a tunnel is the smallest that there is: UDP without payload in GTP-U with a PDU \
          session container, a frame of 90 octets with its checksum. It is counted as the frame of RFC 2544 that it stands for.\n"
     ));
+    let at = |output: &Output, point: String| output.find(&format!("pps.switch.{point}.median")).cloned();
     let mut text = String::from(
         "| frame | decapsulation, Mpps | Gbit/s | encapsulation, Mpps | Gbit/s |\n| --- | --- | --- | --- | --- |\n",
     );
@@ -24,7 +30,7 @@ pub(super) fn write(output: &mut Output, engine: &str) -> Result<()> {
     for (way, name) in [("decap", "decapsulation"), ("encap", "encapsulation")] {
         let mut points = Vec::new();
         for frame in FRAMES {
-            if let Some(figure) = at(output, &format!("{way}_{frame}_memory")) {
+            if let Some(figure) = at(output, format!("{way}_{frame}_memory")) {
                 let gbit = |pps: f64| pps * f64::from(octets(way, frame)) * 8.0 / 1e9;
                 points.push((f64::from(frame), gbit(figure.value), gbit(figure.low), gbit(figure.high)));
             }
@@ -33,7 +39,7 @@ pub(super) fn write(output: &mut Output, engine: &str) -> Result<()> {
     }
     for (n, frame) in FRAMES.into_iter().enumerate() {
         let cell = |way: usize, name: &str| {
-            let figure = at(output, &format!("{name}_{frame}_memory"));
+            let figure = at(output, format!("{name}_{frame}_memory"));
             let gbit = series[way].points.get(n).map_or(f64::NAN, |point| point.1);
             figure.map_or("– | –".into(), |f| {
                 format!("{:.2} [{:.2}, {:.2}] | {gbit:.1}", f.value / 1e6, f.low / 1e6, f.high / 1e6)
@@ -59,7 +65,7 @@ pub(super) fn write(output: &mut Output, engine: &str) -> Result<()> {
     for rules in RULES {
         let suffix = if rules == 1 { String::new() } else { format!("_{rules}_rules") };
         let cell = |way: &str| {
-            at(output, &format!("{way}_64_memory{suffix}")).map_or("–".into(), |f| format!("{:.2}", f.value / 1e6))
+            at(output, format!("{way}_64_memory{suffix}")).map_or("–".into(), |f| format!("{:.2}", f.value / 1e6))
         };
         let written = output
             .find(&format!("rules_written.switch.{rules}.median"))
@@ -67,6 +73,7 @@ pub(super) fn write(output: &mut Output, engine: &str) -> Result<()> {
         let _ = writeln!(text, "| {rules} | {} | {} | {written} |", cell("decap"), cell("encap"));
     }
     output.say(&text);
+
     let mut text = String::from(
         "## Beside the paper\n\n| | paper: hardware switch | here: software, one core, in memory |\n| --- | --- | --- |\n",
     );
@@ -108,14 +115,4 @@ pub(super) fn write(output: &mut Output, engine: &str) -> Result<()> {
     }
     output.say(&text);
     Ok(())
-}
-
-/// The figure of a point, where it was measured.
-fn at(output: &Output, point: &str) -> Option<Figure> {
-    output.find(&format!("pps.switch.{point}.median")).cloned()
-}
-
-/// What a point gave; not a number where it was not measured.
-fn value(output: &Output, point: &str) -> f64 {
-    at(output, point).map_or(f64::NAN, |figure| figure.value)
 }

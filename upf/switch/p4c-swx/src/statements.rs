@@ -71,7 +71,7 @@ impl Lowering {
                         "the checksum of a header goes into a field of 16 bits of the same header",
                     );
                 }
-                self.code.push(format!("mov {to} 0"));
+                // Whatever the field had is in the sum and, complemented, before it: it takes itself out.
                 self.code.push(format!("ckadd {to} h.{}", name.text));
                 Ok(())
             }

@@ -137,3 +137,28 @@ fn keys_of_several_structs_are_put_together_before_the_table() {
     let at = program.spec.apply.iter().position(|line| line == "table t").expect("the table");
     assert_eq!(program.spec.apply[at - 3..at], ["mov m.t_key0 h.e.t", "mov m.t_key1 m.x", "mov m.t_key2 h.e.d"]);
 }
+
+/// What the fuzz target does, for a while: programs with pieces taken out, doubled and put elsewhere.
+#[test]
+fn whatever_the_text_there_is_an_answer() {
+    let mut random = 0x9e37_79b9_7f4a_7c15u64;
+    let mut next = |n: usize| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        (random % n.max(1) as u64) as usize
+    };
+    for _ in 0..3000 {
+        let mut text = SMALL.as_bytes().to_vec();
+        for _ in 0..1 + next(4) {
+            let (from, to, length) = (next(text.len()), next(text.len()), next(24));
+            let piece: Vec<u8> = text[from..(from + length).min(text.len())].to_vec();
+            match next(3) {
+                0 => drop(text.drain(from..(from + length).min(text.len()))),
+                1 => drop(text.splice(to..to, piece)),
+                _ => text[from] = next(128) as u8,
+            }
+        }
+        martlet_p4c_swx::fuzz_compile(&text);
+    }
+}

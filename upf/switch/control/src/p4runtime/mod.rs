@@ -1,6 +1,5 @@
 //! P4Runtime 1.4 over gRPC, the interface of this field's controllers: server and client.
 pub mod convert;
-#[allow(missing_docs)]
 pub mod messages;
 mod server;
 
