@@ -299,9 +299,9 @@ mod tests {
             ends[0].write(&sent);
             let (mut there, mut back) = (Vec::new(), Vec::new());
             while back.len() < size {
-                for end in 0..2 {
+                for (end, arq) in ends.iter_mut().enumerate() {
                     let mut datagram = Vec::new();
-                    while ends[end].poll(now, &mut datagram) {
+                    while arq.poll(now, &mut datagram) {
                         for late in path(number) {
                             flying.push((now + late, number, 1 - end, datagram.clone()));
                         }

@@ -264,7 +264,8 @@ impl Engine for Session {
 /// Makes the sessions of an LMF.
 pub(crate) fn servers(identity: &Identity) -> Result<Engines, ChannelError> {
     // Says what is wrong with either.
-    (identity.chain()?, identity.private_key()?);
+    identity.chain()?;
+    identity.private_key()?;
     let context = Arc::new(Context::new(&identity.certificates, Some(&identity.key))?);
     Ok(Arc::new(move || Session::engine(context.clone(), None)))
 }

@@ -187,7 +187,7 @@ impl Shared {
                 // SAFETY: this is the structure that MsQuic fills for this parameter.
                 let info: Result<quic::ffi::QUIC_HANDSHAKE_INFO, Status> =
                     unsafe { quic::Api::get_param_auto(connection.as_raw(), quic::PARAM_TLS_HANDSHAKE_INFO) };
-                let suite = info.map_or(0, |info| info.CipherSuite as u32);
+                let suite = info.map_or(0, |info| info.CipherSuite);
                 self.change(|state| {
                     state.connected = true;
                     state.is_the_suite = suite == quic::CIPHER_SUITE_TLS_AES_128_GCM_SHA256;
@@ -361,9 +361,10 @@ impl Channel for MsQuic {
         let came = self.shared.wait(&self.options, |state| {
             if !state.input.is_empty() {
                 out.append(&mut state.input);
-                // SAFETY: as in `send`.
                 let owed = std::mem::take(&mut state.owed);
-                return Some(Ok((true, state.stream.as_ref().map(|it| unsafe { it.as_raw() }), owed)));
+                // SAFETY: as in `send`.
+                let handle = state.stream.as_ref().map(|it| unsafe { it.as_raw() });
+                return Some(Ok((true, handle, owed)));
             }
             match (state.finished, state.over, &state.why) {
                 (true, ..) | (_, true, None) => Some(Ok((false, None, 0))),
@@ -430,7 +431,8 @@ const WAITING: usize = 256;
 
 impl MsQuicListener {
     pub(crate) fn new(at: SocketAddr, identity: &Identity, options: &Options) -> Result<Self, ChannelError> {
-        (identity.chain()?, identity.private_key()?);
+        identity.chain()?;
+        identity.private_key()?;
         let registration = registration()?;
         let alpn = [BufferRef::from(ALPN)];
         let configuration = Configuration::open(registration, &alpn, Some(&settings(options))).map_err(failed)?;

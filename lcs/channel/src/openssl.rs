@@ -130,7 +130,8 @@ fn builder(method: SslMethod) -> Result<SslContextBuilder, ChannelError> {
 pub(crate) fn servers(identity: &Identity) -> Result<Engines, ChannelError> {
     let wrong = |error| ChannelError::Identity(format!("the certificate and its key do not fit: {error}"));
     // Says what is wrong with either.
-    (identity.chain()?, identity.private_key()?);
+    identity.chain()?;
+    identity.private_key()?;
     let mut chain = X509::stack_from_pem(identity.certificates.as_bytes()).map_err(wrong)?.into_iter();
     let key = PKey::private_key_from_pem(identity.key.as_bytes()).map_err(wrong)?;
     let mut builder = builder(SslMethod::tls_server())?;

@@ -129,7 +129,8 @@ fn builder(method: Method) -> Result<ContextBuilder, ChannelError> {
 pub(crate) fn server_context(method: Method, identity: &Identity) -> Result<Context, ChannelError> {
     let wrong = |error| ChannelError::Identity(format!("the certificate and its key do not fit: {error}"));
     // Says what is wrong with either.
-    (identity.chain()?, identity.private_key()?);
+    identity.chain()?;
+    identity.private_key()?;
     let builder = builder(method)?
         .with_certificate(Secret::PemBuffer(identity.certificates.as_bytes()))
         .map_err(wrong)?
