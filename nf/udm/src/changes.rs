@@ -2,6 +2,7 @@
 use crate::Udm;
 use martlet_nf::Criteria;
 use martlet_sbi::Problem;
+use martlet_sbi_api::common::NotifyItem;
 use martlet_sbi_api::namf_callback::AmfCallbackClient;
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nudm_sdm::ModificationNotification;
@@ -46,7 +47,10 @@ pub async fn subscribe(udm: &Udm) {
 impl UdrDataCallback for Udm {
     async fn on_data_change(&self, body: DataChangeNotify) -> Result<(), Problem> {
         let Some(supi) = body.ue_id else { return Err(Problem::new(400, "MANDATORY_IE_MISSING").detail("ueId")) };
-        let notify_items = body.notify_items.unwrap_or_default();
+        // The subscriber's data as the UDM offers them stand for those of the UDR.
+        let resource_id = format!("{}/nudm-sdm/v2/{supi}", self.context.api_root());
+        let changes = body.notify_items.into_iter().flatten().flat_map(|item| item.changes).collect();
+        let notify_items = vec![NotifyItem { resource_id, changes }];
         for reference in body.original_callback_reference.unwrap_or_default() {
             let notification = ModificationNotification { notify_items: notify_items.clone(), subscription_id: None };
             // AMFs and SMFs take the same message, each at the URI that it gave.

@@ -1,6 +1,7 @@
 //! Tells of changes of subscribers, whoever made them (TS 29.504, 5.2.2.8): `martlet subscriber` writes into the same database.
 use crate::Udr;
 use crate::contexts::{NOBODY, kind};
+use martlet_sbi_api::common::{ChangeItem, ChangeType, NotifyItem};
 use martlet_sbi_api::nudm_sdm::SdmSubscription;
 use martlet_sbi_api::nudr_callback::UdrDataCallbackClient;
 use martlet_sbi_api::nudr_dr::{DataChangeNotify, SubscriptionDataSubscriptions};
@@ -45,9 +46,14 @@ async fn of_subscriber(udr: &Udr, supi: &str) {
     let subscription = |(_, text): &(String, String)| serde_json::from_str::<SdmSubscription>(text).ok();
     let references: BTreeSet<String> =
         behind.iter().filter_map(subscription).map(|subscription| subscription.callback_reference).collect();
+    let gone = udr.store.subscriber(supi).is_ok_and(|found| found.is_none());
+    // Which of its data have changed the database does not say: all of them are to be read anew.
+    let op = if gone { ChangeType::Remove } else { ChangeType::Replace };
+    let resource_id = format!("{}/nudr-dr/v2/subscription-data/{supi}", udr.context.api_root());
     let body = DataChangeNotify {
         original_callback_reference: Some(references.into_iter().collect()),
         ue_id: Some(supi.to_string()),
+        notify_items: Some(vec![NotifyItem { resource_id, changes: vec![ChangeItem::new(op, String::new())] }]),
         ..Default::default()
     };
     for (_, text) in watchers {
@@ -62,7 +68,7 @@ async fn of_subscriber(udr: &Udr, supi: &str) {
         }
     }
     // Nobody is left who could end them.
-    if udr.store.subscriber(supi).is_ok_and(|found| found.is_none()) {
+    if gone {
         for (id, _) in behind {
             let _ = udr.store.remove_context(supi, kind::SDM, &id);
         }
