@@ -29,10 +29,11 @@ impl Site {
         std::fs::write(
             site.config(),
             format!(
-                "fabric: {{ socket: {:?} }}\nudr: {{ path: {:?}, key_file: {:?} }}\n",
+                "fabric: {{ socket: {:?} }}\nudr: {{ path: {:?}, key_file: {:?} }}\noam: {{ history: {{ path: {:?} }} }}\n",
                 site.0.join("sbi.sock"),
                 database.map_or(site.0.join("martlet.db"), PathBuf::from),
-                site.0.join("operator.key")
+                site.0.join("operator.key"),
+                site.0.join("martlet.history")
             ),
         )?;
         let config = site.config().display().to_string();

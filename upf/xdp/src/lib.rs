@@ -9,7 +9,7 @@
 //! | `classify.h` | from a tunnel or address to a rule, by precedence |
 //! | `qos.h` | gates, bit rates, quotas, usage |
 //! | `events.h` | what user space is told; packets that wait |
-//! | `nat.h` | translation of the addresses of UEs |
+//! | `nat_flows.h`, `nat_parts.h`, `nat.h` | translation of the addresses of UEs: flows and ports, what of a packet changes, and the translation |
 //! | `forwarding.h` | tunnel headers put on and taken off, next hops |
 //! | `packets.h`, `programs.bpf.c` | the way of a packet, and the programs |
 //! | `bench.h`, `bare.h` | packets to measure with, made and received, and what the least costs |

@@ -1,4 +1,4 @@
-//! Flows whose addresses the programs translate: see `bpf/nat.h`. Programs make them, and user space takes them away once
+//! Flows whose addresses the programs translate: see `bpf/nat_flows.h`. Programs make them, and user space takes them away once
 //! their time is over; programs take none for alive whose time is over.
 use crate::load::Programs;
 use crate::table::Table;
@@ -63,7 +63,7 @@ pub fn nat_settings(addresses: &[Ipv4Addr], ports: (u16, u16), times: NatTimes, 
     settings
 }
 
-/// Ticks for which a flow lives after its last packet; as `nat_lifetime` in `bpf/nat.h`.
+/// Ticks for which a flow lives after its last packet; as `nat_lifetime` in `bpf/nat_flows.h`.
 fn lifetime(settings: &types::nat_settings, flow: &types::nat_flow) -> u32 {
     use types::nat_seen as seen;
     let has = |bits: u32| flow.seen & bits == bits;
