@@ -30,9 +30,12 @@ pub struct ServerLimits {
     pub guard: Option<Guard>,
 }
 
+/// What looks at the headers and the path of a request.
+pub type Look = dyn Fn(&http::HeaderMap, &str) -> Result<(), Problem> + Send + Sync;
+
 /// Says whether a request may reach the service that its path names, by its headers.
 #[derive(Clone)]
-pub struct Guard(pub Arc<dyn Fn(&http::HeaderMap, &str) -> Result<(), Problem> + Send + Sync>);
+pub struct Guard(pub Arc<Look>);
 
 impl std::fmt::Debug for Guard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

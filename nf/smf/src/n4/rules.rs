@@ -92,7 +92,7 @@ pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
     };
     let uplink = Pdi {
         source_interface: SourceInterface(Interface::Access),
-        local_fteid: Some(local_fteid.clone()),
+        local_fteid: Some(local_fteid),
         network_instance: network.clone(),
         ue_ip_addresses: vec![ue(false)],
         sdf_filters: vec![],
@@ -249,7 +249,7 @@ fn flow_pdrs(flow: &Flow, ue: &Addresses, dnn: &str, fteid: &FTeid) -> Vec<Creat
             }
             let pdi = Pdi {
                 source_interface: SourceInterface(if uplink { Interface::Access } else { Interface::Core }),
-                local_fteid: uplink.then(|| fteid.clone()),
+                local_fteid: uplink.then_some(*fteid),
                 network_instance: Some(NetworkInstance::new(dnn)),
                 ue_ip_addresses: vec![ue_address(ue, !uplink)],
                 sdf_filters,
