@@ -103,6 +103,8 @@ def main():
     import queue
 
 
+    held = []
+
     def controller(low):
         channel = grpc.insecure_channel(address)
         stub = p4runtime_pb2_grpc.P4RuntimeStub(channel)
@@ -112,10 +114,13 @@ def main():
         message.arbitration.election_id.low = low
         out.put(message)
         stream = stub.StreamChannel(iter(out.get, None))
-        return channel, stub, out, next(iter(stream)).arbitration.status.code
+        code = next(iter(stream)).arbitration.status.code
+        # A stream that nobody holds is cancelled, and with it the controller is gone.
+        held.append((channel, stream))
+        return stub, out, code
 
 
-    _, stub, lower, code = controller(3)
+    stub, lower, code = controller(3)
     assert code == grpc.StatusCode.ALREADY_EXISTS.value[0], code
     request.election_id.low = 3
     update.entity.table_entry.match[0].exact.value = b"\x07"
@@ -124,7 +129,7 @@ def main():
         raise SystemExit("a backup wrote")
     except grpc.RpcError as error:
         assert error.code() == grpc.StatusCode.PERMISSION_DENIED, error
-    _, stub, higher, code = controller(9)
+    stub, higher, code = controller(9)
     assert code == 0, code
     request.election_id.low = 9
     stub.Write(request)
