@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// How long a core may take to come up, and to end.
 const START: Duration = Duration::from_secs(20);
-const END: Duration = Duration::from_secs(6);
+const END: Duration = Duration::from_secs(20);
 
 /// A core at work.
 pub struct CoreProcess {
