@@ -95,7 +95,7 @@ struct KeptSubscription {
 
 #[derive(Serialize, Deserialize)]
 struct KeptPolicy {
-    pcf: Root,
+    pcf: ApiRoot,
     id: String,
     rfsp: Option<u16>,
     ambr: Option<Ambr>,
@@ -106,25 +106,9 @@ struct KeptSession {
     number: u64,
     slice: (u8, Option<[u8; 3]>),
     dnn: Dnn,
-    smf: Root,
+    smf: ApiRoot,
     reference: String,
     active: bool,
-}
-
-/// Scheme, authority and prefix of a producer's root.
-#[derive(Serialize, Deserialize)]
-struct Root(String, String, String);
-
-impl From<&ApiRoot> for Root {
-    fn from(root: &ApiRoot) -> Self {
-        Root(root.scheme.clone(), root.authority.clone(), root.prefix.clone())
-    }
-}
-
-impl From<Root> for ApiRoot {
-    fn from(Root(scheme, authority, prefix): Root) -> Self {
-        ApiRoot { scheme, authority, prefix }
-    }
 }
 
 /// Opens the place where UEs are kept, and gives those that are there.
@@ -192,13 +176,13 @@ fn ue(amf: &Arc<Amf>, number: u64, kept: KeptUe) -> Result<Ue, String> {
         let KeptSubscription { access, smf_selection, sdm_subscription } = s;
         Box::new(Subscription { access, smf_selection, sdm_subscription })
     });
-    ue.policy = kept.policy.map(|p| AmPolicy { pcf: p.pcf.into(), id: p.id, rfsp: p.rfsp, ambr: p.ambr });
+    ue.policy = kept.policy.map(|p| AmPolicy { pcf: p.pcf, id: p.id, rfsp: p.rfsp, ambr: p.ambr });
     ue.allowed = kept.allowed.into_iter().map(|(sst, sd)| Slice { sst, sd }).collect();
     (ue.area, ue.t3512) = (area, kept.t3512);
     (ue.positioning.lpp, ue.positioning.lcs_upp) = (kept.lpp, kept.lcs_upp);
     for (psi, kept) in kept.sessions {
         let (sst, sd) = kept.slice;
-        let context = SmContext { root: kept.smf.into(), reference: kept.reference };
+        let context = SmContext { root: kept.smf, reference: kept.reference };
         let session = Session {
             number: kept.number,
             slice: Slice { sst, sd },
@@ -274,7 +258,7 @@ impl Ue {
                 number: session.number,
                 slice: slice(&session.slice),
                 dnn: session.dnn.clone(),
-                smf: (&session.context.root).into(),
+                smf: session.context.root.clone(),
                 reference: session.context.reference.clone(),
                 active: session.active,
             };
@@ -305,7 +289,7 @@ impl Ue {
                 sdm_subscription: s.sdm_subscription.clone(),
             }),
             policy: self.policy.as_ref().map(|policy| KeptPolicy {
-                pcf: (&policy.pcf).into(),
+                pcf: policy.pcf.clone(),
                 id: policy.id.clone(),
                 rfsp: policy.rfsp,
                 ambr: policy.ambr.clone(),

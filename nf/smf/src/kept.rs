@@ -37,7 +37,7 @@ struct KeptSession {
     slice: Snssai,
     dnn: Dnn,
     plmn: PlmnId,
-    amf: Root,
+    amf: ApiRoot,
     status_uri: String,
     kind: PduSessionType,
     addresses: Addresses,
@@ -45,7 +45,7 @@ struct KeptSession {
     ambr: Ambr,
     five_qi: u8,
     arp: Arp,
-    policy: Option<(Root, String)>,
+    policy: Option<(ApiRoot, String)>,
     decided: Decided,
     flows: Vec<Flow>,
     sdm_subscription: Option<String>,
@@ -54,22 +54,6 @@ struct KeptSession {
     gnb: Option<(u32, IpAddr)>,
     active: bool,
     stale: bool,
-}
-
-/// A producer's root.
-#[derive(Serialize, Deserialize)]
-struct Root(String, String, String);
-
-impl From<&ApiRoot> for Root {
-    fn from(root: &ApiRoot) -> Self {
-        Root(root.scheme.clone(), root.authority.clone(), root.prefix.clone())
-    }
-}
-
-impl From<Root> for ApiRoot {
-    fn from(Root(scheme, authority, prefix): Root) -> Self {
-        ApiRoot { scheme, authority, prefix }
-    }
 }
 
 /// What was kept.
@@ -131,7 +115,7 @@ fn session(smf: &Arc<Smf>, reference: u64, value: &[u8]) -> Result<Session, Stri
         smf.pools.give_back(&kept.dnn, &kept.addresses);
         return Err("there is no room: raise smf.max_sessions".into());
     };
-    let peer = |root: Root| smf.context.peer_at(root.into()).about(&kept.supi);
+    let peer = |root: ApiRoot| smf.context.peer_at(root).about(&kept.supi);
     let (upf, seid, teid, address) = kept.upf;
     // The association with the UPF is to come: where the UPF keeps its sessions, it is the first.
     let upf = UpfSession { upf, generation: 0, seid, teid, address };
@@ -200,7 +184,7 @@ impl Session {
             slice: self.slice,
             dnn: self.dnn.clone(),
             plmn: self.plmn.clone(),
-            amf: self.amf.peer().root().into(),
+            amf: self.amf.peer().root().clone(),
             status_uri: self.status_uri.clone(),
             kind: self.kind.clone(),
             addresses: self.addresses,
@@ -208,7 +192,7 @@ impl Session {
             ambr: self.ambr.clone(),
             five_qi: self.five_qi,
             arp: self.arp.clone(),
-            policy: self.policy.as_ref().map(|(pcf, id)| (pcf.peer().root().into(), id.clone())),
+            policy: self.policy.as_ref().map(|(pcf, id)| (pcf.peer().root().clone(), id.clone())),
             decided: self.decided.clone(),
             flows: self.flows.clone(),
             sdm_subscription: self.sdm_subscription.clone(),

@@ -1,5 +1,6 @@
 //! Which transport carries a call: the process itself where the producer lives in it, else the next that knows the way.
 use crate::{LocalBinding, Problem, Request, Response, TransportFailure};
+use serde::{Deserialize, Serialize};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,7 +9,10 @@ use std::sync::Arc;
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// `{apiRoot}` of TS 29.501, 4.4.1: scheme, authority and an optional prefix.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+///
+/// Where it is kept, it is the three texts in their order.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "Parts", into = "Parts")]
 pub struct ApiRoot {
     /// `http` or `https`.
     pub scheme: String,
@@ -16,6 +20,20 @@ pub struct ApiRoot {
     pub authority: String,
     /// Path before the API name; empty or with a leading slash.
     pub prefix: String,
+}
+
+type Parts = (String, String, String);
+
+impl From<Parts> for ApiRoot {
+    fn from((scheme, authority, prefix): Parts) -> Self {
+        ApiRoot { scheme, authority, prefix }
+    }
+}
+
+impl From<ApiRoot> for Parts {
+    fn from(root: ApiRoot) -> Self {
+        (root.scheme, root.authority, root.prefix)
+    }
 }
 
 impl ApiRoot {

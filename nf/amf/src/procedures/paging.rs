@@ -12,63 +12,53 @@ use std::time::Instant;
 /// Pages the UE in its registration area until it answers, as often as the configuration says. What waits for it is
 /// brought to it by the service request with which it answers; where it does not answer, the senders are told.
 pub(crate) async fn run(ue: &mut Ue) {
-    let procedure = Procedure::start("paging");
-    ue.paging = true;
-    let outcome = attempts(ue).await;
-    ue.paging = false;
-    match outcome {
-        Paged::Answered(stop) => {
-            procedure.succeeded();
-            ue.conclude(stop).await;
-        }
-        Paged::Ended(stop) => {
-            procedure.failed(&stop.label());
-            ue.conclude(stop).await;
-        }
-        Paged::Silent => {
-            procedure.failed("no_answer");
-            tracing::info!(supi = ue.label(), "the UE does not answer to paging");
-            fail_pending(ue, N1N2MessageTransferCause::UeNotResponding);
-        }
+    if let Paged::Silent = paged(ue).await {
+        tracing::info!(supi = ue.label(), "the UE does not answer to paging");
+        fail_pending(ue, N1N2MessageTransferCause::UeNotResponding);
     }
-}
-
-/// How a paging ends.
-enum Paged {
-    /// With a message of the UE, which is acted on next.
-    Answered(Stop),
-    /// With something that makes it needless.
-    Ended(Stop),
-    /// T3513 has expired as often as it may.
-    Silent,
 }
 
 /// Pages an idle UE that is to be deregistered: true where it comes, and where what came of it is done first.
 pub(crate) async fn for_deregistration(ue: &mut Ue, reason: &DeregistrationReason) -> bool {
-    let procedure = Procedure::start("paging");
-    ue.paging = true;
-    let outcome = attempts(ue).await;
-    ue.paging = false;
-    match outcome {
-        Paged::Answered(stop) => {
-            procedure.succeeded();
-            ue.conclude(stop).await;
-            ue.waiting.push_back(Work::Event(Event::Deregister(reason.clone())));
-            true
-        }
-        Paged::Ended(stop) => {
-            procedure.failed(&stop.label());
-            ue.conclude(stop).await;
-            false
-        }
-        Paged::Silent => {
-            procedure.failed("no_answer");
-            false
-        }
+    let comes = matches!(paged(ue).await, Paged::Answered);
+    if comes {
+        ue.waiting.push_back(Work::Event(Event::Deregister(reason.clone())));
     }
+    comes
 }
 
-async fn attempts(ue: &mut Ue) -> Paged {
+/// How a paging ends.
+enum Paged {
+    /// With a message of the UE.
+    Answered,
+    /// With something that makes it needless.
+    Ended,
+    /// T3513 has expired as often as it may.
+    Silent,
+}
+
+/// The paging, and what is done with what ends it.
+async fn paged(ue: &mut Ue) -> Paged {
+    let procedure = Procedure::start("paging");
+    ue.paging = true;
+    let ended = attempts(ue).await;
+    ue.paging = false;
+    let Some(stop) = ended else {
+        procedure.failed("no_answer");
+        return Paged::Silent;
+    };
+    let answered = matches!(stop, Stop::Preempted(Work::Event(Event::Initial(_))));
+    if answered {
+        procedure.succeeded();
+    } else {
+        procedure.failed(&stop.label());
+    }
+    ue.conclude(stop).await;
+    if answered { Paged::Answered } else { Paged::Ended }
+}
+
+/// What ends the paging; nothing where T3513 expires as often as it may.
+async fn attempts(ue: &mut Ue) -> Option<Stop> {
     for attempt in 1..=ue.amf.config.timers.paging_attempts {
         let gnbs = page(ue).await;
         tracing::debug!(supi = ue.label(), attempt, gnbs, "the UE is paged");
@@ -76,11 +66,10 @@ async fn attempts(ue: &mut Ue) -> Paged {
         match ue.next_ngap::<()>(until, Err).await {
             // T3513 has expired.
             Ok(_) => {}
-            Err(stop @ Stop::Preempted(Work::Event(Event::Initial(_)))) => return Paged::Answered(stop),
-            Err(stop) => return Paged::Ended(stop),
+            Err(stop) => return Some(stop),
         }
     }
-    Paged::Silent
+    None
 }
 
 /// Tells the senders of everything that waits for the UE that it does not get it.
