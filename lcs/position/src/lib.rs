@@ -5,6 +5,7 @@
 //! world have.
 #![forbid(unsafe_code)]
 
+mod descent;
 mod path_loss;
 mod place;
 mod rsrp;

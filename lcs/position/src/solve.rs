@@ -1,5 +1,6 @@
 //! Where a UE is that hears cells so loud: weighted least squares with Gauss and Newton, and the ellipse around it.
 
+use crate::descent::descend;
 use crate::{Offset, PathLoss, Place, Plane};
 
 /// A cell that was heard.
@@ -58,7 +59,6 @@ impl std::error::Error for NotSolved {}
 
 /// The 95 % quantile of the chi-square distribution with two degrees of freedom.
 const QUANTILE: f64 = 5.991;
-const MOST_STEPS: usize = 60;
 /// A step shorter than this, in metres, is the last one.
 const SHORT: f64 = 0.01;
 
@@ -78,7 +78,12 @@ pub fn solve(heard: &[Heard], model: &PathLoss) -> Result<Estimate, NotSolved> {
         north: sum.north + at.north * draw(*dbm) / total,
     });
     // One or two cells fix a circle or two points: the ellipse says so.
-    let best = if cells.len() < 3 { start } else { descend(start, &cells, model).ok_or(NotSolved::NoPlace)? };
+    let best = if cells.len() < 3 {
+        start
+    } else {
+        let found = descend(start, SHORT, |at| normal(at, &cells, model), |at| unexplained(at, &cells, model));
+        found.ok_or(NotSolved::NoPlace)?.0
+    };
     let ellipse = match cells.len() {
         0..3 => round(model.metres(loudest.dbm) * (1.0 + model.deviation_db.max(1.0) / (4.3 * model.exponent))),
         _ => around(&best, &cells, model),
@@ -111,35 +116,6 @@ fn normal(at: &Offset, cells: &[(Offset, f64)], model: &PathLoss) -> ([f64; 3], 
         right[1] += dn * rest;
     }
     (square, right)
-}
-
-/// Gauss and Newton, damped (Levenberg, Marquardt) so that each step makes it better.
-fn descend(mut at: Offset, cells: &[(Offset, f64)], model: &PathLoss) -> Option<Offset> {
-    let mut damping = 1e-3;
-    let mut left = unexplained(&at, cells, model);
-    for _ in 0..MOST_STEPS {
-        let ([ee, en, nn], [e, n]) = normal(&at, cells, model);
-        let (ee, nn) = (ee * (1.0 + damping) + 1e-12, nn * (1.0 + damping) + 1e-12);
-        let determinant = ee * nn - en * en;
-        if !determinant.is_finite() || determinant.abs() < f64::MIN_POSITIVE {
-            return None;
-        }
-        let step = Offset { east: (nn * e - en * n) / determinant, north: (ee * n - en * e) / determinant };
-        let next = Offset { east: at.east + step.east, north: at.north + step.north };
-        let then = unexplained(&next, cells, model);
-        if then < left {
-            (at, left, damping) = (next, then, damping / 4.0);
-            if step.length() < SHORT {
-                break;
-            }
-        } else {
-            damping *= 8.0;
-            if damping > 1e9 {
-                break;
-            }
-        }
-    }
-    (at.east.is_finite() && at.north.is_finite()).then_some(at)
 }
 
 fn round(radius: f64) -> Ellipse {

@@ -1,6 +1,7 @@
 //! Where a UE is whose distances to places, or their differences, were measured: weighted least squares, from several
 //! starts, since hyperbolas may meet twice.
 
+use crate::descent::descend;
 use crate::solve::{Estimate, NotSolved, ellipse_of};
 use crate::{Offset, Place, Plane};
 
@@ -17,7 +18,6 @@ pub struct Timed {
     pub deviation: f64,
 }
 
-const MOST_STEPS: usize = 60;
 /// A step shorter than this, in metres, is the last one.
 const SHORT: f64 = 0.001;
 
@@ -71,7 +71,8 @@ pub fn solve_times(measured: &[Timed]) -> Result<Estimate, NotSolved> {
     let between = |it: &Offset| Offset { east: (it.east + middle.east) / 2.0, north: (it.north + middle.north) / 2.0 };
     anchors = anchors.iter().map(between).collect();
     anchors.push(middle);
-    let solutions = anchors.iter().filter_map(|start| descend(*start, &equations));
+    let from = |start| descend(start, SHORT, |at| normal(at, &equations), |at| unexplained(at, &equations));
+    let solutions = anchors.into_iter().filter_map(from).filter(|(_, left)| left.is_finite());
     let (best, left) = solutions.min_by(|a, b| a.1.total_cmp(&b.1)).ok_or(NotSolved::NoPlace)?;
     let (square, _) = normal(&best, &equations);
     let freedom = equations.len().saturating_sub(2).max(1) as f64;
@@ -101,34 +102,6 @@ fn normal(at: &Offset, equations: &[Equation]) -> ([f64; 3], [f64; 2]) {
 
 fn unexplained(at: &Offset, equations: &[Equation]) -> f64 {
     equations.iter().map(|it| it.at(at).0.powi(2) * it.weight).sum()
-}
-
-/// Levenberg and Marquardt: the place, and what is left.
-fn descend(mut at: Offset, equations: &[Equation]) -> Option<(Offset, f64)> {
-    let (mut damping, mut left) = (1e-3, unexplained(&at, equations));
-    for _ in 0..MOST_STEPS {
-        let ([ee, en, nn], [e, n]) = normal(&at, equations);
-        let (ee, nn) = (ee * (1.0 + damping) + 1e-12, nn * (1.0 + damping) + 1e-12);
-        let determinant = ee * nn - en * en;
-        if !determinant.is_finite() || determinant.abs() < f64::MIN_POSITIVE {
-            return None;
-        }
-        let step = Offset { east: (nn * e - en * n) / determinant, north: (ee * n - en * e) / determinant };
-        let next = Offset { east: at.east + step.east, north: at.north + step.north };
-        let then = unexplained(&next, equations);
-        if then < left {
-            (at, left, damping) = (next, then, damping / 4.0);
-            if step.length() < SHORT {
-                break;
-            }
-        } else {
-            damping *= 8.0;
-            if damping > 1e9 {
-                break;
-            }
-        }
-    }
-    (at.east.is_finite() && at.north.is_finite() && left.is_finite()).then_some((at, left))
 }
 
 #[cfg(test)]
