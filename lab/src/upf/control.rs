@@ -107,27 +107,7 @@ fn idle() -> SessionModificationRequest {
         update_forwarding_parameters: None,
         bar_id: None,
     };
-    SessionModificationRequest {
-        cp_fseid: None,
-        remove_pdrs: vec![],
-        remove_fars: vec![],
-        remove_urrs: vec![],
-        remove_qers: vec![],
-        remove_bar: None,
-        create_pdrs: vec![],
-        create_fars: vec![],
-        create_urrs: vec![],
-        create_qers: vec![],
-        create_bar: None,
-        update_pdrs: vec![],
-        update_fars: vec![update],
-        update_urrs: vec![],
-        update_qers: vec![],
-        update_bar: None,
-        flags: None,
-        query_urrs: vec![],
-        inactivity_timer: None,
-    }
+    SessionModificationRequest { update_fars: vec![update], ..Default::default() }
 }
 
 impl Smf {

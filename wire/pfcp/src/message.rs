@@ -125,7 +125,8 @@ group! {
     }
 }
 group! {
-    /// Changes a session (7.5.4).
+    /// Changes a session (7.5.4). By default it changes nothing.
+    #[derive(Default)]
     SessionModificationRequest {
         /** A new end for reports and answers. */ opt cp_fseid: FSeid,
         /** Rules that go. */ list remove_pdrs: RemovePdr,

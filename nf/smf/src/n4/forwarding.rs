@@ -22,11 +22,6 @@ pub fn switch_to_gnb(teid: u32, address: IpAddr) -> SessionModificationRequest {
     request
 }
 
-/// A change of nothing.
-fn nothing() -> SessionModificationRequest {
-    SessionModificationRequest { update_fars: vec![], ..to_gnb(0, IpAddr::from([0; 4])) }
-}
-
 /// A tunnel of the UPF's, which leads to this one of the target gNB. The UPF says in its answer which it is.
 pub fn forward(teid: u32, address: IpAddr) -> SessionModificationRequest {
     let pdi = Pdi {
@@ -59,7 +54,7 @@ pub fn forward(teid: u32, address: IpAddr) -> SessionModificationRequest {
             }),
             bar_id: None,
         }],
-        ..nothing()
+        ..Default::default()
     }
 }
 
@@ -77,6 +72,6 @@ pub fn stop_forwarding() -> SessionModificationRequest {
     SessionModificationRequest {
         remove_pdrs: vec![RemovePdr { pdr_id: PdrId(FORWARDING_PDR) }],
         remove_fars: vec![RemoveFar { far_id: FarId(FORWARDING_FAR) }],
-        ..nothing()
+        ..Default::default()
     }
 }

@@ -169,31 +169,7 @@ pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
 }
 
 fn modification(update: UpdateFar) -> SessionModificationRequest {
-    SessionModificationRequest { update_fars: vec![update], ..nothing() }
-}
-
-fn nothing() -> SessionModificationRequest {
-    SessionModificationRequest {
-        cp_fseid: None,
-        remove_pdrs: vec![],
-        remove_fars: vec![],
-        remove_urrs: vec![],
-        remove_qers: vec![],
-        remove_bar: None,
-        create_pdrs: vec![],
-        create_fars: vec![],
-        create_urrs: vec![],
-        create_qers: vec![],
-        create_bar: None,
-        update_pdrs: vec![],
-        update_fars: vec![],
-        update_urrs: vec![],
-        update_qers: vec![],
-        update_bar: None,
-        flags: None,
-        query_urrs: vec![],
-        inactivity_timer: None,
-    }
+    SessionModificationRequest { update_fars: vec![update], ..Default::default() }
 }
 
 fn ue_address(ue: &Addresses, is_destination: bool) -> UeIpAddress {
@@ -293,10 +269,12 @@ pub fn to_flows(change: &FlowsChange<'_>) -> Option<SessionModificationRequest> 
         flows.iter().flat_map(|flow| flow_pdrs(flow, &change.ue, change.dnn, &fteid)).collect()
     };
     let (old, new) = (pdrs(change.before), pdrs(change.now));
-    let mut request = nothing();
-    // One that changes goes and comes again.
-    request.remove_pdrs = old.iter().filter(|pdr| !new.contains(pdr)).map(|p| RemovePdr { pdr_id: p.pdr_id }).collect();
-    request.create_pdrs = new.into_iter().filter(|pdr| !old.contains(pdr)).collect();
+    let mut request = SessionModificationRequest {
+        // One that changes goes and comes again.
+        remove_pdrs: old.iter().filter(|pdr| !new.contains(pdr)).map(|p| RemovePdr { pdr_id: p.pdr_id }).collect(),
+        create_pdrs: new.into_iter().filter(|pdr| !old.contains(pdr)).collect(),
+        ..Default::default()
+    };
     let of = |flows: &[Flow], qfi| flows.iter().find(|flow| flow.qfi == qfi).map(flow_qer);
     for flow in change.before.iter().filter(|flow| of(change.now, flow.qfi).is_none()) {
         request.remove_qers.push(RemoveQer { qer_id: QerId(flow_qer_id(flow.qfi)) });
@@ -328,7 +306,7 @@ pub fn to_flows(change: &FlowsChange<'_>) -> Option<SessionModificationRequest> 
             rqi: None,
         });
     }
-    (request != nothing()).then_some(request)
+    (request != SessionModificationRequest::default()).then_some(request)
 }
 
 /// Downlink goes to the gNB, what is buffered first.

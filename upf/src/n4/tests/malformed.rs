@@ -66,7 +66,7 @@ fn a_wrong_length_is_named() {
 #[test]
 fn a_session_that_does_not_exist_is_not_found() {
     let (mut smf, ..) = Smf::in_session();
-    let answer = smf.session(42, nothing());
+    let answer = smf.session(42, SessionModificationRequest::default());
     assert!(
         matches!(answer.message, Message::SessionModificationResponse(a) if a.cause == Cause::SESSION_CONTEXT_NOT_FOUND)
     );

@@ -155,14 +155,17 @@ fn an_address_belongs_to_one_session() {
 fn a_modification_that_is_refused_changes_nothing() {
     let (mut smf, seid, teid) = Smf::in_session();
     let before = smf.n4.sessions[&seid].session.clone();
-    let remove = |id| SessionModificationRequest { remove_fars: vec![RemoveFar { far_id: FarId(id) }], ..nothing() };
+    let remove =
+        |id| SessionModificationRequest { remove_fars: vec![RemoveFar { far_id: FarId(id) }], ..Default::default() };
     let missing = smf.modify(seid, remove(77));
     assert_eq!((missing.cause, missing.failed_rule), (Cause::RULE_CREATION_FAILURE, Some(FailedRuleId::Far(77))));
     // A PDR needs it.
     let needed = smf.modify(seid, remove(1));
     assert_eq!((needed.cause, needed.failed_rule), (Cause::RULE_CREATION_FAILURE, Some(FailedRuleId::Pdr(1))));
-    let unknown =
-        smf.modify(seid, SessionModificationRequest { query_urrs: vec![QueryUrr { urr_id: UrrId(1) }], ..nothing() });
+    let unknown = smf.modify(
+        seid,
+        SessionModificationRequest { query_urrs: vec![QueryUrr { urr_id: UrrId(1) }], ..Default::default() },
+    );
     assert_eq!(unknown.failed_rule, Some(FailedRuleId::Urr(1)));
     assert_eq!(smf.n4.sessions[&seid].session, before);
     assert!(smf.bench.has_tunnel(teid));
@@ -182,7 +185,7 @@ fn rules_come_and_go() {
             forwarding_parameters: None,
             bar_id: None,
         }],
-        ..nothing()
+        ..Default::default()
     };
     smf.accepted(seid, create);
     smf.bench.send_n6(7001, b"dropped");
@@ -190,7 +193,7 @@ fn rules_come_and_go() {
     let remove = SessionModificationRequest {
         remove_pdrs: vec![RemovePdr { pdr_id: PdrId(3) }],
         remove_fars: vec![RemoveFar { far_id: FarId(3) }],
-        ..nothing()
+        ..Default::default()
     };
     smf.accepted(seid, remove);
     smf.bench.send_n6(7001, b"passes");
@@ -209,7 +212,7 @@ fn a_pdr_that_gets_another_tunnel_gives_the_old_one_back() {
         urr_ids: vec![],
         qer_ids: vec![],
     };
-    let answer = smf.accepted(seid, SessionModificationRequest { update_pdrs: vec![update], ..nothing() });
+    let answer = smf.accepted(seid, SessionModificationRequest { update_pdrs: vec![update], ..Default::default() });
     let [CreatedPdr { local_fteid: Some(FTeid::Given { teid: new, .. }), .. }] = answer.created_pdrs[..] else {
         panic!("{answer:?}")
     };
@@ -250,7 +253,7 @@ fn buffered_packets_are_dropped_when_the_smf_says_so() {
 #[test]
 fn a_cp_function_may_move_its_end_of_a_session() {
     let (mut smf, seid, _) = Smf::in_session();
-    let moved = SessionModificationRequest { cp_fseid: Some(FSeid::new(0x77, SMF)), ..nothing() };
+    let moved = SessionModificationRequest { cp_fseid: Some(FSeid::new(0x77, SMF)), ..Default::default() };
     let answer = smf.session(seid, moved);
     assert_eq!(answer.seid, Some(0x77));
     assert_eq!(smf.session(seid, SessionDeletionRequest {}).seid, Some(0x77));

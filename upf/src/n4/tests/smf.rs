@@ -273,30 +273,6 @@ pub fn measured(
     request
 }
 
-pub fn nothing() -> SessionModificationRequest {
-    SessionModificationRequest {
-        cp_fseid: None,
-        remove_pdrs: vec![],
-        remove_fars: vec![],
-        remove_urrs: vec![],
-        remove_qers: vec![],
-        remove_bar: None,
-        create_pdrs: vec![],
-        create_fars: vec![],
-        create_urrs: vec![],
-        create_qers: vec![],
-        create_bar: None,
-        update_pdrs: vec![],
-        update_fars: vec![],
-        update_urrs: vec![],
-        update_qers: vec![],
-        update_bar: None,
-        flags: None,
-        query_urrs: vec![],
-        inactivity_timer: None,
-    }
-}
-
 fn far_2(apply_action: ApplyAction, to: Option<UpdateForwardingParameters>) -> SessionModificationRequest {
     let far = UpdateFar {
         far_id: FarId(2),
@@ -304,7 +280,7 @@ fn far_2(apply_action: ApplyAction, to: Option<UpdateForwardingParameters>) -> S
         update_forwarding_parameters: to,
         bar_id: None,
     };
-    SessionModificationRequest { update_fars: vec![far], ..nothing() }
+    SessionModificationRequest { update_fars: vec![far], ..Default::default() }
 }
 
 /// The downlink goes to the gNB.

@@ -62,7 +62,10 @@ fn a_period_makes_reports() {
     let last = reports.last().unwrap();
     assert_eq!((last.ur_seqn, total(last)), (UrSeqn(1), Some(0)));
     // Without the rule there are no more.
-    smf.accepted(seid, SessionModificationRequest { remove_urrs: vec![RemoveUrr { urr_id: UrrId(7) }], ..nothing() });
+    smf.accepted(
+        seid,
+        SessionModificationRequest { remove_urrs: vec![RemoveUrr { urr_id: UrrId(7) }], ..Default::default() },
+    );
     assert_eq!(usage(smf.pass(Duration::from_secs(200))).iter().filter(|u| u.ur_seqn.0 > 1).count(), 0);
 }
 
@@ -87,7 +90,7 @@ fn a_volume_quota_stops_packets_until_there_is_a_new_one() {
         time_threshold: None,
         time_quota: None,
     };
-    smf.accepted(seid, SessionModificationRequest { update_urrs: vec![update], ..nothing() });
+    smf.accepted(seid, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
     up(&mut smf, teid);
     assert!(smf.bench.receive_n6().is_some());
 }
@@ -116,10 +119,10 @@ fn usage_is_told_when_asked_and_at_the_end() {
     let mut smf = Smf::associated();
     let (seid, teid) = smf.establish(measured(establishment(), ReportingTriggers(0), |_| {}));
     up(&mut smf, teid);
-    let query = SessionModificationRequest { query_urrs: vec![QueryUrr { urr_id: UrrId(7) }], ..nothing() };
+    let query = SessionModificationRequest { query_urrs: vec![QueryUrr { urr_id: UrrId(7) }], ..Default::default() };
     let asked = smf.accepted(seid, query).usage_reports;
     assert_eq!((asked[0].trigger, asked[0].volume.unwrap().octets[1]), (UsageReportTrigger::IMMER, Some(100)));
-    let all = SessionModificationRequest { flags: Some(PfcpSmReqFlags(4)), ..nothing() };
+    let all = SessionModificationRequest { flags: Some(PfcpSmReqFlags(4)), ..Default::default() };
     assert_eq!(smf.accepted(seid, all).usage_reports[0].volume.unwrap().octets[0], Some(0));
     up(&mut smf, teid);
     let last = smf.delete(seid).usage_reports;
@@ -132,7 +135,7 @@ fn usage_of_a_rule_that_goes_is_told() {
     let mut smf = Smf::associated();
     let (seid, teid) = smf.establish(measured(establishment(), ReportingTriggers(0), |_| {}));
     up(&mut smf, teid);
-    let remove = SessionModificationRequest { remove_urrs: vec![RemoveUrr { urr_id: UrrId(7) }], ..nothing() };
+    let remove = SessionModificationRequest { remove_urrs: vec![RemoveUrr { urr_id: UrrId(7) }], ..Default::default() };
     let told = smf.accepted(seid, remove).usage_reports;
     assert_eq!((told[0].trigger, told[0].volume.unwrap().octets[0]), (UsageReportTrigger::TERMR, Some(100)));
     up(&mut smf, teid);
