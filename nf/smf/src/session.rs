@@ -227,6 +227,19 @@ struct Tables {
     last: u64,
 }
 
+impl Tables {
+    /// Takes a session in; its inbox.
+    fn enter(&mut self, reference: u64, supi: &str, id: u8, queue: usize) -> mpsc::Receiver<SessionEvent> {
+        let (sender, inbox) = mpsc::channel(queue);
+        let subject = (supi.to_string(), id);
+        self.by_subject.insert(subject.clone(), reference);
+        let handle = SessionHandle(sender);
+        self.by_reference.insert(reference, Entry { handle, subject, upf: None });
+        metrics::SESSIONS.set(self.by_reference.len() as i64);
+        inbox
+    }
+}
+
 /// All sessions. Held for moments, never over an await.
 pub struct Sessions {
     tables: Mutex<Tables>,
@@ -253,13 +266,7 @@ impl Sessions {
         }
         tables.last += 1;
         let reference = tables.last;
-        let (sender, inbox) = mpsc::channel(queue);
-        let subject = (supi.to_string(), id);
-        tables.by_subject.insert(subject.clone(), reference);
-        let handle = SessionHandle(sender);
-        tables.by_reference.insert(reference, Entry { handle, subject, upf: None });
-        metrics::SESSIONS.set(tables.by_reference.len() as i64);
-        Some((reference, inbox))
+        Some((reference, tables.enter(reference, supi, id, queue)))
     }
 
     /// Takes a session in that was there before this SMF was started again: its inbox; `None` where there is no room.
@@ -269,13 +276,7 @@ impl Sessions {
             return None;
         }
         tables.last = tables.last.max(reference);
-        let (sender, inbox) = mpsc::channel(queue);
-        let subject = (supi.to_string(), id);
-        tables.by_subject.insert(subject.clone(), reference);
-        let handle = SessionHandle(sender);
-        tables.by_reference.insert(reference, Entry { handle, subject, upf: None });
-        metrics::SESSIONS.set(tables.by_reference.len() as i64);
-        Some(inbox)
+        Some(tables.enter(reference, supi, id, queue))
     }
 
     /// Takes a session out of the table.

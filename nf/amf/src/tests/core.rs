@@ -10,7 +10,7 @@ use martlet_nssf::Nssf;
 use martlet_pcf::Pcf;
 use martlet_ran::gnb::{N2Link, N2Message};
 use martlet_ran::ue::UeConfig;
-use martlet_ran::{Gnb, GnbConfig, OperatorKey, Samples};
+use martlet_ran::{Gnb, GnbConfig, OperatorKey, PduSessionRequest, Samples, Ue};
 use martlet_sbi::{Bindings, LocalBinding, Route};
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType};
 use martlet_store::{Secret, Store, Subscriber};
@@ -131,6 +131,15 @@ impl Core {
     /// A gNB that has set N2 up.
     pub async fn gnb(&self) -> Gnb {
         self.gnb_with(|_| {}).await
+    }
+
+    /// A registered UE with a session.
+    pub async fn with_session(&self, gnb: &Gnb, config: UeConfig) -> Ue {
+        let phone = gnb.new_ue(config).unwrap();
+        phone.register().await.unwrap();
+        phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+        self.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
+        phone
     }
 
     pub async fn gnb_with(&self, change: impl FnOnce(&mut GnbConfig)) -> Gnb {

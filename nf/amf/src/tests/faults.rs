@@ -133,10 +133,7 @@ async fn a_ue_that_registers_twice_replaces_its_old_context() {
 async fn nobody_can_disturb_a_ue_with_its_5g_guti() {
     let core = Core::start().await;
     let gnb = core.gnb().await;
-    let phone = gnb.new_ue(ue(1)).unwrap();
-    phone.register().await.unwrap();
-    phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
-    core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
+    let phone = core.with_session(&gnb, ue(1)).await;
     let guti = phone.status().await.unwrap().guti.unwrap();
 
     // Registration, service and deregistration requests in its name, unprotected or with a wrong MAC.

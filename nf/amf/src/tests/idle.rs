@@ -1,7 +1,7 @@
 //! Idle UEs: AN release, service request, paging, and what an idle UE's timers do.
 use super::core::{Core, ue};
 use martlet_ran::ue::{IdleBehaviour, ServicePurpose};
-use martlet_ran::{Gnb, PduSessionRequest, Ue, UeConfig};
+use martlet_ran::{Gnb, Ue, UeConfig};
 use martlet_sbi_api::namf_communication::{N1N2MessageTransferCause, NgapIeType};
 use std::time::Duration;
 
@@ -14,17 +14,8 @@ fn manual(n: u32) -> UeConfig {
     config
 }
 
-/// A registered UE with a session.
-async fn with_session(core: &Core, gnb: &Gnb, config: UeConfig) -> Ue {
-    let phone = gnb.new_ue(config).unwrap();
-    phone.register().await.unwrap();
-    phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
-    core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
-    phone
-}
-
 async fn idle_with_session(core: &Core, gnb: &Gnb, config: UeConfig) -> Ue {
-    let phone = with_session(core, gnb, config).await;
+    let phone = core.with_session(gnb, config).await;
     phone.release_to_idle().await.unwrap();
     assert_eq!(core.smf.wait_for("update 1 DEACTIVATED").await, ["update 1 DEACTIVATED"]);
     phone
@@ -104,7 +95,7 @@ async fn what_cannot_be_transferred_is_refused() {
     let gnb = core.gnb().await;
     let nobody = core.smf.downlink_data("imsi-001010000000099", 1).await.unwrap_err();
     assert_eq!((nobody.status(), nobody.cause()), (404, "CONTEXT_NOT_FOUND"));
-    let phone = with_session(&core, &gnb, manual(1)).await;
+    let phone = core.with_session(&gnb, manual(1)).await;
     let no_session = core.smf.downlink_data(SUPI, 2).await.unwrap_err();
     assert_eq!((no_session.status(), no_session.cause()), (404, "CONTEXT_NOT_FOUND"));
     let no_part = core.smf.transfer(SUPI, 1, None, None).await.unwrap();
@@ -160,7 +151,7 @@ async fn a_service_request_that_leads_nowhere_is_rejected() {
 async fn a_gnb_that_vanishes_leaves_its_ues_idle() {
     let core = Core::start().await;
     let (gnb, other) = (core.gnb().await, core.gnb().await);
-    let phone = with_session(&core, &gnb, manual(1)).await;
+    let phone = core.with_session(&gnb, manual(1)).await;
     let second = other.new_ue(manual(2)).unwrap();
     second.register().await.unwrap();
     core.wait_for((2, 2, 2)).await;

@@ -42,10 +42,7 @@ async fn registration_session_and_deregistration() {
 async fn mobility_and_periodic_registrations_keep_the_sessions() {
     let core = Core::start().await;
     let gnb = core.gnb().await;
-    let phone = gnb.new_ue(ue(1)).unwrap();
-    phone.register().await.unwrap();
-    phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
-    core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
+    let phone = core.with_session(&gnb, ue(1)).await;
     phone.release_to_idle().await.unwrap();
     core.smf.wait_for("update 1 DEACTIVATED").await;
     for kind in [RegistrationType::PeriodicRegistrationUpdating, RegistrationType::MobilityRegistrationUpdating] {

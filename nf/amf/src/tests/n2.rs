@@ -163,10 +163,7 @@ async fn one_gnb_cannot_speak_for_the_ue_of_another() {
 async fn a_reset_leaves_the_ues_idle() {
     let core = Core::start().await;
     let gnb = core.gnb().await;
-    let phone = gnb.new_ue(ue(1)).unwrap();
-    phone.register().await.unwrap();
-    phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
-    core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
+    let _phone = core.with_session(&gnb, ue(1)).await;
     let mut heard = gnb.subscribe();
     let list = UEAssociatedLogicalNGConnectionList(vec![UEAssociatedLogicalNGConnectionItem::new(
         Some(AMFUENGAPID(core.amf.tables.connections()[0])),

@@ -187,10 +187,7 @@ async fn the_network_changes_and_releases_sessions() {
     use martlet_sbi_api::namf_communication::NgapIeType;
     let core = Core::start().await;
     let gnb = core.gnb().await;
-    let phone = gnb.new_ue(ue(1)).unwrap();
-    phone.register().await.unwrap();
-    phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
-    core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
+    let phone = core.with_session(&gnb, ue(1)).await;
     let supi = "imsi-001010000000001";
     let change =
         ModifyRequest { ambr: Some(martlet_ngap::transfer::Ambr { downlink: 5, uplink: 5 }), ..Default::default() };
@@ -229,10 +226,7 @@ async fn the_udm_ends_a_registration() {
 async fn the_udm_ends_the_registration_of_an_idle_ue() {
     let core = Core::start().await;
     let gnb = core.gnb().await;
-    let phone = gnb.new_ue(ue(1)).unwrap();
-    phone.register().await.unwrap();
-    phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
-    core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
+    let phone = core.with_session(&gnb, ue(1)).await;
     phone.release_to_idle().await.unwrap();
     let mut events = phone.subscribe().await.unwrap();
     let handle = core.amf.find("imsi-001010000000001").unwrap();

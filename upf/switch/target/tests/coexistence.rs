@@ -1,17 +1,18 @@
 //! The switch in its wires: default forwarding to the native side and back, a flow that moves onto the switch while packets
 //! pass, and the switch killed in mid-traffic.
 mod common;
+mod process;
 
 use common::*;
 use martlet_switch_control::client::Client;
 use martlet_switch_control::model::{Operation, Update};
 use martlet_switch_control::rules;
 use nix::sched::{CloneFlags, unshare};
+use process::Process;
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 fn ip(arguments: &str) {
@@ -93,32 +94,9 @@ fn numbered(n: u32) -> Vec<u8> {
     uplink(&ipv4(17, 64, UE, REMOTE, &udp(1000, 53, &payload)))
 }
 
-struct Process(Child, SocketAddr);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 fn start() -> Process {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_martlet-switch"))
-        .args(
-            "run --once --listen 127.0.0.1:0 --access access --native-n3 native3 --core core --native-n6 native6"
-                .split(' '),
-        )
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the switch process");
-    let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
-    let address = loop {
-        let line = lines.next().expect("it says when it is ready").expect("text");
-        if let Some(address) = line.strip_prefix("ready ") {
-            break address.parse().expect("an address");
-        }
-    };
-    Process(child, address)
+    let wires = ["--access", "access", "--native-n3", "native3", "--core", "core", "--native-n6", "native6"];
+    Process::start(&wires)
 }
 
 fn write(address: SocketAddr, operation: Operation, text: &str) {
@@ -154,7 +132,7 @@ fn in_wires() {
 
     // A rule comes while packets pass, and goes again: each packet is there once, in order on either side.
     const ALL: u32 = 1500;
-    let address = switch.1;
+    let address = switch.address;
     let sender = std::thread::scope(|scope| {
         let sending = scope.spawn(|| {
             for n in 100..100 + ALL {

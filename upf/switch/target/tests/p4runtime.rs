@@ -1,38 +1,12 @@
 //! The switch process under p4runtime-shell, and what it remembers when it is killed.
-use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
+mod process;
+
+use process::Process;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
-struct Process {
-    child: Child,
-    address: SocketAddr,
-}
-
-impl Process {
-    fn start(state: &Path) -> Process {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_martlet-switch"))
-            .args(["run", "--once", "--listen", "127.0.0.1:0", "--state"])
-            .arg(state)
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the switch process");
-        let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
-        let address = loop {
-            let line = lines.next().expect("it says when it is ready").expect("text");
-            if let Some(address) = line.strip_prefix("ready ") {
-                break address.parse().expect("an address");
-            }
-        };
-        Process { child, address }
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+fn start(state: &Path) -> Process {
+    Process::start(&["--state", state.to_str().expect("text")])
 }
 
 fn folder(name: &str) -> PathBuf {
@@ -48,7 +22,7 @@ fn a_controller_of_others_works() {
         return;
     };
     let state = folder("shell");
-    let switch = Process::start(&state);
+    let switch = start(&state);
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/p4runtime.py");
     let output = Command::new("timeout")
         .arg("120")
@@ -75,7 +49,7 @@ async fn rules_and_counters_outlive_a_killed_process() {
     };
     let expected;
     {
-        let switch = Process::start(&state);
+        let switch = start(&state);
         let mut client = Client::connect(switch.address, 1).await.expect("a switch");
         client.lead(None).await.expect("the only controller");
         let update = |client: &Client, operation, line: &str| {
@@ -104,7 +78,7 @@ async fn rules_and_counters_outlive_a_killed_process() {
         assert_eq!(expected.len(), 2, "{expected:?}");
         // Killed, as by the kernel: no time to write anything.
     }
-    let switch = Process::start(&state);
+    let switch = start(&state);
     let mut client = Client::connect(switch.address, 1).await.expect("a switch");
     assert_eq!(listed(client.entries(None).await.expect("entries"), &client), expected);
     let _ = std::fs::remove_dir_all(&state);

@@ -1,0 +1,37 @@
+//! The switch process, ended with the value.
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+
+/// A switch that runs, and where it takes controllers.
+pub struct Process {
+    child: Child,
+    pub address: SocketAddr,
+}
+
+impl Process {
+    /// `martlet-switch run` with further arguments; returns when it is ready.
+    pub fn start(arguments: &[&str]) -> Process {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_martlet-switch"))
+            .args(["run", "--once", "--listen", "127.0.0.1:0"])
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the switch process");
+        let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+        let address = loop {
+            let line = lines.next().expect("it says when it is ready").expect("text");
+            if let Some(address) = line.strip_prefix("ready ") {
+                break address.parse().expect("an address");
+            }
+        };
+        Process { child, address }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
