@@ -10,6 +10,7 @@
 //! | [`KernelDatapath`] | the datapath of sockets and a TUN device |
 //! | [`XdpDatapath`] | the datapath of programs in the kernel |
 
+mod checksum;
 pub mod config;
 pub mod conformance;
 pub mod counters;

@@ -56,13 +56,7 @@ pub(super) fn advertisement(headroom: usize, to: IpAddr, prefix: u64) -> Vec<u8>
 /// The checksum of an ICMPv6 message with its pseudo-header (RFC 8200, 8.1).
 fn checksum(from: Ipv6Addr, to: Ipv6Addr, message: &[u8]) -> u16 {
     let length = (message.len() as u32).to_be_bytes();
-    let octets = [&from.octets()[..], &to.octets(), &length, &[0, 0, 0, ICMPV6], message].concat();
-    let words = octets.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
-    let mut sum: u32 = words.sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
+    crate::checksum::internet(&[&from.octets()[..], &to.octets(), &length, &[0, 0, 0, ICMPV6], message].concat())
 }
 
 #[cfg(test)]

@@ -66,12 +66,8 @@ fn without_ttl(mut packet: Vec<u8>) -> Vec<u8> {
 fn checksum(packet: &mut [u8]) {
     packet[10..12].fill(0);
     let header = usize::from(packet[0] & 15) * 4;
-    let words = packet[..header.min(packet.len())].chunks(2);
-    let mut sum: u32 = words.map(|w| u32::from(w[0]) << 8 | u32::from(*w.get(1).unwrap_or(&0))).sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    packet[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+    let sum = crate::checksum::internet(&packet[..header.min(packet.len())]);
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
 /// Both datapaths.
