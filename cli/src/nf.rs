@@ -30,6 +30,7 @@ pub struct NfArgs {
 pub fn run(args: NfArgs) -> Result<()> {
     let config = Config::load(args.config.as_deref())?;
     args.capture.start()?;
+    let _traces = martlet_nf::traces::start(&config.oam.traces, &format!("martlet-{}", args.name))?;
     runtime::block_on(async move {
         let (trigger, shutdown) = Shutdown::new();
         runtime::on_signal(trigger)?;

@@ -61,6 +61,7 @@ pub fn run(args: UpArgs, log: &str, format: LogFormat) -> Result<()> {
         return split::run(config, args.config, sbi, log, format);
     }
     args.capture.start()?;
+    let _traces = martlet_nf::traces::start(&config.oam.traces, "martlet")?;
     runtime::block_on(one_process(config, args.config, args.sbi.unwrap_or(Sbi::Local), started))
 }
 

@@ -131,7 +131,7 @@ pub(crate) fn restore(amf: &Arc<Amf>, kept: Kept) {
         };
         match outcome {
             Ok(ue) => {
-                tokio::spawn(ue.go_on());
+                martlet_sbi::trace::spawn(Default::default(), ue.go_on());
                 restored += 1;
             }
             Err(reason) => {

@@ -28,7 +28,7 @@ pub use config::{
 
 use concurrency::Concurrency;
 use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError};
-use martlet_sbi::Route;
+use martlet_sbi::{Route, trace};
 use martlet_sbi_api::common::NfInstanceId;
 use martlet_sbi_api::namf_callback::NAMF_CALLBACK;
 use martlet_sbi_api::namf_communication::NAMF_COMM;
@@ -105,7 +105,7 @@ impl Amf {
         let (sender, inbox) = mpsc::channel(self.config.limits.ue_queue);
         let handle = UeHandle { number: self.tables.next_number(), sender };
         self.tables.add(&handle);
-        tokio::spawn(Ue::new(self.clone(), handle.clone(), inbox, over_limit).run());
+        trace::spawn(trace::Origin::default(), Ue::new(self.clone(), handle.clone(), inbox, over_limit).run());
         Some(handle)
     }
 }

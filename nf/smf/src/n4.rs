@@ -14,6 +14,7 @@ use martlet_nf::{Shutdown, StartError, capture};
 use martlet_pfcp::ie::NodeId;
 use martlet_pfcp::transaction::{Answers, Due, Limits, Requests};
 use martlet_pfcp::{Message, Packet, SessionReportRequest};
+use martlet_sbi::trace;
 use rand::Rng;
 use std::collections::HashMap;
 use std::future::Future;
@@ -152,6 +153,7 @@ impl N4 {
         message: impl Into<Message>,
     ) -> Result<Message, N4Error> {
         let message = message.into();
+        let span = trace::Active::request(format!("n4 {}", message.name()), upf);
         let (sender, receiver) = oneshot::channel();
         let octets = {
             let mut tables = self.tables();
@@ -162,7 +164,9 @@ impl N4 {
         };
         self.stirred.notify_one();
         self.send(upf, &octets).await;
-        receiver.await.map_err(|_| N4Error::Silent(upf))
+        let answer = receiver.await.map_err(|_| N4Error::Silent(upf));
+        span.ended(answer.as_ref().map(|_| ()).map_err(|_| "silent"));
+        answer
     }
 
     async fn send(&self, to: SocketAddr, octets: &[u8]) {

@@ -9,6 +9,7 @@ use crate::{Smf, metrics};
 use martlet_nas::GsmCause;
 use martlet_pfcp::ie::Cause;
 use martlet_pfcp::{Message, SessionModificationRequest, SessionReportRequest};
+use martlet_sbi::trace::Origin;
 use martlet_sbi::{Multipart, Problem};
 use martlet_sbi_api::common::{Ambr, Arp, Dnn, PduSessionType, PlmnId, Snssai, Supi};
 use martlet_sbi_api::namf_communication::AmfCommunicationClient;
@@ -26,7 +27,7 @@ pub type Updated = Result<Option<Multipart<SmContextUpdatedData>>, Problem>;
 /// What reaches a session's task.
 pub enum SessionEvent {
     /// The AMF changes the session.
-    Update(Box<Multipart<SmContextUpdateData>>, oneshot::Sender<Updated>),
+    Update(Box<(Multipart<SmContextUpdateData>, Origin)>, oneshot::Sender<Updated>),
     /// The AMF ends the session.
     Release(oneshot::Sender<()>),
     /// The UPF reports something.
@@ -141,9 +142,12 @@ impl Session {
 
     /// Acts on an event, or on the end of the session's patience: false where the session has ended.
     async fn act(&mut self, event: Option<Option<SessionEvent>>) -> bool {
+        Origin::default().adopt();
         let goes_on = match event {
             Some(Some(SessionEvent::Update(body, reply))) => {
-                let (answer, goes_on) = update::run(self, *body).await;
+                let (body, origin) = *body;
+                origin.adopt();
+                let (answer, goes_on) = update::run(self, body).await;
                 let _ = reply.send(answer);
                 goes_on
             }

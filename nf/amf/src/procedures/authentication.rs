@@ -5,7 +5,7 @@ use martlet_nas::{
     GmmCause, KAmf, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasAbba, NasAuthenticationParameterAutn,
     NasAuthenticationParameterRand, NasAuthenticationRequest, NasKeySetIdentifier,
 };
-use martlet_sbi::{ApiRoot, Problem};
+use martlet_sbi::{ApiRoot, Problem, trace};
 use martlet_sbi_api::common::{Hex, SecretHex};
 use martlet_sbi_api::nausf_ueauthentication::{
     AusfUeAuthenticationClient, AuthData, AuthResult, AuthenticationInfo, Av5gAka, ConfirmationData, LINK_5G_AKA,
@@ -174,6 +174,7 @@ async fn confirm(ue: &mut Ue, challenge: &Challenge, res_star: Option<[u8; 16]>)
                 return Err(Stop::Abandoned("another_subscriber"));
             }
             ue.supi = Some(supi);
+            trace::about(|| ue.label());
             Ok(KSeaf::new(&k_seaf.0))
         }
         _ => Err(Stop::NotAuthentic),

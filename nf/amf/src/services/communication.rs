@@ -4,6 +4,7 @@ use crate::Amf;
 use crate::procedures::n1_n2_message_transfer;
 use crate::ue::{Event, Transfer, UeHandle};
 use martlet_nas::Guti;
+use martlet_sbi::trace::Origin;
 use martlet_sbi::{Created, Multipart, Problem, StatusReply};
 use martlet_sbi_api::namf_communication::*;
 use tokio::sync::mpsc::error::TrySendError;
@@ -64,7 +65,10 @@ impl AmfCommunication for Amf {
         }
         let (answer, answered) = oneshot::channel();
         let answer = at_once.is_none().then_some(answer);
-        self.tell(&ue, Event::Transfer(Transfer { request: body.json, n1, n2, answer }.into()))?;
+        self.tell(
+            &ue,
+            Event::Transfer(Transfer { request: body.json, n1, n2, origin: Origin::here(), answer }.into()),
+        )?;
         match at_once {
             Some(answer) => answer,
             None => answered.await.unwrap_or_else(|_| Err(unknown(ue_context_id))),

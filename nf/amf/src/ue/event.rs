@@ -4,6 +4,7 @@ use crate::n2::handover_uplink::PathSwitchRequested;
 use crate::n2::{Connection, Gnb, uplink::Uplink};
 use bytes::Bytes;
 use martlet_nas::inbound::Inbound;
+use martlet_sbi::trace::Origin;
 use martlet_sbi::{Problem, StatusReply};
 use martlet_sbi_api::namf_communication::{
     N1N2MessageTransferReqData, N1N2MessageTransferRspData, UeN1N2InfoSubscriptionCreateData,
@@ -38,6 +39,8 @@ pub(crate) struct Transfer {
     pub request: N1N2MessageTransferReqData,
     pub n1: Option<Bytes>,
     pub n2: Option<Bytes>,
+    /// What its sender was at.
+    pub origin: Origin,
     /// Taken when it is answered.
     pub answer: Option<oneshot::Sender<TransferAnswer>>,
 }

@@ -11,6 +11,7 @@ use crate::procedures::{
 use martlet_nas::inbound::{self, Assurance, Inbound};
 use martlet_nas::{Nas5gmmMessage, Nas5gsMessage};
 use martlet_ngap::ngap::{Cause, CauseNas, CauseRadioNetwork};
+use martlet_sbi::trace::{self, Origin};
 use martlet_sbi_api::nsmf_pdusession;
 use std::time::Instant;
 
@@ -54,6 +55,10 @@ impl Ue {
 
     async fn act(&mut self, work: Work) {
         self.begun = true;
+        Origin::default().adopt();
+        if self.supi.is_some() {
+            trace::about(|| self.label());
+        }
         match work {
             Work::ConnectionLost => self.connection_lost().await,
             Work::Expired => implicit_deregistration::timer_expired(self).await,
@@ -62,7 +67,10 @@ impl Ue {
             Work::Event(Event::Uplink { amf_id, message }) if self.is_current(amf_id) => self.uplink(message).await,
             Work::Event(Event::Uplink { .. }) => {}
             Work::Event(Event::PathSwitch(gnb, request)) => path_switch::run(self, gnb, *request).await,
-            Work::Event(Event::Transfer(transfer)) => n1_n2_message_transfer::run(self, *transfer).await,
+            Work::Event(Event::Transfer(transfer)) => {
+                transfer.origin.clone().adopt();
+                n1_n2_message_transfer::run(self, *transfer).await;
+            }
             Work::Event(Event::Subscribe(data, answer)) => {
                 // A subscriber that has given up is no matter.
                 let _ = answer.send(positioning_transport::subscribe(self, *data));

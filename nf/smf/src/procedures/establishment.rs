@@ -9,7 +9,7 @@ use martlet_nas::{
     GsmCause, Nas5gsMessage, Nas5gsmMessage, NasPduSessionEstablishmentRequest, PduSessionTypeValue, SscModeValue,
 };
 use martlet_nf::Criteria;
-use martlet_sbi::{ApiRoot, Created, Multipart, Problem, ProblemDetails, content_type};
+use martlet_sbi::{ApiRoot, Created, Multipart, Problem, ProblemDetails, content_type, trace};
 use martlet_sbi_api::Json;
 use martlet_sbi_api::common::{
     Ambr, Arp, BitRate, Dnn, PduSessionType, PreemptionCapability, PreemptionVulnerability, Snssai, Supi,
@@ -172,7 +172,7 @@ async fn begin(
     let given = given(network).of(requested);
     let location = format!("{}/nsmf-pdusession/v1/sm-contexts/{reference}", smf.context.api_root());
     let created = SmContextCreatedData { pdu_session_id: Some(asked.id), s_nssai: Some(slice), ..Default::default() };
-    tokio::spawn(go_on(session, subscription, given, lesser, started));
+    trace::spawn(trace::Origin::here(), go_on(session, subscription, given, lesser, started));
     Ok(Created { location, body: Multipart::new(created) })
 }
 

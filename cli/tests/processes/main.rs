@@ -1,4 +1,6 @@
 //! The program itself, as people start it: one process or one each, started again, ended in order.
+mod traces;
+
 use anyhow::{Context, Result, ensure};
 use martlet_lab::CoreProcess;
 use martlet_ran::{Gnb, GnbConfig, OperatorKey, PduSessionRequest, ServicePurpose, Ue, UeConfig};
