@@ -1,5 +1,5 @@
 # What people and machines type. Each target says what it installs before it does.
-.PHONY: help build release install demo test soak guest-test differential channels-test lint lab lab-test lab-switch lab-positioning fuzz \
+.PHONY: help build release install demo test soak chaos guest-test differential channels-test lint lab lab-test lab-switch lab-positioning fuzz \
 	clean packages-build packages-demo \
 	packages-test packages-guest packages-channels oracles
 
@@ -66,6 +66,9 @@ test: packages-test oracles ## Run all tests (uses root for namespaces, TUN devi
 soak: packages-test ## Phones do whatever they like for SECONDS (30) with the wishes of SEED (1), on each binding; then KILLS (1000) processes of the fabric die
 	MARTLET_SOAK_SECONDS=$(SECONDS) MARTLET_SOAK_SEED=$(SEED) $(CARGO) test --locked -p martlet-tests --test soak $(RUNNER) -- --nocapture --test-threads 1
 	MARTLET_KILLS=$(KILLS) $(CARGO) test -p martlet-sbi-fabric --locked --test deaths -- --nocapture
+
+chaos: packages-test ## Kill, hang and cut what a split core consists of for SECONDS (30), by SEED (1), while phones do what they like
+	MARTLET_CHAOS_SECONDS=$(SECONDS) MARTLET_CHAOS_SEED=$(SEED) $(CARGO) test --locked -p martlet --test processes $(RUNNER) chaos -- --nocapture --test-threads 1
 
 guest-test: packages-guest ## Run what needs the kernel's SCTP or TLS, XDP on an older kernel, and our kernel module, in a guest with Debian's kernel (QEMU, no KVM needed)
 	CARGO="$(CARGO)" deploy/guest/test.sh

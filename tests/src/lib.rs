@@ -15,6 +15,7 @@ mod programs;
 mod raw_gnb;
 mod soak;
 mod test_core;
+mod unruly_wire;
 mod wall;
 
 pub use bodies::BodyRecord;
@@ -30,4 +31,5 @@ pub use programs::{has, run};
 pub use raw_gnb::{RawGnb, cause_of};
 pub use soak::{Seen, Soak};
 pub use test_core::{GATEWAY, SUBSCRIBERS, TestCore, internet, programs_carry_packets, subscriber_keys};
+pub use unruly_wire::{Manners, UnrulyWire};
 pub use wall::Wall;
