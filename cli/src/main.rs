@@ -1,5 +1,5 @@
 //! The `martlet` program.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod check;
 mod fabric_manager;
@@ -14,6 +14,7 @@ mod runtime;
 mod split;
 mod status;
 mod subscriber;
+mod trim;
 mod ue;
 mod up;
 

@@ -1,5 +1,5 @@
 //! `martlet nf NAME`: one network function alone in its process.
-use crate::runtime;
+use crate::{runtime, trim};
 use anyhow::{Result, bail};
 use clap::Args;
 use martlet::config::Config;
@@ -53,6 +53,7 @@ pub fn run(args: NfArgs) -> Result<()> {
         let oam = oam.ready_when(running.ready.clone());
         runtime::on_hangup(args.config.clone(), running.reload.into_iter().map(|reload| (name, reload)).collect())?;
         runtime::watch_readiness(running.ready);
+        trim::once_settled();
         tracing::info!(nf = name, oam = %oam.local_addr()?, "ready");
         let oam = tokio::spawn(oam.run());
         let outcome = running.finished.await;

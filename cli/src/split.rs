@@ -1,6 +1,6 @@
 //! `martlet up --split`: one process for each network function, watched by this one.
 use crate::log::LogFormat;
-use crate::{oam_client, runtime};
+use crate::{oam_client, runtime, trim};
 use anyhow::{Context, Result, bail};
 use martlet::config::Config;
 use martlet::core::{FabricManager, Sbi};
@@ -41,6 +41,7 @@ async fn supervise(config: Config, file: Option<PathBuf>, sbi: Sbi, log: String,
         false => Err("not every function is ready".into()),
     });
     runtime::watch_readiness(ready.clone());
+    trim::once_settled();
     let oam = OamServer::bind(config.oam.bind, status).await?.ready_when(ready);
     let oam = tokio::spawn(oam.run());
     let _manager = (sbi == Sbi::Fabric).then(|| FabricManager::start(&config)).transpose()?;

@@ -1,6 +1,6 @@
 //! `martlet up`: the whole core.
 use crate::log::LogFormat;
-use crate::{runtime, split};
+use crate::{runtime, split, trim};
 use anyhow::Result;
 use clap::Args;
 use martlet::config::Config;
@@ -77,6 +77,7 @@ async fn one_process(config: Config, file: Option<PathBuf>, sbi: Sbi, started: I
     let oam = oam.ready_when(core.ready_source());
     runtime::on_hangup(file, core.reload_sources())?;
     runtime::watch_readiness(core.ready_source());
+    trim::once_settled();
     tracing::info!(oam = %oam.local_addr()?, ms = started.elapsed().as_millis() as u64, sbi = ?sbi, "Martlet is ready");
     let oam = tokio::spawn(oam.run());
     let outcome = core.finished().await;

@@ -238,7 +238,8 @@ fn chaos(name: &'static str, arguments: &'static [&'static str]) -> Result<()> {
 
 async fn run(name: &str, arguments: &[&str], seed: u64, length: Duration, plan: &[(Duration, Deed)]) -> Result<()> {
     let site = Site::new(name)?;
-    let more = "smf: { upfs: [{ n4: \"127.0.0.30:8805\" }], n4: { bind: 127.0.0.7, t1_ms: 200, heartbeat_s: 1 }, t3592_ms: 300 }\n\
+    let more = "smf: { upfs: [{ n4: \"127.0.0.30:8805\" }], n4: { bind: 127.0.0.7, t1_ms: 200, heartbeat_s: 1 }, t3592_ms: 300, audit_s: 2 }\n\
+                amf: { timers: { deregistered_s: 1 } }\n\
                 sbi: { timeout_ms: 1000, heartbeat_s: 2 }\n";
     let config = std::fs::read_to_string(site.config())?;
     std::fs::write(site.config(), format!("{config}{more}"))?;
@@ -246,6 +247,10 @@ async fn run(name: &str, arguments: &[&str], seed: u64, length: Duration, plan: 
     let wire = UnrulyWire::between([127, 0, 0, 30].into(), [127, 0, 0, 31].into(), "127.0.0.8:8805".parse()?, seed)?;
     nft(&["add", "table", "inet", "chaos"])?;
     nft(&["add", "set", "inet", "chaos", "cut", "{ type ipv4_addr; }"])?;
+    // What the UPF says by itself does not come over the wire, and looks as if it did.
+    nft(&["add", "chain", "inet", "chaos", "out", "{ type nat hook postrouting priority 100; }"])?;
+    let by_itself = ["ip", "saddr", "127.0.0.8", "ip", "daddr", "127.0.0.7", "udp", "dport", "8805"];
+    nft(&[&["add", "rule", "inet", "chaos", "out"][..], &by_itself, &["snat", "ip", "to", "127.0.0.30"]].concat())?;
     nft(&["add", "chain", "inet", "chaos", "in", "{ type filter hook input priority 0; }"])?;
     nft(&["add", "rule", "inet", "chaos", "in", "ip", "daddr", "@cut", "tcp", "dport", "7777", "drop"])?;
 

@@ -4,10 +4,10 @@ use crate::flows::{Decided, Flow};
 use crate::n4::{N4Error, SessionLayer};
 use crate::procedures::handover::{self, Handover};
 use crate::procedures::modification::{self, Modifying};
-use crate::procedures::{downlink_data, release, update, user_plane};
+use crate::procedures::{audit, downlink_data, release, update, user_plane};
 use crate::{Smf, metrics};
 use martlet_nas::GsmCause;
-use martlet_pfcp::ie::Cause;
+use martlet_pfcp::ie::{Cause, ReportType};
 use martlet_pfcp::{Message, SessionModificationRequest, SessionReportRequest};
 use martlet_sbi::trace::Origin;
 use martlet_sbi::{Multipart, Problem};
@@ -123,7 +123,7 @@ impl Session {
             let patience = match (self.is_releasing(), &self.modifying) {
                 (true, _) => Duration::from_millis(self.smf.config.t3592_ms.into()),
                 (false, Some(_)) => Duration::from_millis(self.smf.config.t3591_ms.into()),
-                (false, None) => Duration::from_secs(u64::from(u32::MAX)),
+                (false, None) => self.smf.config.audit(),
             };
             let event = tokio::time::timeout(patience, self.inbox.recv()).await;
             // On the heap while it lasts, so that the task of a session at rest is small.
@@ -157,8 +157,9 @@ impl Session {
                 false
             }
             Some(Some(SessionEvent::Report(report))) => {
+                let silent = report.report_type.has(ReportType::UPIR);
                 downlink_data::report(self, *report).await;
-                true
+                !silent || audit::run(self).await
             }
             Some(Some(SessionEvent::TransferFailed)) => {
                 downlink_data::not_reached(self).await;
@@ -180,10 +181,11 @@ impl Session {
             Some(Some(SessionEvent::PolicyEnded)) => release::by_network(self, GsmCause::ReactivationRequested).await,
             Some(None) => false,
             None if self.is_releasing() => release::command_again(self).await,
-            None => {
+            None if self.modifying.is_some() => {
                 modification::command_again(self).await;
                 true
             }
+            None => audit::run(self).await,
         };
         if goes_on && self.lost {
             release::finish(self, true).await;

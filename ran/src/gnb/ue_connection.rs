@@ -35,9 +35,6 @@ impl UeTask {
         for waiting in &mut self.waiters.session_release {
             waiting.finish(Err(error.clone()));
         }
-        while let Some(command) = self.deferred.pop_front() {
-            drop(command);
-        }
         self.nas.connection_released(Instant::now());
     }
 
