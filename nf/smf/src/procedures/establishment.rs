@@ -108,6 +108,9 @@ async fn begin(
     })?;
     let no_room =
         |what: &str| refused(500, "INSUFFICIENT_RESOURCES_SLICE_DNN", GsmCause::InsufficientResources, what.into());
+    // From here on nothing is waited for: an AMF that gives up takes this with it wherever it waits, and what the session had
+    // would be nobody's.
+    let amf = amf_of(smf, data, &supi).await?;
     let (reference, inbox) = smf
         .sessions
         .add(&supi, asked.id, smf.config.session_queue)
@@ -115,14 +118,6 @@ async fn begin(
     let Some(addresses) = take_addresses(smf, &dnn, &kind, &subscription) else {
         smf.sessions.remove(reference);
         return Err(no_room("the address pool is exhausted, or the fixed address is in use: see smf.dnns"));
-    };
-    let amf = match amf_of(smf, data, &supi).await {
-        Ok(amf) => amf,
-        Err(problem) => {
-            smf.pools.give_back(&dnn, &addresses);
-            smf.sessions.remove(reference);
-            return Err(problem);
-        }
     };
     let usual = || BitRate::from_bps(1_000_000_000);
     let arp = Arp {
