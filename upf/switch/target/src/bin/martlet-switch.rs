@@ -64,6 +64,9 @@ struct Run {
     /// Do not start the switch again when it fails
     #[arg(long)]
     once: bool,
+    /// End when the process that started this one ends
+    #[arg(long)]
+    with_parent: bool,
 }
 
 #[derive(Subcommand)]
@@ -153,6 +156,10 @@ fn main() -> ExitCode {
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let outcome = match Arguments::parse().command {
         Command::Run(arguments) if arguments.once => run(&arguments),
+        Command::Run(arguments) if arguments.with_parent => {
+            let _ = nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGTERM);
+            watch()
+        }
         Command::Run(_) => watch(),
         Command::Part { one, other } => {
             sockets::part(&one, &other);
