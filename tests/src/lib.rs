@@ -16,6 +16,7 @@ mod raw_gnb;
 mod soak;
 mod test_core;
 mod wall;
+mod wires;
 
 pub use bodies::BodyRecord;
 pub use counts::{Counts, eventually};
@@ -31,3 +32,4 @@ pub use raw_gnb::{RawGnb, cause_of};
 pub use soak::{Seen, Soak};
 pub use test_core::{GATEWAY, SUBSCRIBERS, TestCore, internet, programs_carry_packets, subscriber_keys};
 pub use wall::Wall;
+pub use wires::{Wires, switch_program};

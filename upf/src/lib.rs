@@ -27,8 +27,8 @@ mod xdp;
 
 pub use config::UpfConfig;
 pub use kernel::{KernelDatapath, Signals};
-pub use switch::SwitchDatapath;
 pub use start::{StatusSource, UpfError, UpfHandle, open_datapath, start};
+pub use switch::SwitchDatapath;
 pub use xdp::{Verdict, XdpDatapath, XdpError};
 
 /// Reads octets as a flow description, up to the first that is 0, and a packet after it, for fuzzing.

@@ -47,6 +47,9 @@ pub struct SwitchConfig {
     pub displace: u64,
     /// Milliseconds without a packet of a session after which the native UPF has none of it left, while the session moves.
     pub settle_ms: u64,
+    /// A session whose volume quota has less left than so many kilobytes, or than it may carry in ten seconds, is the native
+    /// UPF's, which keeps a quota to the octet. The switch knows none: a session on it is looked at now and then.
+    pub quota_margin_kb: u64,
     /// The router towards the data network. Left out, that of the default route.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub core_next_hop: Option<Ipv4Addr>,
@@ -124,6 +127,7 @@ impl Default for SwitchConfig {
             stay_ms: 1_000,
             displace: 2,
             settle_ms: 10,
+            quota_margin_kb: 65_536,
             core_next_hop: None,
         }
     }
@@ -163,14 +167,20 @@ pub(super) fn check(config: &UpfConfig, findings: &mut Vec<Finding>) {
         }
     }
     if switch.sessions > MOST_SESSIONS {
-        find("sessions", format!("{} are more than the switch's tables take: write {MOST_SESSIONS} or less", switch.sessions));
+        find(
+            "sessions",
+            format!("{} are more than the switch's tables take: write {MOST_SESSIONS} or less", switch.sessions),
+        );
     }
     // What waits longer than 250 ms goes to the native UPF.
     if switch.settle_ms > 50 {
         find("settle_ms", format!("{} is longer than packets can wait: write 50 or less, best 10", switch.settle_ms));
     }
     if switch.cold_kbps > switch.hot_kbps {
-        find("cold_kbps", "what is cold has to be less than what is hot, or sessions move to and fro: write 1000".into());
+        find(
+            "cold_kbps",
+            "what is cold has to be less than what is hot, or sessions move to and fro: write 1000".into(),
+        );
     }
     if switch.policy == OffloadPolicy::Dnn && switch.dnns.is_empty() {
         find("dnns", "policy dnn needs names of data networks: write [internet]".into());
@@ -226,7 +236,15 @@ mod tests {
         let of = |name: &str| format!("switch.{name}");
         assert_eq!(
             paths,
-            [&of("native"), &of("settle_ms"), &of("cold_kbps"), &of("rules[0].ue"), &of("rules[0].qfi"), "n6.mode", "n3.address"]
+            [
+                &of("native"),
+                &of("settle_ms"),
+                &of("cold_kbps"),
+                &of("rules[0].ue"),
+                &of("rules[0].qfi"),
+                "n6.mode",
+                "n3.address"
+            ]
         );
     }
 

@@ -3,8 +3,8 @@
 //! A session moves onto the switch in three steps, so that no packet of it is lost, doubled or overtaken: its packets wait at
 //! the switch; the native UPF finishes those that it has; the switch goes on with those that wait, by their rules. Off the
 //! switch it moves in one, since the native path is the longer one.
-use super::state::{Known, Place, State};
 use super::policy::Sample;
+use super::state::{Known, Place, State};
 use crate::config::OffloadPolicy;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -16,8 +16,6 @@ const AT_A_TIME: usize = 256;
 const LONGEST_DRAIN: Duration = Duration::from_millis(120);
 /// Neighbours are looked at again after this time.
 const HOPS: Duration = Duration::from_secs(1);
-/// Of its time, the manager looks at most this part.
-const SHARE: u32 = 4;
 
 /// What wakes the manager up.
 #[derive(Default)]
@@ -105,7 +103,8 @@ fn run(state: &Mutex<State>, bell: &Bell) {
         for chunk in on.chunks(AT_A_TIME) {
             move_on(state, chunk);
         }
-        pause = sample.max(began.elapsed() * SHARE);
+        // It looks half of the time at most.
+        pause = sample.max(began.elapsed());
     }
 }
 

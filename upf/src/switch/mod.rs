@@ -13,6 +13,8 @@
 //! no switch. The switch itself is in `upf/switch`.
 mod account;
 mod controller;
+#[cfg(test)]
+mod differential;
 mod manager;
 mod neighbours;
 mod plan;
@@ -65,7 +67,8 @@ impl SwitchDatapath {
     /// As [`SwitchDatapath::open`].
     pub fn beside(native: Box<dyn Datapath>, config: &UpfConfig) -> Result<SwitchDatapath, String> {
         let IpAddr::V4(n3) = config.n3.address.ip() else { return Err("the switch has N3 over IPv4 only".into()) };
-        let program = martlet_p4c_swx::compile(martlet_switch_control::UPF).map_err(|error| format!("upf.p4:{error}"))?;
+        let program =
+            martlet_p4c_swx::compile(martlet_switch_control::UPF).map_err(|error| format!("upf.p4:{error}"))?;
         let xdp = config.switch.native == DatapathChoice::Xdp;
         let burst = if xdp { config.xdp.mbr_burst() } else { config.kernel.mbr_burst() };
         let locally = if xdp { config.xdp.local_switching } else { config.kernel.local_switching };
@@ -154,6 +157,7 @@ impl Datapath for SwitchDatapath {
                 "connected": state.connected,
                 "policy": state.config.policy,
                 "sessions": {"onSwitch": state.on_switch(), "most": state.config.sessions, "known": state.known.len()},
+                "octets": happened.octets,
                 "movedOn": happened.moved_on,
                 "movedOff": happened.moved_off,
                 "failed": happened.failed,

@@ -161,7 +161,10 @@ fn way(session: &Session, ue: Ipv4Addr, direction: Direction) -> Result<Way, Str
     }
     // What matches nothing goes to the native side anyway.
     while rules.last().is_some_and(|rule| rule.towards == Towards::Native) {
-        if rates.last().is_some_and(|own| own.iter().any(|rate| rates[..rates.len() - 1].iter().flatten().any(|r| r == rate))) {
+        if rates
+            .last()
+            .is_some_and(|own| own.iter().any(|rate| rates[..rates.len() - 1].iter().flatten().any(|r| r == rate)))
+        {
             break;
         }
         rules.pop();
@@ -205,7 +208,9 @@ fn towards(session: &Session, pdr: &Pdr, direction: Direction) -> Result<Towards
     Ok(match (direction, far) {
         (
             Direction::Uplink,
-            Far { action: Action::Forward, destination: Some(Interface::Core | Interface::SgiLan), tunnel: None, .. },
+            Far {
+                action: Action::Forward, destination: Some(Interface::Core | Interface::SgiLan), tunnel: None, ..
+            },
         ) => Towards::Network,
         (
             Direction::Downlink,

@@ -86,14 +86,18 @@ fn filters_become_applications_in_their_order() {
 fn what_the_tables_cannot_tell_leads_to_the_native_upf() {
     let mut session = session();
     session.qers.insert(2, qer(2, None));
-    let mut flow = pdr(12, 10, false, &["permit out 17 from 8.8.8.8 53 to 10.45.0.2 4000", "permit out 6 from any to assigned"]);
+    let mut flow =
+        pdr(12, 10, false, &["permit out 17 from 8.8.8.8 53 to 10.45.0.2 4000", "permit out 6 from any to assigned"]);
     flow.qers = vec![2];
     session.pdrs.insert(12, flow.clone());
     let down = Plan::of(&session).unwrap().downlink.unwrap();
     let found: Vec<(u16, bool)> = down.rules.iter().map(|rule| (rule.pdr, rule.towards == Towards::Native)).collect();
     assert_eq!(found, [(12, false), (12, true), (2, false)]);
     // It takes in more than the filter: whatever port the UE has.
-    assert_eq!(down.rules[1].matches, [Match { remote: (0x0808_0808, 32), ports: Some((53, 53)), protocol: Some(17), qfi: None }]);
+    assert_eq!(
+        down.rules[1].matches,
+        [Match { remote: (0x0808_0808, 32), ports: Some((53, 53)), protocol: Some(17), qfi: None }]
+    );
     // A bit rate cannot be kept on both paths together.
     flow.qers = vec![1];
     session.pdrs.insert(12, flow);

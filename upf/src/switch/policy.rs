@@ -115,7 +115,8 @@ impl Policy {
                 seen.cold = (rate < self.cold).then(|| seen.cold.unwrap_or(began));
             }
             let rests = seen.moved.is_some_and(|moved| now.saturating_duration_since(moved) < self.stay);
-            let for_long = |since: Option<Instant>, long| since.is_some_and(|s| now.saturating_duration_since(s) >= long);
+            let for_long =
+                |since: Option<Instant>, long| since.is_some_and(|s| now.saturating_duration_since(s) >= long);
             if sample.on_switch {
                 let cold = self.by_heat && !rests && for_long(seen.cold, self.cold_for);
                 if !sample.eligible || cold {

@@ -18,9 +18,8 @@ use std::time::{Instant, SystemTime};
 
 /// Counters asked for in one question.
 const AT_A_TIME: usize = 2048;
-/// A session whose quota has less left than this many octets, or than it may carry in a second, is the native UPF's,
-/// which keeps a quota to the octet.
-const QUOTA_MARGIN: u64 = 1 << 20;
+/// Seconds in which a session on the switch must not use up its quota.
+const QUOTA_SECONDS: u64 = 10;
 
 /// Where a session's packets go.
 pub(super) enum Place {
@@ -59,6 +58,8 @@ pub(super) struct Happened {
     pub moved_off: u64,
     pub failed: u64,
     pub connections: u64,
+    /// Octets that the switch has forwarded.
+    pub octets: u64,
     pub why: String,
 }
 
@@ -233,6 +234,7 @@ impl State {
             let (all_packets, all_octets) = direction_of(&self.counters, of.direction);
             all_packets.add(news.0);
             all_octets.add(news.1);
+            self.happened.octets += news.1;
             let Some(known) = &mut known else { continue };
             known.carried += news.1;
             known.last = Some(Instant::now());
@@ -389,9 +391,10 @@ impl State {
     /// A quota that is given anew counts from here on: what was counted before is of the one before.
     fn renew_quotas(&mut self, session: &Session) {
         let Some(known) = self.known.get(&session.seid) else { return };
-        let renewed = session.urrs.values().any(|urr| {
-            known.session.urrs.get(&urr.id).is_some_and(|before| before.quota_given != urr.quota_given)
-        });
+        let renewed = session
+            .urrs
+            .values()
+            .any(|urr| known.session.urrs.get(&urr.id).is_some_and(|before| before.quota_given != urr.quota_given));
         if renewed && !known.accounts.is_empty() {
             self.settle(&[session.seid]);
             self.carry(session.seid);
@@ -466,7 +469,7 @@ impl State {
 
     /// Whether a quota of a session is so nearly used up that the native UPF has to watch over it.
     pub fn is_near_quota(&mut self, seid: u64) -> bool {
-        let margin = QUOTA_MARGIN.max(self.policy.rate(seid));
+        let margin = (self.config.quota_margin_kb * 1000).max(self.policy.rate(seid).saturating_mul(QUOTA_SECONDS));
         let Some(known) = self.known.get_mut(&seid) else { return false };
         let Known { session, accounts, .. } = known;
         session.urrs.values().filter(|urr| urr.volume_quota.is_some()).any(|urr| {
@@ -557,7 +560,8 @@ impl State {
                 Err(why) => self.fail(seid, why),
             }
         }
-        let hop_updates = hop_entries.into_iter().map(|entry| Update { operation: Operation::Insert, entry }).collect::<Vec<_>>();
+        let hop_updates =
+            hop_entries.into_iter().map(|entry| Update { operation: Operation::Insert, entry }).collect::<Vec<_>>();
         let mut done = hop_updates.is_empty() || matches!(self.ask(Ask::Write(hop_updates)), Told::Done);
         if done && !meters.is_empty() {
             done &= matches!(self.ask(Ask::Meters(meters)), Told::Done);
@@ -641,7 +645,8 @@ impl State {
                 (counted.packets, counted.octets) = counts.next().unwrap_or_default();
             }
             for entry in &placed.entries {
-                let was_held = held && placed.holds.iter().any(|hold| (hold.table, &hold.key) == (entry.table, &entry.key));
+                let was_held =
+                    held && placed.holds.iter().any(|hold| (hold.table, &hold.key) == (entry.table, &entry.key));
                 let operation = if was_held { Operation::Modify } else { Operation::Insert };
                 updates.push(Update { operation, entry: entry.clone() });
             }

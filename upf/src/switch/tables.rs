@@ -93,7 +93,14 @@ impl Tables {
         }
     }
 
-    fn entry(&self, table: &str, fields: Vec<FieldMatch>, priority: u32, action: &str, arguments: &[u64]) -> TableEntry {
+    fn entry(
+        &self,
+        table: &str,
+        fields: Vec<FieldMatch>,
+        priority: u32,
+        action: &str,
+        arguments: &[u64],
+    ) -> TableEntry {
         let table = self.info.tables.iter().position(|of| of.alias == table).expect("a table of the program");
         let action = self.info.actions.iter().position(|of| of.alias == action).expect("an action of the program");
         let call = Call { action, arguments: arguments.to_vec() };
@@ -155,8 +162,13 @@ impl Tables {
 
     /// Makes the entries of a session. `hop` gives the number of the next hop to a gNB, or to the data network.
     pub fn place(&mut self, plan: &Plan, hop: &HashMap<Option<Ipv4Addr>, u32>) -> Result<Placed, String> {
-        let mut placed =
-            Placed { entries: Vec::new(), holds: Vec::new(), counted: Vec::new(), meters: Vec::new(), sessions: Vec::new() };
+        let mut placed = Placed {
+            entries: Vec::new(),
+            holds: Vec::new(),
+            counted: Vec::new(),
+            meters: Vec::new(),
+            sessions: Vec::new(),
+        };
         for (direction, way) in plan.ways() {
             if let Err(why) = self.place_way(plan, direction, way, hop, &mut placed) {
                 self.free(&placed);

@@ -15,7 +15,7 @@ mod apply;
 mod compile;
 mod device;
 #[cfg(test)]
-mod differential;
+pub(crate) mod differential;
 mod filters;
 mod forwarder;
 mod link;

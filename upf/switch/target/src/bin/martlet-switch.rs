@@ -75,6 +75,8 @@ enum Command {
     Run(Run),
     /// Take the kernel's own forwarding between two interfaces away, which stays when a switch ends
     Part { one: String, other: String },
+    /// Have peers on veth send frames with their checksums, one packet each, as a wire would carry them
+    Plain { interfaces: Vec<String> },
     /// Measure the pipeline in memory, and write what was measured as JSON
     Bench {
         #[arg(value_parser = ["decap", "encap"])]
@@ -164,6 +166,9 @@ fn main() -> ExitCode {
         Command::Part { one, other } => {
             sockets::part(&one, &other);
             Ok(())
+        }
+        Command::Plain { interfaces } => {
+            interfaces.iter().try_for_each(|interface| sockets::plain(interface)).map_err(|error| error.to_string())
         }
         Command::Bench { way, rules, frame, samples, metered, engine } => {
             let way = if way == "decap" { Way::Decapsulation } else { Way::Encapsulation };

@@ -108,6 +108,11 @@ impl Bed {
         started.elapsed()
     }
 
+    /// Packets that any path has counted: at least as many have been sent.
+    pub fn counted_so_far(&self) -> u32 {
+        self.datapath.counters().uplink_packets.get() as u32
+    }
+
     pub fn apply(&mut self, session: &Session) {
         self.datapath.apply(&Change::to(session)).expect("the datapath takes the session");
     }
