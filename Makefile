@@ -94,8 +94,8 @@ lab: packages-build ## Measure the control plane and its service calls, beside i
 	$(AS_ROOT) target/release/martlet --log warn lab sbi
 	$(AS_ROOT) target/release/martlet --log warn lab idle
 
-lab-switch: release ## Measure the programmable switch in memory: report, raw data and plots in lab-results
-	target/release/martlet --log warn lab switch
+lab-switch: release ## Measure the programmable switch in memory and over interfaces: report, raw data and plots in lab-results (uses root for a namespace)
+	$(AS_ROOT) target/release/martlet --log warn lab switch --interfaces
 
 lab-positioning: packages-channels ## Measure LCS-UPP over every secure channel, in a build of its own (wolfSSL is GPL: not for release)
 	$(CARGO) build --release --locked -p martlet --features openssl,wolfssl,mbedtls,msquic --target-dir target/positioning
