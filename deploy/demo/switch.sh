@@ -58,7 +58,6 @@ upf:
 YAML
 "$martlet" --log warn up -c martlet.yaml > core.log 2>&1 &
 core=$!
-says() { "$martlet" --log error status --json 2>/dev/null | grep -E "\"$1\":" | head -1 | tr -dc '0-9' || true; }
 until "$martlet" --log error status --json 2>/dev/null | grep -q '"connected": true'; do
     kill -0 "$core" 2>/dev/null || { echo "The core did not start:" >&2; cat core.log >&2; exit 1; }
     sleep 0.1
@@ -67,13 +66,15 @@ echo "The native UPF has a programmable switch in its wires. Sessions that are h
 iperf3 --server --bind 10.99.0.2 > /dev/null 2>&1 &
 server=$!
 watch() {
-    local all before=0 seen=0 carried
+    local status all before=0 seen=0 carried on
+    says() { grep -E "\"$1\":" <<< "$status" | head -1 | tr -dc '0-9' || true; }
     while sleep 0.5; do
-        all=$(says downlink_octets) carried=$(says octets)
+        status=$("$martlet" --log error status --json 2>/dev/null) || continue
+        all=$(says downlink_octets) carried=$(says octets) on=$(says onSwitch)
         [ -n "$all" ] && [ -n "$carried" ] || continue
+        [ "$seen" = 1 ] || [ "$on" != 1 ] || { seen=1; echo "  ── the download is on the switch ──"; }
         [ "$all" = "$before" ] || printf '  %3d MB to the phone since the start, %3d MB of all by the switch; sessions on the switch: %s\n' \
-            $((all / 1000000)) $((carried / 1000000)) "$(says onSwitch)"
-        [ "$seen" = 1 ] || [ "$(says onSwitch)" != 1 ] || { seen=1; echo "  ── the download is on the switch ──"; }
+            $((all / 1000000)) $((carried / 1000000)) "$on"
         before=$all
     done
 }

@@ -103,6 +103,12 @@ fn covering(pools: &[Pool]) -> Option<(u32, u32)> {
     Some((network, mask(prefix)))
 }
 
+impl Drop for SwitchDatapath {
+    fn drop(&mut self) {
+        lock(&self.state).end();
+    }
+}
+
 impl Datapath for SwitchDatapath {
     fn name(&self) -> &'static str {
         "switch"

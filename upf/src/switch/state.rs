@@ -81,6 +81,8 @@ pub(super) struct State {
     /// UEs' addresses, where packets between UEs are the native UPF's.
     ues: Option<(u32, u32)>,
     longest: u16,
+    /// Nothing moves onto the switch any more.
+    ended: bool,
 }
 
 pub(super) struct Surroundings {
@@ -122,7 +124,15 @@ impl State {
             netns,
             ues,
             longest,
+            ended: false,
         }
+    }
+
+    /// The UPF ends: a switch that outlives it has none of its rules.
+    pub fn end(&mut self) {
+        self.ended = true;
+        let seids: Vec<u64> = self.known.keys().copied().collect();
+        self.take_off(&seids);
     }
 
     /// Asks the switch; one that does not answer is lost until it is connected again.
@@ -527,6 +537,7 @@ impl State {
 
     /// Makes the entries of sessions that are to move. Gives, with what it needs of next hops, each that can.
     pub fn prepare(&mut self, seids: &[u64]) -> Vec<u64> {
+        let seids = if self.ended { &[] } else { seids };
         let (mut ready, mut hops, mut meters, mut hop_entries) =
             (Vec::new(), HashMap::<Option<Ipv4Addr>, u32>::new(), Vec::new(), Vec::new());
         for &seid in seids {

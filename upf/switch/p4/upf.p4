@@ -163,8 +163,6 @@ parser UpfParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in 
     state start {
         meta.filtered = WHOLE;
         meta.closed = 0;
-        meta.flow = 0;
-        meta.wanted = 0;
         meta.session_meter_index = 0;
         meta.application_meter_index = 0;
         meta.side = SIDE_NONE;
@@ -228,6 +226,7 @@ parser UpfParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in 
     }
     state parse_plain {
         meta.beside = 0;
+        meta.flow = 0;
         transition parse_inner;
     }
     // One container of one word from the UE, and nothing behind it.
@@ -332,6 +331,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
     // target hands them back, in their order, when this entry changes or goes.
     action hold_uplink() {
         meta.ue = hdr.inner_ipv4.source;
+        meta.wanted = 0;
         meta.filtered = HELD;
     }
     // A whole session: every packet of it, from this address of the UE, and of this QoS flow unless that is 0.
@@ -345,6 +345,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
     // A session with application filters: `applications` and `uplink_terminations` say more.
     action decap_filtered(ipv4_t ue, bit<32> session, bit<32> meter) {
         meta.ue = ue;
+        meta.wanted = 0;
         meta.session = session;
         meta.session_meter_index = meter;
         meta.filtered = FILTERED;
@@ -564,6 +565,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
                     ip_default_forward.apply();
                     return;
                 }
+                meta.flow = 0;
                 meta.remote = hdr.ipv4.source;
                 meta.protocol = hdr.ipv4.protocol;
                 meta.remote_port = 0;
