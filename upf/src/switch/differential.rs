@@ -124,6 +124,19 @@ impl Pair {
     }
 }
 
+/// Has a session less of what keeps it off the switch, where most of those that are drawn at random stay.
+fn tame(session: &mut Session) {
+    for urr in session.urrs.values_mut() {
+        urr.volume_quota = None;
+    }
+    for qer in session.qers.values_mut() {
+        (qer.mbr, qer.qfi) = (None, qer.qfi.or(Some(7)));
+    }
+    for pdr in session.pdrs.values_mut().filter(|pdr| pdr.qers.is_empty()) {
+        pdr.qers.push(1);
+    }
+}
+
 /// Octets and packets by usage reporting rule, from UEs and to them.
 type Counts = BTreeMap<u32, [u64; 4]>;
 
@@ -131,7 +144,10 @@ fn one_set(pair: &mut Pair, seed: u64) -> (usize, usize) {
     let mut draw = Draw::new(seed);
     let mut sessions = Vec::new();
     for n in 0..SESSIONS {
-        let session = draw.session(n);
+        let mut session = draw.session(n);
+        if draw.chance(80) {
+            tame(&mut session);
+        }
         pair.kernel.datapath().apply(&Change::to(&session)).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         let placed = pair.put_on(&session);
         sessions.push((session, placed));
