@@ -4,7 +4,7 @@ use super::process::Process;
 use crate::config::SwitchConfig;
 use crate::kernel::netns;
 use martlet_switch_control::client::{Client, ClientError};
-use martlet_switch_control::model::{TableEntry, Update};
+use martlet_switch_control::model::{MeterSetting, TableEntry, Update};
 use std::net::SocketAddr;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -21,7 +21,7 @@ pub(super) enum Ask {
     /// Write all, or nothing.
     Write(Vec<Update>),
     /// Set meters: array, index, octets in a second and at once.
-    Meters(Vec<(usize, u32, Option<(u64, u64)>)>),
+    Meters(Vec<MeterSetting>),
     /// Packets and octets of counters of rules.
     Counts(Vec<u32>),
     /// All entries.

@@ -64,9 +64,7 @@ fn neighbour(table: &str, interface: &str, address: Ipv4Addr) -> Option<u64> {
 }
 
 fn link_address(interface: &str) -> Option<u64> {
-    getifaddrs().ok()?.find_map(|found| {
-        let link = (found.interface_name == interface).then_some(())?;
-        let () = link;
+    getifaddrs().ok()?.filter(|found| found.interface_name == interface).find_map(|found| {
         let octets = found.address?.as_link_addr()?.addr()?;
         Some(octets.into_iter().fold(0, |all, octet| all << 8 | u64::from(octet)))
     })

@@ -5,7 +5,7 @@ use super::neighbours::Hop;
 use super::plan::{Match, Plan, Rate, Rule, Towards, Way};
 use crate::rules::Direction;
 use martlet_p4c_swx::P4Info;
-use martlet_switch_control::model::{Call, FieldMatch, Key, Operation, TableEntry, Update};
+use martlet_switch_control::model::{Call, FieldMatch, Key, MeterSetting, Operation, TableEntry, Update};
 use std::collections::{BTreeMap, HashMap};
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -58,8 +58,7 @@ pub(super) struct Placed {
     /// The same entrances, while its packets wait.
     pub holds: Vec<TableEntry>,
     pub counted: Vec<Counted>,
-    /// Array, index, octets in a second and at once.
-    pub meters: Vec<(usize, u32, Option<(u64, u64)>)>,
+    pub meters: Vec<MeterSetting>,
     sessions: Vec<u32>,
 }
 

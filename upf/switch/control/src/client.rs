@@ -1,5 +1,5 @@
 //! A controller of our own: P4Runtime's client, for RPI and the UPF.
-use crate::model::{Operation, TableEntry, Update};
+use crate::model::{MeterSetting, Operation, TableEntry, Update};
 use crate::p4runtime::convert;
 use crate::p4runtime::messages::{self as m, entity, stream_request, stream_response};
 use crate::p4runtime::service::p4_runtime_client::P4RuntimeClient;
@@ -142,8 +142,8 @@ impl Client {
     }
 
     /// Sets meters: place of the array, index, and as [`Client::set_meter`].
-    pub async fn set_meters(&mut self, meters: &[(usize, u32, Option<(u64, u64)>)]) -> Result<(), ClientError> {
-        let of = |(array, index, rate): &(usize, u32, Option<(u64, u64)>)| {
+    pub async fn set_meters(&mut self, meters: &[MeterSetting]) -> Result<(), ClientError> {
+        let of = |(array, index, rate): &MeterSetting| {
             let meter_id = self.program.info.meters[*array].id;
             let config = rate.map(|(rate, burst)| m::MeterConfig {
                 cir: rate as i64,

@@ -184,7 +184,7 @@ impl Switch {
             return Ok(());
         }
         let _one_at_a_time = self.pausing.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY, for all three: a switch that is built; the lock keeps other pauses away.
+        // SAFETY: a switch that is built; the lock keeps other pauses away.
         unsafe { ffi::mswx_pause(self.raw()) };
         let _ = self.wake.write(1);
         // SAFETY: as above.

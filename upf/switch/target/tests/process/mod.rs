@@ -1,4 +1,5 @@
 //! The switch process, ended with the value.
+#![allow(dead_code)] // each test program uses its part
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
