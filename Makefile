@@ -1,5 +1,5 @@
 # What people and machines type. Each target says what it installs before it does.
-.PHONY: help build release install demo test soak chaos guest-test differential channels-test lint lab lab-test lab-switch lab-positioning fuzz \
+.PHONY: help build release install demo demo-switch test soak chaos guest-test differential channels-test lint lab lab-test lab-switch lab-positioning fuzz \
 	clean packages-build packages-demo \
 	packages-test packages-guest packages-channels oracles
 
@@ -45,6 +45,9 @@ demo: packages-demo ## Build, start a core, let a phone in, send its traffic, sh
 	@echo "The demo makes network namespaces and interfaces and removes them again: it runs as root."
 	$(AS_ROOT) deploy/demo/run.sh target/release/martlet
 
+demo-switch: packages-demo release ## The same with a programmable switch: a phone's download moves onto it while it runs
+	$(AS_ROOT) deploy/demo/switch.sh target/release/martlet
+
 oracles: packages-test
 	@test -x $(PYTHON_ORACLES)/bin/python || echo "Martlet installs pycrate, the OpenAPI validators and p4runtime-shell from PyPI into target/oracles."
 	@test -x $(PYTHON_ORACLES)/bin/python || python3 -m venv $(PYTHON_ORACLES)
@@ -75,8 +78,8 @@ guest-test: packages-guest ## Run what needs the kernel's SCTP or TLS, XDP on an
 	CARGO="$(CARGO)" deploy/guest/xdp.sh
 	CARGO="$(CARGO)" deploy/guest/lcs.sh
 
-differential: packages-build ## Give random rules and packets to both datapaths and compare what comes out: SETS (2000) sets of rules, from SEED (1) on
-	MARTLET_DIFFERENTIAL=$(SETS) MARTLET_SEED=$(SEED) $(CARGO) test --locked -p martlet-upf --lib $(RUNNER) kernel_and_xdp
+differential: packages-build ## Give random rules and packets to all datapaths, the switch's pipeline too, and compare what comes out: SETS (2000) sets of rules, from SEED (1) on
+	MARTLET_DIFFERENTIAL=$(SETS) MARTLET_SEED=$(SEED) $(CARGO) test --locked -p martlet-upf --lib $(RUNNER) make_the_same_of_the_same
 
 lab-test: packages-build ## Test the outside reference of `martlet lab sbi`, iceoryx2, which other builds do without
 	$(CARGO) test -p martlet-lab --features iceoryx2 --locked $(RUNNER) sbi::iceoryx
@@ -94,8 +97,8 @@ lab: packages-build ## Measure the control plane and its service calls, beside i
 	$(AS_ROOT) target/release/martlet --log warn lab sbi
 	$(AS_ROOT) target/release/martlet --log warn lab idle
 
-lab-switch: release ## Measure the programmable switch in memory: report, raw data and plots in lab-results
-	target/release/martlet --log warn lab switch
+lab-switch: release ## Measure the programmable switch in memory and over interfaces: report, raw data and plots in lab-results (uses root for a namespace)
+	$(AS_ROOT) target/release/martlet --log warn lab switch --interfaces
 
 lab-positioning: packages-channels ## Measure LCS-UPP over every secure channel, in a build of its own (wolfSSL is GPL: not for release)
 	$(CARGO) build --release --locked -p martlet --features openssl,wolfssl,mbedtls,msquic --target-dir target/positioning

@@ -17,6 +17,7 @@ mod soak;
 mod test_core;
 mod unruly_wire;
 mod wall;
+mod wires;
 
 pub use bodies::BodyRecord;
 pub use counts::{Counts, eventually};
@@ -33,3 +34,4 @@ pub use soak::{Seen, Soak};
 pub use test_core::{GATEWAY, SUBSCRIBERS, TestCore, internet, programs_carry_packets, subscriber_keys};
 pub use unruly_wire::{Manners, UnrulyWire};
 pub use wall::Wall;
+pub use wires::{Wires, switch_program};

@@ -43,6 +43,10 @@ impl OwnUpf {
         config.n6.interface = "own-upf".into();
         config.n6.mode = N6Mode::Local;
         choose_datapath(&mut config)?;
+        if config.datapath == DatapathChoice::Switch {
+            // It has no wires.
+            config.datapath = DatapathChoice::Kernel;
+        }
         let (stop, stopped) = oneshot::channel();
         let shutdown = async {
             let _ = stopped.await;

@@ -6,6 +6,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 mod check;
+mod switch;
+
+pub(crate) use switch::network;
+pub use switch::{OffloadPolicy, OffloadRule, SwitchConfig, SwitchRun};
 
 /// Everything that the UPF reads: section `upf`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -27,6 +31,8 @@ pub struct UpfConfig {
     pub kernel: KernelLimits,
     /// The `xdp` datapath.
     pub xdp: XdpConfig,
+    /// The `switch` datapath.
+    pub switch: SwitchConfig,
 }
 
 /// What carries the packets.
@@ -38,6 +44,8 @@ pub enum DatapathChoice {
     Kernel,
     /// Programs in the kernel, before it makes packets of its own.
     Xdp,
+    /// A programmable switch, with one of the others behind it.
+    Switch,
 }
 
 /// N4: PFCP with the SMF.

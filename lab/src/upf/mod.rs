@@ -11,7 +11,7 @@ mod bed;
 mod control;
 mod cost;
 mod report;
-mod wire;
+pub(crate) mod wire;
 
 use crate::Output;
 use anyhow::Result;

@@ -16,5 +16,6 @@ mod secure_sbi;
 mod security_mode;
 mod session_types;
 mod sessions;
+mod switch;
 mod upf_restart;
 mod user_plane;

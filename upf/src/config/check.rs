@@ -59,9 +59,11 @@ pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
             find(path, "not the name of a network namespace: write one that `ip netns list` shows".into());
         }
     }
-    if config.datapath == DatapathChoice::Xdp {
+    let native = if config.datapath == DatapathChoice::Switch { config.switch.native } else { config.datapath };
+    if native == DatapathChoice::Xdp {
         check_xdp(config, &mut findings);
     }
+    super::switch::check(config, &mut findings);
     check_pools(config, &mut findings);
     findings
 }

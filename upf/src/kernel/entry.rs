@@ -32,6 +32,8 @@ pub(super) struct State {
     pub buffer_limit: usize,
     pub notified: bool,
     pub last_activity: Option<Instant>,
+    /// Octets from the UE and to it.
+    pub forwarded: [u64; 2],
 }
 
 /// A PDR with what applies to its packets.
@@ -71,7 +73,7 @@ pub(super) struct UrrState {
     pub quota_told: bool,
 }
 
-fn index(direction: Direction) -> usize {
+pub(super) fn index(direction: Direction) -> usize {
     match direction {
         Direction::Uplink => 0,
         Direction::Downlink => 1,
@@ -93,6 +95,7 @@ impl State {
             buffer_limit,
             notified: false,
             last_activity: None,
+            forwarded: [0; 2],
         };
         state.take_rules(session, buffer_limit, burst, now);
         state

@@ -1,5 +1,5 @@
 //! The way of a packet: find its rule, enforce, count, forward or buffer (TS 29.244, 5.2.1).
-use super::entry::{Entry, State, Target};
+use super::entry::{Entry, State, Target, index};
 use super::forwarder::{Forwarder, lock};
 use super::frame::{Frame, HEADROOM};
 use super::outlet::Outlet;
@@ -154,6 +154,7 @@ impl<O: Outlet> Forwarder<O> {
             return drop(DropReason::N3);
         }
         state.last_activity = Some(now);
+        state.forwarded[index(direction)] += flow.length as u64;
         self.count(entry, state, rule, direction, flow.length);
         if target == Target::Network { Next::Network } else { Next::Done }
     }

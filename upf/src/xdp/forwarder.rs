@@ -128,6 +128,11 @@ impl Forwarder {
         usage
     }
 
+    /// See [`Datapath::forwarded`](crate::datapath::Datapath::forwarded).
+    pub fn forwarded(&self, seid: u64) -> [u64; 2] {
+        self.lock().sessions.get(&seid).map_or([0; 2], |entry| entry.forwarded(&self.programs))
+    }
+
     /// See [`Datapath::last_activity`](crate::datapath::Datapath::last_activity).
     pub fn last_activity(&self, seid: u64) -> Option<Instant> {
         self.lock().sessions.get(&seid)?.last_activity(&self.programs)

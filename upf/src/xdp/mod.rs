@@ -15,7 +15,7 @@ mod apply;
 mod compile;
 mod device;
 #[cfg(test)]
-mod differential;
+pub(crate) mod differential;
 mod filters;
 mod forwarder;
 mod link;
@@ -247,12 +247,20 @@ impl Datapath for XdpDatapath {
         self.forwarder.take_usage(seid, urrs)
     }
 
+    fn forwarded(&self, seid: u64) -> [u64; 2] {
+        self.forwarder.forwarded(seid)
+    }
+
     fn last_activity(&self, seid: u64) -> Option<Instant> {
         self.forwarder.last_activity(seid)
     }
 
     fn buffered(&self, seid: u64) -> Buffered {
         self.forwarder.buffered(seid)
+    }
+
+    fn events(&self) -> EventSender {
+        self.forwarder.events.clone()
     }
 
     fn counters(&self) -> Arc<Counters> {

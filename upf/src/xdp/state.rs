@@ -330,6 +330,15 @@ impl Entry {
         reached
     }
 
+    /// Octets from the UE and to it that the rules in the table have counted.
+    pub fn forwarded(&self, programs: &Programs) -> [u64; 2] {
+        let mut octets = [0; 2];
+        for placed in self.rules.iter().chain(self.old_rules.iter().map(|(_, placed)| placed)) {
+            octets[usize::from(placed.direction == Direction::Downlink)] += placed.octets(&programs.rules);
+        }
+        octets
+    }
+
     /// When its last packet was forwarded.
     pub fn last_activity(&self, programs: &Programs) -> Option<Instant> {
         let placed = self.rules.iter().chain(self.old_rules.iter().map(|(_, placed)| placed));
