@@ -74,12 +74,18 @@ features! {
     UpFunctionFeatures = 43, 2 {
         /// Buffers downlink packets at the CP function's wish.
         BUCP = 0x01,
+        /// Waits with a notification of downlink data as a BAR says.
+        DDND = 0x02,
         /// Allocates F-TEIDs.
         FTUP = 0x10,
+        /// Takes packet flow descriptions of applications.
+        PFDM = 0x20,
         /// Sends end markers.
         EMPU = 0x01_00,
         /// Knows sessions with several network instances in one PDI and such optimisations.
         PDIU = 0x02_00,
+        /// Reports usage before an association is released.
+        EPFAR = 0x80_00,
         /// Allocates UE addresses.
         UEIP = 0x04_00_00,
     }
@@ -89,6 +95,8 @@ features! {
         LOAD = 0x01,
         /// Overload control.
         OVRL = 0x02,
+        /// Asks for usage before an association is released.
+        EPFAR = 0x04,
     }
 }
 
