@@ -1,5 +1,5 @@
 //! Rules of a request put into a session (TS 29.244, 7.5.2 and 7.5.4).
-use super::teid::{Choice, Local};
+use super::teid::Choice;
 use crate::rules::{Bar, ById, Far, Pdr, Qer, RuleError, Session, Tunnel, Urr};
 use martlet_pfcp::ie::*;
 use martlet_pfcp::{SessionEstablishmentRequest, SessionModificationRequest};
@@ -47,17 +47,12 @@ pub(super) fn create(
     }
     let mut created = Vec::new();
     for ie in new.pdrs {
-        let local = choice.tunnel(ie.pdr_id.0, ie.pdi.local_fteid)?;
-        created.extend(created_pdr(ie.pdr_id, &local));
-        let pdr = Pdr::create(ie, local.map(|local| local.tunnel))?;
+        let (found, told) = choice.find(ie.pdr_id, Some(&ie.pdi))?;
+        created.extend(told);
+        let pdr = Pdr::create(ie, found)?;
         add(&mut session.pdrs, pdr.id, pdr, FailedRuleId::Pdr(ie.pdr_id.0))?;
     }
     Ok(created)
-}
-
-fn created_pdr(pdr_id: PdrId, local: &Option<Local>) -> Option<CreatedPdr> {
-    let local = local.as_ref().filter(|local| local.chosen)?;
-    Some(CreatedPdr { pdr_id, local_fteid: Some(local.tunnel.into()), ue_ip_addresses: Vec::new() })
 }
 
 fn add<K: Ord + Copy, V>(rules: &mut ById<K, V>, id: K, rule: V, failed: FailedRuleId) -> Result<(), RuleError> {
@@ -109,9 +104,9 @@ pub(super) fn modify(
     for ie in &request.update_pdrs {
         let id = ie.pdr_id.0;
         let pdr = session.pdrs.get_mut(&id).ok_or_else(|| missing(FailedRuleId::Pdr(id)))?;
-        let local = choice.tunnel(id, ie.pdi.as_ref().and_then(|pdi| pdi.local_fteid))?;
-        updated.created.extend(created_pdr(ie.pdr_id, &local));
-        pdr.update(ie, local.map(|local| local.tunnel))?;
+        let (found, told) = choice.find(ie.pdr_id, ie.pdi.as_ref())?;
+        updated.created.extend(told);
+        pdr.update(ie, found)?;
     }
     Ok(updated)
 }

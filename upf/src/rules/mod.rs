@@ -1,4 +1,5 @@
 //! The rules of a session, in the terms of TS 29.244, 5.2: what N4 was told, checked, and what a datapath carries out.
+mod application;
 mod bar;
 mod by_id;
 mod error;
@@ -10,12 +11,13 @@ mod sdf;
 mod session;
 mod urr;
 
+pub use application::Application;
 pub use bar::Bar;
 pub use by_id::ById;
 pub use error::RuleError;
 pub use far::{Action, Far, Tunnel};
 pub use flow::Flow;
-pub use pdr::{LocalTunnel, Pdr, UeAddress};
+pub use pdr::{Found, LocalTunnel, Pdr, UeAddress};
 pub use qer::{BitRate, Qer};
 pub(crate) use sdf::{Network, Side};
 pub use sdf::{SdfRule, SdfRuleError};

@@ -132,6 +132,10 @@ impl Session {
             let id = pdr.id;
             let failure = |why: String| RuleError::failure(FailedRuleId::Pdr(id), format!("PDR {id}: {why}"));
             pdr.rules.clear();
+            if let Some(application) = &pdr.application {
+                pdr.rules.clone_from(&application.rules);
+                continue;
+            }
             for filter in &pdr.filters {
                 let filter = match (filter.filter_id, &filter.flow_description) {
                     (Some(filter_id), None) => named

@@ -163,6 +163,15 @@ impl Forwarder {
         })
     }
 
+    /// How full the fullest table of sessions' rules is, in per cent.
+    pub fn fullness(&self) -> u8 {
+        let state = self.lock();
+        let tables =
+            [&state.session_slots, &state.rule_slots, &state.group_slots, &state.bucket_slots, &state.limit_slots];
+        let per_cent = |(used, most): (u32, u32)| u64::from(used) * 100 / u64::from(most.max(1));
+        tables.into_iter().map(|slots| per_cent(slots.fill())).max().unwrap_or(0).min(100) as u8
+    }
+
     /// Adds to our counters what the programs have counted since the last time.
     pub fn refresh(&self) {
         let totals = self.lock().totals(&self.programs);

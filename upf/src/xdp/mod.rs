@@ -260,6 +260,10 @@ impl Datapath for XdpDatapath {
         self.forwarder.counters.clone()
     }
 
+    fn fullness(&self) -> u8 {
+        self.forwarder.fullness()
+    }
+
     fn details(&self) -> serde_json::Value {
         let interfaces: Vec<serde_json::Value> =
             self.ports.iter().map(|(name, mode)| serde_json::json!({"name": name, "mode": mode.name()})).collect();

@@ -103,7 +103,8 @@ fn application(name: &str) -> ApplicationIdsPfds {
         domain_names: vec![(b"example.com".to_vec(), Some(b"tls".to_vec())), (b"example.org".to_vec(), None)],
         custom: Some(vec![1, 2, 3]),
     };
-    let second = PfdContents { flow_descriptions: vec!["permit out ip from 203.0.113.9 to any".into()], ..Default::default() };
+    let second =
+        PfdContents { flow_descriptions: vec!["permit out ip from 203.0.113.9 to any".into()], ..Default::default() };
     let contexts = vec![PfdContext { contents: vec![first, second] }];
     ApplicationIdsPfds { application_id: ApplicationId::new(name), contexts }
 }

@@ -23,6 +23,7 @@ impl Cause {
     pub const NO_RESOURCES_AVAILABLE: Cause = Cause(75);
     pub const SERVICE_NOT_SUPPORTED: Cause = Cause(76);
     pub const SYSTEM_FAILURE: Cause = Cause(77);
+    pub const ALL_DYNAMIC_ADDRESSES_ARE_OCCUPIED: Cause = Cause(79);
 
     /// Whether the request was accepted, if only in part.
     pub fn is_accepted(self) -> bool {
