@@ -2,4 +2,4 @@ module martlet/smf
 
 go 1.21
 
-require github.com/wmnsk/go-pfcp v0.0.24 // indirect
+require github.com/wmnsk/go-pfcp v0.0.24
