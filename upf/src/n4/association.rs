@@ -62,6 +62,10 @@ impl N4 {
             tracing::info!(smf = %from.ip(), "the association is set up anew");
             self.end_association(old);
         }
+        if self.leaving.is_some() {
+            tracing::info!(smf = %from.ip(), "association refused: the UPF ends");
+            return self.setup_response(Cause::REJECTED).into();
+        }
         if self.associations.len() >= self.settings.associations {
             tracing::warn!(smf = %from.ip(), "association refused: there are as many as n4.associations allows");
             return self.setup_response(Cause::NO_RESOURCES_AVAILABLE).into();
