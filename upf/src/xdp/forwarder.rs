@@ -152,7 +152,7 @@ impl Forwarder {
         let stats = self.programs.stats().unwrap_or_default();
         serde_json::json!({
             "sessions": fill(&state.session_slots),
-            "rules": fill(&state.rule_slots),
+            "rules": fill(&state.rest_slots),
             "filterGroups": fill(&state.group_slots),
             "rates": fill(&state.bucket_slots),
             "limits": fill(&state.limit_slots),
@@ -167,7 +167,7 @@ impl Forwarder {
     pub fn fullness(&self) -> u8 {
         let state = self.lock();
         let tables =
-            [&state.session_slots, &state.rule_slots, &state.group_slots, &state.bucket_slots, &state.limit_slots];
+            [&state.session_slots, &state.rest_slots, &state.group_slots, &state.bucket_slots, &state.limit_slots];
         let per_cent = |(used, most): (u32, u32)| u64::from(used) * 100 / u64::from(most.max(1));
         tables.into_iter().map(|slots| per_cent(slots.fill())).max().unwrap_or(0).min(100) as u8
     }

@@ -21,6 +21,7 @@ mod forwarder;
 mod link;
 mod nat;
 mod packet_socket;
+mod places;
 mod ring;
 mod slots;
 mod socket;

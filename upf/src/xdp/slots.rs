@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 /// No program runs for as long as this.
-const AT_REST: Duration = Duration::from_millis(100);
+pub(super) const AT_REST: Duration = Duration::from_millis(100);
 
 /// Entries of a table, in runs of a power of two. Entry 0 is never given out.
 pub(super) struct Slots {
