@@ -82,7 +82,8 @@ impl N4 {
         tracing::debug!(seid, cp_seid = session.cp.seid, pdrs = session.pdrs.len(), "session established");
         self.index_remote(&session);
         self.by_cp.insert((session.cp.seid, peer), seid);
-        self.sessions.insert(seid, Context::new(session, association, leases, now));
+        session.share();
+        self.sessions.insert(seid, Box::new(Context::new(session, association, leases, now)));
         if let Some(association) = self.associations.get_mut(&association) {
             association.sessions.insert(seid);
         }
@@ -117,18 +118,13 @@ impl N4 {
     /// Notes where the tunnels of a session lead.
     pub(super) fn index_remote(&mut self, session: &Session) {
         for tunnel in session.remote_tunnels() {
-            self.remote.entry(tunnel).or_default().insert(session.seid);
+            self.remote.insert(tunnel, session.seid);
         }
     }
 
     pub(super) fn unindex_remote(&mut self, session: &Session) {
         for tunnel in session.remote_tunnels() {
-            if let Some(sessions) = self.remote.get_mut(&tunnel) {
-                sessions.remove(&session.seid);
-                if sessions.is_empty() {
-                    self.remote.remove(&tunnel);
-                }
-            }
+            self.remote.remove(tunnel, session.seid);
         }
     }
 }

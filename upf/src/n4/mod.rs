@@ -14,6 +14,7 @@ mod modification;
 mod pfd;
 mod refusal;
 mod release;
+mod remote;
 mod report;
 mod rules;
 mod server;

@@ -27,7 +27,9 @@ impl N4 {
     ) -> (Option<u64>, Message) {
         // A session may be taken over by another SMF that is associated: then it gives its own end (5.22.2).
         let takes_over = request.cp_fseid.is_some() && self.is_known(from);
-        let Some(context) = self.session_of(from, seid).or(self.sessions.get(&seid).filter(|_| takes_over)) else {
+        let Some(context) =
+            self.session_of(from, seid).or(self.sessions.get(&seid).filter(|_| takes_over).map(Box::as_ref))
+        else {
             let refusal = Refusal::from(Cause::SESSION_CONTEXT_NOT_FOUND);
             return (Some(0), modification_refusal(&refusal).into());
         };
@@ -105,6 +107,7 @@ impl N4 {
                 self.by_cp.remove(&(context.session.cp.seid, cp_address(&context.session.cp)));
                 self.by_cp.insert((session.cp.seid, cp_address(&session.cp)), seid);
             }
+            session.share();
             (context.session, context.leases) = (session, leases);
         }
         self.schedule(seid, Some(&old), now);

@@ -109,7 +109,7 @@ impl N4 {
 
     /// A peer does not know a tunnel: the SMF of each session that sends into it is told.
     pub(super) fn error_indication(&mut self, peer: IpAddr, teid: u32, now: Moment) {
-        let sessions: Vec<u64> = self.remote.get(&(peer, teid)).into_iter().flatten().copied().collect();
+        let sessions: Vec<u64> = self.remote.sessions((peer, teid));
         if sessions.is_empty() {
             tracing::debug!(%peer, teid, "Error Indication for a tunnel that no session has");
         }

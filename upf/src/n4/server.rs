@@ -5,6 +5,7 @@ use super::clock::ntp_seconds;
 use super::context::Context;
 use super::load::Work;
 use super::pfd::Applications;
+use super::remote::Remote;
 use super::report::Pending;
 use super::settings::Settings;
 use super::teid::Teids;
@@ -15,7 +16,7 @@ use crate::metrics;
 use martlet_pfcp::ie::RecoveryTimeStamp;
 use martlet_pfcp::transaction::{Answers, Due, Requests, Seen};
 use martlet_pfcp::{DecodeError, Header, Message, Packet, is_request};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
@@ -35,9 +36,9 @@ pub struct N4 {
     pub(super) datapath: Box<dyn Datapath>,
     pub(super) associations: HashMap<u64, Association>,
     pub(super) last_association: u64,
-    pub(super) sessions: HashMap<u64, Context>,
+    pub(super) sessions: HashMap<u64, Box<Context>>,
     /// Sessions by the far ends of their tunnels.
-    pub(super) remote: HashMap<(IpAddr, u32), BTreeSet<u64>>,
+    pub(super) remote: Remote,
     /// Sessions by the CP function's end.
     pub(super) by_cp: HashMap<(u64, IpAddr), u64>,
     pub(super) teids: Teids,
@@ -66,7 +67,7 @@ impl N4 {
             associations: HashMap::new(),
             last_association: 0,
             sessions: HashMap::new(),
-            remote: HashMap::new(),
+            remote: Remote::default(),
             by_cp: HashMap::new(),
             teids: Teids::default(),
             addresses,

@@ -9,6 +9,7 @@ mod pdr;
 mod qer;
 mod sdf;
 mod session;
+mod shared;
 mod urr;
 
 pub use application::Application;
@@ -22,6 +23,7 @@ pub use qer::{BitRate, Qer};
 pub(crate) use sdf::{Network, Side};
 pub use sdf::{SdfRule, SdfRuleError};
 pub use session::{RuleLimits, Session};
+pub use shared::{SharedById, shared};
 pub use urr::{Urr, VolumeLimit};
 
 /// Which way a packet goes.

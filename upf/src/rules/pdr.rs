@@ -1,5 +1,5 @@
 //! Packet detection rules (TS 29.244, 5.2.1A).
-use super::{Application, Direction, Flow, RuleError, SdfRule};
+use super::{Application, Direction, Flow, RuleError, SdfRule, shared};
 use martlet_pfcp::ie::{
     CreatePdr, FTeid, FailedRuleId, FarId, Interface, OuterHeaderRemoval, Pdi, SdfFilter, UeIpAddress, UpdatePdr,
 };
@@ -65,7 +65,7 @@ pub struct Pdr {
     /// The tunnel in which they come.
     pub local: Option<LocalTunnel>,
     /// Network instance of the source.
-    pub network_instance: Option<Vec<u8>>,
+    pub network_instance: Option<Arc<[u8]>>,
     /// Addresses of the UE, of which one matches.
     pub ue: Vec<UeAddress>,
     /// Service data flows as they were given, of which one matches; empty for all.
@@ -152,7 +152,7 @@ impl Pdr {
         self.source = pdi.source_interface.0;
         self.local = found.local;
         self.application = found.application;
-        self.network_instance = pdi.network_instance.as_ref().map(|name| name.0.clone());
+        self.network_instance = pdi.network_instance.as_ref().map(|name| shared(name.0.as_slice().into()));
         self.ue.clear();
         for address in pdi.ue_ip_addresses.iter().filter(|ie| !ie.choose_ipv4 && !ie.choose_ipv6) {
             self.ue.extend(ue_addresses(self.id, address)?);

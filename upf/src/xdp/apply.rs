@@ -8,7 +8,7 @@ use super::forwarder::Forwarder;
 use super::state::{Entry, FAR, Rate, State};
 use super::usage::{Account, Place, Placed};
 use crate::datapath::{Change, DatapathError, Usage};
-use crate::rules::{Direction, Qer, Session, UeAddress};
+use crate::rules::{ById, Direction, Qer, Session, UeAddress};
 use martlet_upf_xdp::Programs;
 use martlet_upf_xdp::types::{self, rule_flag};
 use std::collections::BTreeMap;
@@ -143,11 +143,11 @@ impl Forwarder {
         session: &Session,
         plan: &Plan,
         taken: &mut Taken,
-    ) -> Result<BTreeMap<Entrance, u32>, DatapathError> {
+    ) -> Result<ById<Entrance, u32>, DatapathError> {
         let buckets = self.buckets(state, entry, session, plan, taken)?;
         let limits_at = self.limits(state, entry, plan, taken)?;
         let held = if entry.buffers || entry.held { rule_flag::RULE_HELD.0 } else { 0 };
-        let mut rules = Vec::new();
+        let mut rules = Vec::with_capacity(plan.rules.len());
         let mut homes = BTreeMap::new();
         for (n, planned) in plan.rules.iter().enumerate() {
             let rest_at = state.rest_slots.take(1).ok_or_else(|| full("rules"))?;
@@ -192,7 +192,7 @@ impl Forwarder {
             self.programs.rules.write(at, rule);
             rules.push(at);
         }
-        let mut entrances = BTreeMap::new();
+        let mut entrances = ById::new();
         for (entrance, list) in &plan.entrances {
             let leads_to = match list.as_slice() {
                 [(n, filters)] if filters.is_empty() => match homes.contains_key(entrance) {
@@ -318,12 +318,12 @@ impl Forwarder {
         session: &Session,
         plan: Plan,
         taken: Taken,
-        entrances: BTreeMap<Entrance, u32>,
+        entrances: ById<Entrance, u32>,
     ) {
         let now = Instant::now();
         entry.settle(&self.programs);
         self.set_limits(state, entry, session, &plan, taken.limits);
-        for (entrance, leads_to) in &entrances {
+        for (entrance, leads_to) in entrances.iter() {
             let before = entry.entrances.get(entrance).copied();
             self.enter(state, entry.seid, *entrance, before, Some(*leads_to));
         }
@@ -378,16 +378,17 @@ impl Forwarder {
         place: Option<(u32, u32)>,
     ) {
         let mut accounts = std::mem::take(&mut entry.accounts);
+        entry.accounts.reserve_exact(session.urrs.len());
         let mut renewed = Vec::new();
         for urr in session.urrs.values() {
-            let old = accounts.iter().position(|account| account.urr.id == urr.id).map(|n| accounts.swap_remove(n));
+            let old = accounts.iter().position(|account| account.urr == urr.id).map(|n| accounts.swap_remove(n));
             match old {
                 Some(mut account) => {
-                    if account.urr.quota_given != urr.quota_given {
+                    if account.quota_given != urr.quota_given {
                         account.renew_quota();
                         renewed.push(urr.id);
                     }
-                    account.urr = urr.clone();
+                    account.quota_given = urr.quota_given;
                     entry.accounts.push(account);
                 }
                 None => entry.accounts.push(Account::new(urr)),

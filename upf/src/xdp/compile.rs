@@ -55,7 +55,8 @@ pub(super) struct Plan {
 
 /// What a session asks for.
 pub(super) fn plan(session: &Session) -> Result<Plan, DatapathError> {
-    let limits: Vec<Limit> = session.urrs.values().flat_map(limits_of).collect();
+    let mut limits: Vec<Limit> = session.urrs.values().flat_map(limits_of).collect();
+    limits.shrink_to_fit();
     if limits.len() > 256 {
         return Err(DatapathError::NoResources(format!(
             "{} volume limits in a session, 256 are possible",

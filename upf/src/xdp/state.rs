@@ -5,7 +5,7 @@ use super::places::{Places, Rates};
 use super::slots::Slots;
 use super::usage::{Account, Clock, Placed, later};
 use crate::datapath::Usage;
-use crate::rules::{Direction, Session, Tunnel, UeAddress};
+use crate::rules::{ById, Direction, Session, Tunnel, UeAddress};
 use martlet_upf_xdp::Programs;
 use martlet_upf_xdp::types::{rule, rule_flag, rule_rest};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -34,7 +34,7 @@ pub(super) struct Entry {
     /// Rules of before, with the time at which packets could no longer find them.
     pub old_rules: Vec<(Instant, Placed)>,
     /// Where its packets come in, and what the tables say there.
-    pub entrances: BTreeMap<Entrance, u32>,
+    pub entrances: ById<Entrance, u32>,
     /// Runs of groups of candidates.
     pub groups: Vec<(u32, u32)>,
     pub rates: Vec<Rate>,
@@ -44,7 +44,7 @@ pub(super) struct Entry {
     pub exact: bool,
     /// The run of its limits.
     pub limits_at: Option<(u32, u32)>,
-    pub marks: HashMap<u16, u8>,
+    pub marks: ById<u16, u8>,
     /// See [`Session::relays`].
     pub relays: BTreeMap<u32, Tunnel>,
     /// Packets that wait, in the order in which they came.
@@ -74,7 +74,7 @@ pub(super) struct Rate {
 
 /// Sessions and the places that are in use.
 pub(super) struct State {
-    pub sessions: HashMap<u64, Entry>,
+    pub sessions: HashMap<u64, Box<Entry>>,
     pub by_slot: HashMap<u32, u64>,
     pub by_teid: HashMap<u32, u64>,
     pub by_ue: HashMap<UeAddress, u64>,
@@ -175,21 +175,21 @@ impl State {
 }
 
 impl Entry {
-    pub fn new(session: &Session, slot: u32, incarnation: u32) -> Self {
-        Entry {
+    pub fn new(session: &Session, slot: u32, incarnation: u32) -> Box<Self> {
+        Box::new(Entry {
             seid: session.seid,
             incarnation,
             slot,
             rules: Vec::new(),
             old_rules: Vec::new(),
-            entrances: BTreeMap::new(),
+            entrances: ById::new(),
             groups: Vec::new(),
             rates: Vec::new(),
             accounts: Vec::new(),
             limits: Vec::new(),
             exact: false,
             limits_at: None,
-            marks: HashMap::new(),
+            marks: ById::new(),
             relays: session.relays(),
             waiting: VecDeque::new(),
             waiting_octets: 0,
@@ -197,7 +197,7 @@ impl Entry {
             buffers: false,
             held: false,
             last: 0,
-        }
+        })
     }
 
     /// Adds what rules have counted to the accounts of their usage reporting rules.
@@ -217,7 +217,7 @@ impl Entry {
             let clock = clock.get_or_insert_with(|| Clock::read(programs));
             let last = clock.whole(last);
             let (first, last) = (clock.wall(first.unwrap_or(last)), clock.wall(last));
-            for account in self.accounts.iter_mut().filter(|account| placed.urrs.contains(&account.urr.id)) {
+            for account in self.accounts.iter_mut().filter(|account| placed.urrs.contains(&account.urr)) {
                 account.add(placed.direction, news, first, last);
             }
         }
@@ -228,14 +228,14 @@ impl Entry {
         self.settle(programs);
         let mut reached = Vec::new();
         let mut taken = Vec::new();
-        for account in self.accounts.iter_mut().filter(|account| wanted(account.urr.id)) {
+        for account in self.accounts.iter_mut().filter(|account| wanted(account.urr)) {
             let limits = self.limits.iter().enumerate();
-            for (n, limit) in limits.filter(|(_, limit)| limit.urr == account.urr.id && !limit.quota) {
+            for (n, limit) in limits.filter(|(_, limit)| limit.urr == account.urr && !limit.quota) {
                 let Some((start, _)) = self.limits_at.filter(|_| self.exact) else { break };
                 let used = account.used(limit) as i64;
                 let left = programs.limits.i64(start + n as u32, 0).fetch_add(used, Ordering::Relaxed);
                 if left.saturating_add(used) <= 0 && used > 0 {
-                    reached.push(account.urr.id);
+                    reached.push(account.urr);
                 }
             }
             taken.push(account.take());
@@ -248,7 +248,7 @@ impl Entry {
 
     /// What is left of a limit.
     pub fn left(&self, limit: &Limit) -> i64 {
-        let used = self.accounts.iter().find(|account| account.urr.id == limit.urr).map_or(0, |a| a.used(limit));
+        let used = self.accounts.iter().find(|account| account.urr == limit.urr).map_or(0, |a| a.used(limit));
         let clamp = |octets: u64| i64::try_from(octets).unwrap_or(i64::MAX);
         clamp(limit.octets).saturating_sub(clamp(used))
     }
@@ -257,7 +257,7 @@ impl Entry {
     pub fn will_be_near(&mut self, programs: &Programs, session: &Session, limits: &[Limit]) -> bool {
         self.settle(programs);
         let given = |id: u32| session.urrs.get(&id).map(|urr| urr.quota_given);
-        let had = |id: u32| self.accounts.iter().find(|account| account.urr.id == id).map(|a| a.urr.quota_given);
+        let had = |id: u32| self.accounts.iter().find(|account| account.urr == id).map(|a| a.quota_given);
         limits.iter().any(|limit| {
             let anew = limit.quota && given(limit.urr) != had(limit.urr);
             let left = if anew { i64::try_from(limit.octets).unwrap_or(i64::MAX) } else { self.left(limit) };

@@ -86,7 +86,10 @@ impl Placed {
 
 /// What a usage reporting rule has counted since it was last taken.
 pub(super) struct Account {
-    pub urr: Urr,
+    /// URR ID.
+    pub urr: u32,
+    /// As [`Urr::quota_given`].
+    pub quota_given: u32,
     octets: [u64; 2],
     packets: [u64; 2],
     first: Option<SystemTime>,
@@ -104,7 +107,15 @@ fn index(direction: Direction) -> usize {
 
 impl Account {
     pub fn new(urr: &Urr) -> Self {
-        Account { urr: urr.clone(), octets: [0; 2], packets: [0; 2], first: None, last: None, quota: [0; 2] }
+        Account {
+            urr: urr.id,
+            quota_given: urr.quota_given,
+            octets: [0; 2],
+            packets: [0; 2],
+            first: None,
+            last: None,
+            quota: [0; 2],
+        }
     }
 
     /// Adds what a rule has counted, with the times of the first and the last of it.
@@ -131,7 +142,7 @@ impl Account {
     /// Gives it, and starts anew.
     pub fn take(&mut self) -> Usage {
         let usage = Usage {
-            urr: self.urr.id,
+            urr: self.urr,
             uplink_octets: self.octets[0],
             downlink_octets: self.octets[1],
             uplink_packets: self.packets[0],
