@@ -73,6 +73,16 @@ pub struct N4Config {
     pub sessions: usize,
     /// Requests under way and answers kept for repetition at a time.
     pub transactions: usize,
+    /// Applications with packet flow descriptions at a time.
+    pub applications: usize,
+    /// Flow descriptions of one application.
+    pub flows_per_application: usize,
+    /// Per cent of load from which on SMFs are asked for fewer sessions; at 100 they are asked for none.
+    pub overload_percent: u8,
+    /// Seconds for which that is asked.
+    pub overload_s: u64,
+    /// Seconds that the UPF waits at its end for SMFs to move their sessions away; 0 waits for nobody.
+    pub release_s: u64,
 }
 
 impl Default for N4Config {
@@ -88,6 +98,11 @@ impl Default for N4Config {
             associations: 16,
             sessions: 65_536,
             transactions: 10_000,
+            applications: 256,
+            flows_per_application: 64,
+            overload_percent: 90,
+            overload_s: 10,
+            release_s: 0,
         }
     }
 }
@@ -164,6 +179,10 @@ pub struct DnnConfig {
     pub name: String,
     /// Addresses of UEs, as `10.45.0.0/16`. The first of them becomes that of the TUN device.
     pub pools: Vec<String>,
+    /// SMFs may have the UPF give UEs addresses of these pools, and IPv6 prefixes of `n6.pools6` (TS 29.244, 5.21). They
+    /// give none of them by themselves then.
+    #[serde(default)]
+    pub allocate: bool,
 }
 
 /// Bounds of the `kernel` datapath.

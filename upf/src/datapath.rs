@@ -51,6 +51,11 @@ pub trait Datapath: Send + 'static {
     /// What it has counted.
     fn counters(&self) -> Arc<Counters>;
 
+    /// How full its fullest table is, in per cent: what N4 tells as load.
+    fn fullness(&self) -> u8 {
+        0
+    }
+
     /// What it says of itself beside that, for people: interfaces, how full its tables are. Nothing, unless it has more
     /// to say.
     fn details(&self) -> serde_json::Value {

@@ -140,7 +140,7 @@ pub fn configuration(rules: Rules, sessions: u32) -> UpfConfig {
     let mut config = UpfConfig { datapath: DatapathChoice::Xdp, ..UpfConfig::default() };
     config.n3.address = (N3, 2152).into();
     config.n6.mode = N6Mode::Routing;
-    config.dnns = vec![DnnConfig { name: "internet".into(), pools: vec!["10.0.0.0/11".into()] }];
+    config.dnns = vec![DnnConfig { name: "internet".into(), pools: vec!["10.0.0.0/11".into()], allocate: false }];
     config.xdp.interfaces = vec!["n3a".into(), "n6a".into()];
     config.xdp.sessions = sessions;
     // Rules of before stay for a moment after a change.
@@ -223,6 +223,7 @@ pub fn session(rules: Rules, n: u32) -> Session {
             qers: if rules.has_qer() { vec![1] } else { vec![] },
             urrs: rules.urrs().collect(),
             returns: false,
+            application: None,
         };
         // Those before it are for other ports.
         for extra in 1..rules.pdrs() as u16 {

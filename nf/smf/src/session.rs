@@ -42,6 +42,8 @@ pub enum SessionEvent {
     SubscriptionChanged,
     /// A UPF has been associated anew.
     AssociatedAnew(SocketAddr),
+    /// A UPF is about to end.
+    UpfLeaves(SocketAddr),
     /// What the source gNB of a handover had to forward has been forwarded.
     ForwardingOver,
 }
@@ -165,6 +167,11 @@ impl Session {
                 downlink_data::not_reached(self).await;
                 true
             }
+            // The UE makes it anew, at another UPF if there is one.
+            Some(Some(SessionEvent::UpfLeaves(upf))) if self.upf.is_some_and(|at| at.upf == upf) => {
+                release::by_network(self, GsmCause::ReactivationRequested).await
+            }
+            Some(Some(SessionEvent::UpfLeaves(_))) => true,
             Some(Some(SessionEvent::AssociatedAnew(upf))) => {
                 user_plane::associated_anew(self, upf).await;
                 true
@@ -328,6 +335,17 @@ impl Sessions {
 }
 
 impl SessionLayer for Sessions {
+    fn sessions_at(&self, upf: SocketAddr) -> usize {
+        self.tables().by_reference.values().filter(|entry| entry.upf.is_some_and(|at| at.upf == upf)).count()
+    }
+
+    fn upf_leaves(&self, upf: SocketAddr) {
+        let tables = self.tables();
+        for entry in tables.by_reference.values().filter(|entry| entry.upf.is_some_and(|at| at.upf == upf)) {
+            entry.handle.send(SessionEvent::UpfLeaves(upf));
+        }
+    }
+
     fn user_plane(&self, seid: u64) -> Option<UpfSession> {
         self.tables().by_reference.get(&seid)?.upf
     }

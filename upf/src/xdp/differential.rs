@@ -265,6 +265,7 @@ impl Draw {
                 };
                 let pdr = Pdr {
                     returns: false,
+                    application: None,
                     id,
                     precedence: if last { 1000 } else { self.0.random_range(1..20) },
                     source,

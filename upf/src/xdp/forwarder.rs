@@ -157,7 +157,7 @@ impl Forwarder {
         let stats = self.programs.stats().unwrap_or_default();
         serde_json::json!({
             "sessions": fill(&state.session_slots),
-            "rules": fill(&state.rule_slots),
+            "rules": fill(&state.rest_slots),
             "filterGroups": fill(&state.group_slots),
             "rates": fill(&state.bucket_slots),
             "limits": fill(&state.limit_slots),
@@ -166,6 +166,15 @@ impl Forwarder {
             "byWayOfTheKernel": stats.to_kernel,
             "lostEvents": stats.lost_events,
         })
+    }
+
+    /// How full the fullest table of sessions' rules is, in per cent.
+    pub fn fullness(&self) -> u8 {
+        let state = self.lock();
+        let tables =
+            [&state.session_slots, &state.rest_slots, &state.group_slots, &state.bucket_slots, &state.limit_slots];
+        let per_cent = |(used, most): (u32, u32)| u64::from(used) * 100 / u64::from(most.max(1));
+        tables.into_iter().map(|slots| per_cent(slots.fill())).max().unwrap_or(0).min(100) as u8
     }
 
     /// Adds to our counters what the programs have counted since the last time.

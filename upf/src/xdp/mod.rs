@@ -21,6 +21,7 @@ mod forwarder;
 mod link;
 mod nat;
 mod packet_socket;
+mod places;
 mod ring;
 mod slots;
 mod socket;
@@ -266,6 +267,10 @@ impl Datapath for XdpDatapath {
     fn counters(&self) -> Arc<Counters> {
         self.forwarder.refresh();
         self.forwarder.counters.clone()
+    }
+
+    fn fullness(&self) -> u8 {
+        self.forwarder.fullness()
     }
 
     fn details(&self) -> serde_json::Value {
