@@ -67,7 +67,8 @@ impl Bed {
         config.n3.address = (Ipv4Addr::from(N3), 2152).into();
         config.n3.restoration_s = 0;
         config.n6.mode = N6Mode::Routing;
-        config.dnns = vec![DnnConfig { name: "internet".into(), pools: vec!["10.32.0.0/11".into()] }];
+        config.dnns =
+            vec![DnnConfig { name: "internet".into(), pools: vec!["10.32.0.0/11".into()], ..DnnConfig::default() }];
         config.switch.native = native;
         config.switch.address = LISTEN.parse().expect("an address");
         config.xdp.interfaces = vec!["upf3".into(), "upf6".into()];
@@ -149,6 +150,7 @@ pub fn session() -> Session {
             network_instance: None,
             ue: vec![UeAddress::V4(UE.into())],
             filters: vec![],
+            application: None,
             rules: vec![],
             qfis: if id == 1 { vec![9] } else { vec![] },
             outer_header_removal: id == 1,
