@@ -1,13 +1,14 @@
 //! The LMF: determines where UEs are (TS 23.501, 6.2.16; TS 23.273), over the user plane where they have it (TS 24.572).
 //!
 //! [`owner`](self) is the task that owns the connections of all UEs; `user_plane` is where their channels come in;
-//! `determine_location` is the procedure, `lpp` what it says to the UE, and `session` how that gets there.
+//! `determine_location` is the procedure, `lpp` what it says to the UE, `nrppa` what to gNBs, and `session` how that gets there.
 #![forbid(unsafe_code)]
 
 mod config;
 mod determine_location;
 mod lpp;
 mod metrics;
+mod nrppa;
 mod owner;
 mod services;
 mod session;
@@ -88,6 +89,7 @@ impl NetworkFunction for Lmf {
         serde_json::json!({
             "requests under way": self.shared.config.max_requests.saturating_sub(free),
             "user plane": self.shared.config.user_plane.enabled.then(|| self.shared.config.user_plane.bind.to_string()),
+            "transmission points of gNBs": self.shared.nrppa.trps.count(),
             "cells": self.shared.config.cells.len(),
         })
     }

@@ -1,4 +1,6 @@
-//! Where a phone is: asked over the user plane, over NAS, and by its cell.
+//! Where a phone is: asked over the user plane, over NAS, by what gNBs measure, and by its cell.
+mod nrppa;
+
 use anyhow::{Context, Result, ensure};
 use martlet::config::Config;
 use martlet::core::Sbi;
@@ -6,8 +8,9 @@ use martlet_lcs_channel::{Identity, Kind, Trust};
 use martlet_lcs_position::{Offset, PathLoss, Place, Plane};
 use martlet_lcs_protocol::UeState;
 use martlet_lmf::CellConfig;
+use martlet_ran::nrppa::Trp;
 use martlet_ran::positioning::Cell;
-use martlet_ran::{Gnb, Netns, Positioning, PositioningConfig, Surroundings, Ue};
+use martlet_ran::{Gnb, GnbConfig, Netns, Positioning, PositioningConfig, Surroundings, Ue};
 use martlet_tests::{GATEWAY, TestCore, in_namespace, metric, namespace};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -36,6 +39,12 @@ fn cells() -> Vec<Cell> {
         Cell { identity, pci: n as u16 + 1, arfcn: 640_000, place: place(east, north) }
     };
     at.into_iter().enumerate().map(cell).collect()
+}
+
+/// A gNB that measures at some of the cells.
+fn with_trps(mut config: GnbConfig, which: std::ops::Range<usize>) -> GnbConfig {
+    config.trps = cells()[which].iter().zip(1..).map(|(cell, id)| Trp { id, cell: *cell }).collect();
+    config
 }
 
 fn certificate() -> PathBuf {
@@ -71,7 +80,7 @@ impl Bed {
             change(config);
         })
         .await?;
-        let gnb = core.gnb(1).await?;
+        let gnb = Gnb::connect(with_trps(core.gnb_config(1), 0..2)).await?;
         Ok(Bed { core, gnb, certificate })
     }
 
@@ -248,7 +257,9 @@ fn a_phone_without_a_user_plane_connection_is_asked_over_nas_or_found_by_its_cel
         ensure!(method == "NR_ECID" && found.distance(&there) < within, "{method}, {}", found.distance(&there));
         ensure!(positioning.state() == UeState::Idle && served("control plane") > before);
 
-        let (_none, _) = bed.phone(2, there, false, false).await?;
+        // Its gNB knows nothing of it but its cell.
+        let none = bed.gnb.new_ue(bed.core.phone(2))?;
+        bed.core.register_with_session(&none).await?;
         let (found, method, within) = bed.locate(2).await?;
         ensure!(method == "CELLID" && found.distance(&MIDDLE) < 0.1 && within == 500.0, "{method}, {within}");
         bed.core.bodies.check(OPERATIONS)
