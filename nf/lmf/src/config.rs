@@ -52,6 +52,20 @@ pub struct UserPlaneConfig {
     pub max_connections: usize,
     /// Octets of a UE's messages that are kept while its connection is not complete.
     pub early_octets: usize,
+    /// Real-time properties of the process that the LMF is in; the start fails where one is not in force.
+    pub realtime: RealtimeConfig,
+}
+
+/// Real-time properties. They need the rights of root, and hold for all functions of the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RealtimeConfig {
+    /// SCHED_FIFO with priority 1, for every thread.
+    pub fifo: bool,
+    /// Memory stays in memory.
+    pub lock_memory: bool,
+    /// The processors' governor is `performance`, where there is one.
+    pub governor: bool,
 }
 
 /// A cell.
@@ -109,6 +123,7 @@ impl Default for UserPlaneConfig {
             write_certificate: None,
             max_connections: 10_000,
             early_octets: 262_144,
+            realtime: RealtimeConfig::default(),
         }
     }
 }

@@ -15,7 +15,7 @@ mod session;
 mod shared;
 mod user_plane;
 
-pub use config::{CellConfig, LmfConfig, UserPlaneConfig};
+pub use config::{CellConfig, LmfConfig, RealtimeConfig, UserPlaneConfig};
 
 use martlet_lcs_protocol::{LmfLimits, LmfSide, Timers};
 use martlet_lcsupp::upp_cm::LmfAddress;
@@ -34,6 +34,19 @@ use user_plane::Door;
 /// Commands that may wait for the owner of the connections.
 const QUEUE: usize = 1024;
 
+/// Gives the process the real-time properties that are asked for, and says what is in force.
+fn realtime(wanted: RealtimeConfig) -> Result<(), StartError> {
+    let RealtimeConfig { fifo, lock_memory, governor } = wanted;
+    if !fifo && !lock_memory && !governor {
+        return Ok(());
+    }
+    let wanted = martlet_lcs_realtime::Wanted { fifo, lock_memory, governor };
+    let in_force = martlet_lcs_realtime::enter(wanted);
+    let in_force = in_force.map_err(|why| StartError(format!("lmf.user_plane.realtime: {why}")))?;
+    tracing::info!(%in_force, "the LMF's process has real-time properties");
+    Ok(())
+}
+
 /// The LMF.
 pub struct Lmf {
     shared: Arc<Shared>,
@@ -47,6 +60,7 @@ impl NetworkFunction for Lmf {
     type Config = LmfConfig;
 
     async fn create(config: LmfConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
+        realtime(config.user_plane.realtime)?;
         let door = if config.user_plane.enabled { Some(Door::open(&config.user_plane).await?) } else { None };
         let (owner, commands) = mpsc::channel(QUEUE);
         let requests = Semaphore::new(config.max_requests);
