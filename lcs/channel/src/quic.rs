@@ -23,6 +23,9 @@ const ALPN: &[u8] = b"lcs-upp";
 const FIRST: u16 = 3500;
 /// Octets on their way before the first acknowledgement: one message, 65,795 octets, with its headers.
 const WINDOW: u64 = 80_000;
+/// Datagrams of a short message, and octets of one that has nothing in it but acknowledgements.
+const FEW: usize = 2;
+const SMALL: usize = 80;
 /// The code of a close without an error.
 const DONE: VarInt = VarInt::from_u32(0);
 
@@ -161,6 +164,7 @@ impl Quic {
 
     /// Send what there is to send, and see what happened.
     fn turn(&mut self) -> Result<(), ChannelError> {
+        let mut flight: Vec<Vec<u8>> = Vec::new();
         loop {
             let now = Instant::now();
             while let Some(event) = self.connection.poll_endpoint_events() {
@@ -182,9 +186,13 @@ impl Quic {
             while let Some(transmit) = self.connection.poll_transmit(now, 1, &mut self.output) {
                 idle = false;
                 self.datagram(transmit.size)?;
+                if transmit.size > SMALL && flight.len() <= FEW {
+                    flight.push(self.output[..transmit.size].to_vec());
+                }
                 self.output.clear();
             }
             if idle {
+                self.send_again(flight)?;
                 return match &self.lost {
                     Some(ConnectionError::ApplicationClosed(close)) if close.error_code == DONE => Ok(()),
                     Some(ConnectionError::LocallyClosed) | None => Ok(()),
@@ -193,6 +201,21 @@ impl Quic {
                 };
             }
         }
+    }
+
+    /// On a path that has lost something, a short message is sent twice: its end has nothing behind it that would show that it
+    /// is missing, so that it would be repeated only after a time-out, which takes longer than the message. What comes twice,
+    /// the peer passes over (RFC 9000, 12.3).
+    fn send_again(&mut self, flight: Vec<Vec<u8>>) -> Result<(), ChannelError> {
+        if flight.len() > FEW || self.connection.stats().path.lost_packets == 0 {
+            return Ok(());
+        }
+        for datagram in flight {
+            self.output.clear();
+            self.output.extend_from_slice(&datagram);
+            self.datagram(datagram.len())?;
+        }
+        Ok(())
     }
 
     fn datagram(&self, size: usize) -> Result<(), ChannelError> {

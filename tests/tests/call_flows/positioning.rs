@@ -1,5 +1,6 @@
 //! Where a phone is: asked over the user plane, over NAS, by what gNBs measure, and by its cell.
 mod nrppa;
+mod strangers;
 
 use anyhow::{Context, Result, ensure};
 use martlet::config::Config;
@@ -214,6 +215,27 @@ fn a_phone_is_found_by_the_best_that_it_has_and_as_well_as_that_is() {
             ensure!(truth == format!("{} {}\n", there.lat, there.lon), "{truth}");
         }
         bed.core.bodies.check(OPERATIONS)
+    });
+}
+
+/// With `--nocapture` it says how long positions took.
+#[test]
+fn a_position_over_the_user_plane_is_there_soon() {
+    in_namespace(|| async {
+        let bed = Bed::start(Sbi::Local, |_| {}).await?;
+        let (_ue, _positioning) = bed.phone(1, place(120.0, 140.0), true, true).await?;
+        bed.locate(1).await?;
+        let mut times = Vec::new();
+        for _ in 0..100 {
+            let start = std::time::Instant::now();
+            bed.locate(1).await?;
+            times.push(start.elapsed());
+        }
+        times.sort();
+        let (median, most) = (times[times.len() / 2], times[times.len() - 1]);
+        println!("E-CID over the user plane, two LPP procedures each: median {median:?}, at most {most:?}");
+        ensure!(median < Duration::from_millis(100), "{median:?}");
+        Ok(())
     });
 }
 
