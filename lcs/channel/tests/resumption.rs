@@ -6,8 +6,11 @@ use std::thread::JoinHandle;
 
 const COUNT: usize = 4;
 
-/// Echoes, each connection until its client closes; how each came up.
-fn serve(kind: Kind, identity: &Identity, early_data: bool) -> (SocketAddr, JoinHandle<Vec<(Resumption, Vec<u8>)>>) {
+/// How connections came up, and what came on each.
+type Served = JoinHandle<Vec<(Resumption, Vec<u8>)>>;
+
+/// Echoes, each connection until its client closes.
+fn serve(kind: Kind, identity: &Identity, early_data: bool) -> (SocketAddr, Served) {
     let options = Options { early_data, ..Options::default() };
     let mut listener = listen(kind, SocketAddr::from(([127, 0, 0, 1], 0)), identity, &options).unwrap();
     let at = listener.local_addr();

@@ -63,7 +63,7 @@ fn encoded(pdu: &Pdu) -> Option<Vec<u8>> {
 }
 
 fn plmn_octets(plmn: Plmn) -> Vec<u8> {
-    martlet_ngap::helpers::plmn(&plmn.mcc().to_string(), &plmn.mnc().to_string()).map_or(vec![0; 3], |it| it.0.to_vec())
+    martlet_ngap::helpers::plmn(plmn.mcc(), plmn.mnc()).map_or(vec![0; 3], |it| it.0.to_vec())
 }
 
 /// The NR cell global identity of a cell.
