@@ -32,7 +32,7 @@ build: packages-build ## Build everything, unoptimised
 	$(CARGO) build --workspace --locked
 
 release: packages-build ## Build target/release/martlet, and martlet-switch beside it
-	$(CARGO) build --release --locked -p martlet -p martlet-switch-target
+	$(CARGO) build --release --locked -p martlet -p martlet-switch-target -p martlet-lcs-endpoint
 
 install: release ## Install martlet and libmartlet_fabric (C) below PREFIX (/usr/local), after DESTDIR
 	$(CARGO) build --release --locked -p martlet-fabric-c
@@ -101,7 +101,8 @@ lab-switch: release ## Measure the programmable switch in memory and over interf
 	$(AS_ROOT) target/release/martlet --log warn lab switch --interfaces
 
 lab-positioning: packages-channels ## Measure LCS-UPP over every secure channel, in a build of its own (wolfSSL is GPL: not for release)
-	$(CARGO) build --release --locked -p martlet --features openssl,wolfssl,mbedtls,msquic --target-dir target/positioning
+	$(CARGO) build --release --locked -p martlet -p martlet-lcs-endpoint \
+		--features martlet/openssl,martlet/wolfssl,martlet/mbedtls,martlet/msquic --target-dir target/positioning
 	$(AS_ROOT) env LD_LIBRARY_PATH="$$(echo target/positioning/release/build/msquic-*/out/lib)" \
 		target/positioning/release/martlet --log warn lab lcs-upp
 	$(AS_ROOT) env LD_LIBRARY_PATH="$$(echo target/positioning/release/build/msquic-*/out/lib)" \

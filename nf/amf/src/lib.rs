@@ -37,6 +37,7 @@ use martlet_sbi_api::nnrf_nfmanagement::{AmfInfo, N2InterfaceAmfInfo, NfProfile,
 use martlet_sctp::Listener;
 use martlet_store::Journal;
 use n2::Gnbs;
+use procedures::nrppa_transport::NonUeSubscriptions;
 use served::{Served, plmn_to_sbi};
 use std::net::IpAddr;
 use std::sync::atomic::AtomicU64;
@@ -60,6 +61,8 @@ pub struct Amf {
     journal: Option<Journal>,
     /// UEs that are restored and tell their SMFs at the same time.
     restorations: Semaphore,
+    /// LMFs that want what gNBs say about no UE.
+    nrppa: NonUeSubscriptions,
     /// Waits for gNBs; taken when the AMF runs.
     listener: Mutex<Option<Listener>>,
 }
@@ -88,6 +91,7 @@ impl Amf {
             turned_away: AtomicU64::new(0),
             journal,
             restorations: Semaphore::new(RESTORATIONS),
+            nrppa: NonUeSubscriptions::default(),
             listener: Mutex::new(listener),
         });
         kept::restore(&amf, kept);

@@ -15,6 +15,7 @@ pub(crate) mod n1_n2_message_transfer;
 pub(crate) mod nas_transport;
 pub(crate) mod ng_reset;
 pub(crate) mod ng_setup;
+pub(crate) mod nrppa_transport;
 pub(crate) mod paging;
 pub(crate) mod path_switch;
 pub(crate) mod pdu_session_establishment;

@@ -2,7 +2,7 @@
 use super::{Event, Stop, Ue, Work};
 use crate::metrics;
 use crate::n2::uplink::Uplink;
-use crate::procedures::{handover, n1_n2_message_transfer, path_switch};
+use crate::procedures::{handover, n1_n2_message_transfer, nrppa_transport, path_switch};
 use martlet_nas::inbound::Inbound;
 use martlet_ngap::cause;
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
@@ -240,6 +240,7 @@ impl Ue {
                 }
             }
             Uplink::Location(location) => self.moved(location),
+            Uplink::Nrppa { routing, message } => nrppa_transport::uplink(self, &routing, message),
             Uplink::Error(Some(Cause::radioNetwork(
                 CauseRadioNetwork::unknown_local_UE_NGAP_ID | CauseRadioNetwork::inconsistent_remote_UE_NGAP_ID,
             ))) => return Err(Stop::ConnectionLost),
