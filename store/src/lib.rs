@@ -38,4 +38,7 @@ pub use place::Place;
 pub use seal::{KEY_VARIABLE, Seal};
 pub use secret::Secret;
 pub use store::Store;
-pub use subscriber::{DEFAULT_AMBR, InvalidSubscriber, SessionType, SubscribedDnn, SubscribedSlice, Subscriber};
+pub use subscriber::{
+    AuthenticationMethod, DEFAULT_AMBR, InvalidSubscriber, SessionType, SubscribedDnn, SubscribedSlice, Subscriber,
+    Tuak,
+};

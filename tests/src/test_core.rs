@@ -165,6 +165,16 @@ impl TestCore {
         Ok(())
     }
 
+    /// The last sequence number that the home network used for the subscriber of a number.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn store_sqn(&self, n: u64) -> Result<u64> {
+        let supi = subscriber(n).context("an IMSI")?.supi;
+        let found = Store::open(&self.folder.join("martlet.db"))?.subscriber(&supi)?;
+        Ok(found.with_context(|| format!("there is no {supi}"))?.sqn)
+    }
+
     /// Hands a function its section of the configuration anew, as SIGHUP does.
     ///
     /// # Errors

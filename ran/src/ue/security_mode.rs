@@ -38,6 +38,10 @@ impl UeNas {
         if !self.replayed_as_sent(&command.replayed_ue_security_capabilities.value) {
             return Err(GmmCause::UeSecurityCapabilitiesMismatch);
         }
+        if !self.eap_is_at_its_end(command.eap_message.as_ref()) {
+            return Err(UNSPECIFIED);
+        }
+        self.awaits_eap_success = false;
         self.timers.stop(Timer::T3516);
         self.challenge = None;
         self.security.activate(candidate);

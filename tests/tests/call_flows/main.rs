@@ -5,6 +5,7 @@ mod a_day;
 mod authentication;
 mod bad_input;
 mod captures;
+mod eap_aka_prime;
 mod gnbs;
 mod handover;
 mod idle_and_paging;

@@ -6,8 +6,8 @@ use crate::metrics::Procedure;
 use crate::ue::{Event, Reject, Session, Stop, Ue, count};
 use martlet_nas::inbound::Inbound;
 use martlet_nas::{
-    GmmCause, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasAuthenticationReject, NasFGmmCause, NasGprsTimer2,
-    NasRegistrationReject, NasRegistrationRequest, RegistrationType, identifiers,
+    GmmCause, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasAuthenticationReject, NasEapMessage, NasFGmmCause,
+    NasGprsTimer2, NasRegistrationReject, NasRegistrationRequest, RegistrationType, identifiers,
 };
 use martlet_ngap::ngap::{Cause, CauseNas};
 use martlet_sbi_api::nsmf_pdusession;
@@ -161,8 +161,12 @@ async fn failed(ue: &mut Ue, stop: Stop) {
             }
             ue_context_release::run(ue, Cause::nas(CauseNas::unspecified));
         }
-        Stop::NotAuthentic => {
-            let _ = ue.send_nas(&Nas5gsMessage::new_5gmm(NasAuthenticationReject::new())).await;
+        Stop::NotAuthentic(eap_failure) => {
+            let mut reject = NasAuthenticationReject::new();
+            if let Some(packet) = eap_failure {
+                reject.set_eap_message(NasEapMessage::new(packet.to_vec()));
+            }
+            let _ = ue.send_nas(&Nas5gsMessage::new_5gmm(reject)).await;
             if ue.registered {
                 implicit_deregistration::locally(ue).await;
             }

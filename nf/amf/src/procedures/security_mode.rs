@@ -4,11 +4,13 @@ use super::authentication::Keys;
 use crate::metrics;
 use crate::ue::{NasTimer, Protection, Security, Stop, Ue, count};
 use martlet_nas::{
-    CipheringAlgorithm, GmmCause, IntegrityAlgorithm, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage,
-    NasAdditional5gSecurityInformation, NasCount, NasImeisvRequest, NasKeySetIdentifier, NasRegistrationRequest,
-    NasSecurityAlgorithms, NasSecurityModeCommand, NasSecurityModeComplete, NasUeSecurityCapability, algorithms,
+    CipheringAlgorithm, GmmCause, IntegrityAlgorithm, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasAbba,
+    NasAdditional5gSecurityInformation, NasCount, NasEapMessage, NasImeisvRequest, NasKeySetIdentifier,
+    NasRegistrationRequest, NasSecurityAlgorithms, NasSecurityModeCommand, NasSecurityModeComplete,
+    NasUeSecurityCapability, algorithms,
 };
 use martlet_sbi_api::common::Pei;
+use martlet_security::aka;
 
 /// What SECURITY MODE COMPLETE gives.
 pub(crate) struct Complete {
@@ -41,6 +43,10 @@ pub(crate) async fn run(ue: &mut Ue, keys: Keys, repeat: bool, emergency: bool) 
     }
     if repeat {
         command.set_additional_5g_security_information(NasAdditional5gSecurityInformation::from_flags(true, false));
+    }
+    if let Some(packet) = &keys.eap_success {
+        command.set_eap_message(NasEapMessage::new(packet.to_vec()));
+        command.set_abba(NasAbba::new(aka::ABBA.to_vec()));
     }
     let security = Security::new(keys.k_amf, keys.ngksi, ciphering, integrity).map_err(|_| not_encodable())?;
     let before = (ue.security.replace(security), ue.secured);
