@@ -1,9 +1,9 @@
 //! A whole core in the test's own namespace, with subscribers, and gNBs that connect to it.
-use crate::{BodyRecord, eventually, reaches};
+use crate::{BodyRecord, SecondAmf, eventually, reaches};
 use anyhow::{Context, Result};
 use martlet::config::Config;
 use martlet::core::{Core, Sbi, secure_environment};
-use martlet_nf::Shutdown;
+use martlet_nf::{Environment, Shutdown};
 use martlet_ran::ue::{OperatorKey, PduSessionRequest, UeConfig};
 use martlet_ran::{Gnb, GnbConfig, Ue};
 use martlet_sctp::StackChoice;
@@ -70,6 +70,8 @@ pub struct TestCore {
     /// Distinguishes the addresses of tests that run at the same time in one process.
     number: u8,
     folder: PathBuf,
+    config: Config,
+    environment: Environment,
 }
 
 static NEXT: AtomicU8 = AtomicU8::new(1);
@@ -111,7 +113,7 @@ impl TestCore {
         let mut environment = secure_environment(&config, "core", sbi, false, shutdown)?;
         environment.taps.push(bodies.clone());
         let core = Core::start(&config, sbi, &environment, trigger).await?;
-        let started = TestCore { bodies, core, number, folder };
+        let started = TestCore { bodies, core, number, folder, config, environment };
         started.wait_until_associated().await?;
         Ok(started)
     }
@@ -121,6 +123,24 @@ impl TestCore {
         let status = self.core.status_source();
         let up = || status().to_string().contains("\"associated\":true").then_some(());
         eventually("the SMF is associated with the UPF", up, || status().to_string()).await
+    }
+
+    /// Its configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// What its functions share.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// Starts another AMF beside its own.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub async fn second_amf(&self, change: impl FnOnce(&mut Config)) -> Result<SecondAmf> {
+        SecondAmf::start(self, self.number, change).await
     }
 
     /// A gNB's configuration; it fits the core's.

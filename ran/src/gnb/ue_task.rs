@@ -6,9 +6,9 @@ use super::link::LinkError;
 use super::sessions::RanSession;
 use super::ue_context_release::ReleaseReason;
 use super::{
-    Gnb, handover, handover_target, initial_context_setup, initial_ue_message, nas_transport, path_switch,
-    pdu_session_resource_modify, pdu_session_resource_release, pdu_session_resource_setup, ue_context_modification,
-    ue_context_release,
+    Gnb, handover, handover_target, initial_context_setup, initial_ue_message, location_reporting, nas_transport,
+    path_switch, pdu_session_resource_modify, pdu_session_resource_release, pdu_session_resource_setup,
+    ue_context_modification, ue_context_release,
 };
 use crate::sample::Procedure;
 use crate::ue::{Action, MmState, PduSession, RegistrationOutcome, UeNas};
@@ -269,6 +269,7 @@ impl UeTask {
             Kind::Initiating_PDUSessionResourceRelease => pdu_session_resource_release::run(self, &pdu).await,
             Kind::Initiating_PDUSessionResourceModify => pdu_session_resource_modify::run(self, &pdu).await,
             Kind::Initiating_UEContextRelease => ue_context_release::command(self, &pdu).await,
+            Kind::Initiating_LocationReportingControl => location_reporting::run(self, &pdu).await,
             Kind::Initiating_UEContextModification => ue_context_modification::run(self, &pdu).await,
             Kind::Successful_HandoverPreparation => handover::command(self, &pdu).await,
             Kind::Unsuccessful_HandoverPreparation => handover::not_prepared(self, &pdu),

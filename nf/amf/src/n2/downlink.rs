@@ -22,6 +22,19 @@ pub(crate) fn nas_transport(ue: &Connection, nas: Vec<u8>) -> Built {
     )
 }
 
+/// LOCATION REPORTING CONTROL: where the UE is, at once (TS 38.413, 9.2.11.1).
+pub(crate) fn location_reporting_control(ue: &Connection) -> Built {
+    let asked = LocationReportingRequestType::new(EventType::direct, ReportArea::cell, None, None, None);
+    build_ngap!(
+        InitiatingMessage,
+        LocationReportingControl,
+        LocationReportingControl,
+        AMF_UE_NGAP_ID(ue.amf_id),
+        RAN_UE_NGAP_ID(ue.ran_id),
+        LocationReportingRequestType(asked),
+    )
+}
+
 /// A PDU session whose resources the gNB is to set up.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SessionToSetUp {

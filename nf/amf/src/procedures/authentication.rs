@@ -24,6 +24,8 @@ pub(crate) struct Keys {
     pub ngksi: u8,
     /// EAP-Success, which goes with SECURITY MODE COMMAND (TS 24.501, 5.4.1.2.2.8).
     pub eap_success: Option<Bytes>,
+    /// K_AMF comes from another AMF, which derived it from the one that the UE has (TS 33.501, 6.9.3).
+    pub derived: bool,
 }
 
 /// What the UE is asked.
@@ -262,7 +264,7 @@ async fn step(ue: &mut Ue, challenge: &Challenge, packet: Bytes) -> Result<Step,
 
 fn keys(ue: &Ue, k_seaf: &KSeaf, ngksi: u8, eap_success: Option<Bytes>) -> Result<Keys, Stop> {
     let k_amf = ue.supi.as_ref().and_then(|supi| aka::k_amf(k_seaf, supi).ok());
-    Ok(Keys { k_amf: k_amf.ok_or(Stop::Abandoned("no_supi"))?, ngksi, eap_success })
+    Ok(Keys { k_amf: k_amf.ok_or(Stop::Abandoned("no_supi"))?, ngksi, eap_success, derived: false })
 }
 
 #[cfg(test)]

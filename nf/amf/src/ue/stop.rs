@@ -32,6 +32,8 @@ pub(crate) enum Stop {
     Reject(Reject),
     /// The UE is not who it says it is: AUTHENTICATION REJECT, with EAP-Failure where there is one.
     NotAuthentic(Option<Bytes>),
+    /// The UE has come to the gNB of another AMF.
+    Arrived,
     /// The procedure cannot go on, and there is nothing to tell the UE; a word for the metrics.
     Abandoned(&'static str),
 }
@@ -50,6 +52,7 @@ impl Stop {
             Stop::Preempted(_) => "preempted".into(),
             Stop::Reject(reject) => format!("cause_{}", reject.cause.as_u8()),
             Stop::NotAuthentic(_) => "not_authentic".into(),
+            Stop::Arrived => "arrived_elsewhere".into(),
             Stop::Abandoned(why) => (*why).into(),
         }
     }
