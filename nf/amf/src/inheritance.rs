@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 /// How long what was read of an AMF's contexts is good: another one may have claimed some, which its claim shows.
 const VALID: Duration = Duration::from_secs(30);
+/// Between two readings: who makes 5G-GUTIs up does not keep the database busy.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// What was read of one AMF.
 struct Read {
@@ -60,7 +62,12 @@ impl Amf {
     fn read(&self, id: &AmfId, tmsi: u32) -> Option<Found> {
         let number = u32::from(id.region()) << 16 | u32::from(id.set()) << 6 | u32::from(id.pointer());
         let mut place = self.inherited.0.lock().unwrap_or_else(|e| e.into_inner());
-        if place.as_ref().is_none_or(|read| read.of != number || read.until < Instant::now()) {
+        let now = Instant::now();
+        let recent = place.as_ref().is_some_and(|read| read.until > now + VALID - PAUSE);
+        if recent && place.as_ref().is_some_and(|read| read.of != number) {
+            return None;
+        }
+        if place.as_ref().is_none_or(|read| read.of != number || read.until < now) {
             *place = match self.read_all(id, number) {
                 Ok(read) => Some(read),
                 Err(error) => {

@@ -89,11 +89,12 @@ impl Udm {
         if let Ok(supi) = supi_or_suci.parse::<Supi>() {
             return Ok(supi);
         }
-        if !self.config.null_scheme && is_null_scheme(supi_or_suci) {
+        let sidf = self.sidf();
+        if !sidf.null_scheme && is_null_scheme(supi_or_suci) {
             tracing::warn!(suci = supi_or_suci, "an identity that is not concealed is refused: see udm.null_scheme");
             return Err(Problem::new(403, "AUTHENTICATION_REJECTED").detail("the null scheme is not allowed here"));
         }
-        let revealed = self.keys.deconceal(supi_or_suci).map_err(|error| match error {
+        let revealed = sidf.keys.deconceal(supi_or_suci).map_err(|error| match error {
             SidfError::Text(_) => not_parsed(supi_or_suci, error.to_string()),
             SidfError::UnknownKey { scheme: 1 | 2, .. } => {
                 Problem::new(403, "INVALID_HN_PUBLIC_KEY_IDENTIFIER").detail(error.to_string())

@@ -155,7 +155,7 @@ fn a_request_that_is_not_the_phones_own_gets_no_context() {
         let guti = phone.status().await?.guti.context("a 5G-GUTI")?;
         let identity = NasFGsMobileIdentity::from_guti(guti).value.to_vec();
         let length = u16::try_from(identity.len())?.to_be_bytes();
-        // REGISTRATION REQUEST, mobility; plain, and under a MAC that is wrong.
+        // REGISTRATION REQUEST, mobility; plain, which is not even asked for, and under a MAC that is wrong.
         let plain =
             [&[0x7e, 0x00, 0x41, 0x02], length.as_slice(), &identity, &[0x2e, 4, 0xf0, 0xf0, 0xf0, 0xf0]].concat();
         let forged = [&[0x7e, 0x01, 1, 2, 3, 4, 0], plain.as_slice()].concat();
@@ -166,7 +166,7 @@ fn a_request_that_is_not_the_phones_own_gets_no_context() {
             let (_, answer) = raw.next_nas().await?;
             ensure!(answer == [0x7e, 0x00, 0x5b, 0x01], "IDENTITY REQUEST is due: {answer:02x?}");
         }
-        ensure!(refused.so_far() >= 2.0, "the other AMF refuses");
+        ensure!(refused.so_far() >= 1.0, "the other AMF refuses");
         // The phone goes on where it was.
         ensure!(second.ues().1 == 1, "{:?}", second.ues());
         phone.service_request().await?;

@@ -287,7 +287,7 @@ fn ts_33_518_4_2_2_2_1_discovery_is_for_those_of_the_slice() {
         let mut profile = NfProfile::new(id.clone(), NfType::Gmlc, NfStatus::Registered);
         profile.ipv4_addresses = Some(vec![[127, 0, 0, 99].into()]);
         profile.allowed_nssais = Some(vec![slice(1)]);
-        NfManagementClient::new(peer(10)?).register_nf_instance(&id.to_string(), profile).await.map_err(problem)?;
+        NfManagementClient::new(peer(10)?).register_nf_instance(id.as_ref(), profile).await.map_err(problem)?;
         let search = |sst: Option<u8>| {
             let query = SearchQuery {
                 target_nf_type: Some(NfType::Gmlc),

@@ -25,6 +25,9 @@ const CAPABILITY: &str = "radio-capability";
 /// How long the old AMF waits to hear what became of a context that it gave.
 const GIVEN: Duration = Duration::from_secs(10);
 
+/// The UE's request as a context proves it, or a K_AMF that was derived for this AMF with its key set identifier.
+type Proof = (Option<Inbound>, Option<(KAmf, u8)>);
+
 /// A context that another AMF gave.
 pub(crate) struct Taken {
     /// The AMF that gave it; none for one that is gone.
@@ -114,11 +117,7 @@ fn reference(id: &str) -> RefToBinaryData {
 }
 
 /// Takes a context over; the request as it proves it, or the new K_AMF with its key set identifier.
-fn take(
-    ue: &mut Ue,
-    context: UeContext,
-    nas: Option<&Bytes>,
-) -> Result<(Option<Inbound>, Option<(KAmf, u8)>), &'static str> {
+fn take(ue: &mut Ue, context: UeContext, nas: Option<&Bytes>) -> Result<Proof, &'static str> {
     let supi = context.supi.filter(|_| context.supi_unauth_ind != Some(true)).ok_or("it has no SUPI")?;
     let keys = context.seaf_data.ok_or("it has no keys")?;
     let mut k_amf = [0; 32];
@@ -326,7 +325,7 @@ pub(crate) async fn concluded(ue: &mut Ue, update: UeRegStatusUpdateReqData) {
         ue.idle = None;
         return;
     }
-    let unwanted: Vec<u8> = update.to_release_session_list.into_iter().flatten().map(Into::into).collect();
+    let unwanted = update.to_release_session_list.unwrap_or_default();
     let sessions: Vec<_> = std::mem::take(&mut ue.sessions).into_iter().collect();
     let (released, moved): (Vec<_>, Vec<_>) = sessions.into_iter().partition(|(psi, _)| unwanted.contains(psi));
     tracing::info!(supi = ue.label(), sessions = moved.len(), "the UE and its sessions are another AMF's");

@@ -57,6 +57,9 @@ async fn arrive(
     body: &Multipart<UeContextCreateData>,
     answer: &mut Option<Answer>,
 ) -> Result<usize, Ended> {
+    if ue.over_limit {
+        return Err(CauseRadioNetwork::no_radio_resources_available_in_target_cell.into());
+    }
     let data = &body.json;
     let (gnb, tai) = target(ue, &data.target_id)?;
     let Some(container) = body.find(&data.source_to_target_data.ngap_data.content_id).cloned() else {

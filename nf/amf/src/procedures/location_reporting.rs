@@ -13,8 +13,8 @@ pub(crate) async fn run(ue: &mut Ue, asked: &RequestLocInfo) -> Result<ProvideLo
     if !ue.registered {
         return Err(Problem::new(403, "UNSPECIFIED").detail("the UE is not registered"));
     }
-    let mut info = ProvideLocInfo::default();
-    info.rat_type = (asked.req_rat_type == Some(true)).then_some(RatType::Nr);
+    let rat_type = (asked.req_rat_type == Some(true)).then_some(RatType::Nr);
+    let mut info = ProvideLocInfo { rat_type, ..Default::default() };
     let current = asked.req_current_loc == Some(true) && reported(ue).await;
     let place = ue.connection.as_ref().map(|connection| connection.location);
     if asked.req5gs_loc == Some(true) {

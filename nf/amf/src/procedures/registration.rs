@@ -6,7 +6,7 @@ use super::{implicit_deregistration, pdu_session_resource_release, slice_selecti
 use crate::concurrency::Kind;
 use crate::metrics::Procedure;
 use crate::ue::{Event, Reject, Session, Stop, Ue, count};
-use martlet_nas::inbound::Inbound;
+use martlet_nas::inbound::{Assurance, Inbound};
 use martlet_nas::{
     GmmCause, KAmf, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasAuthenticationReject, NasEapMessage,
     NasFGmmCause, NasGprsTimer2, NasRegistrationReject, NasRegistrationRequest, RegistrationType, identifiers,
@@ -62,7 +62,8 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
 
     // Another AMF may know the UE (steps 4 and 5).
     let mut inbound = inbound;
-    let mut taken = match ue.is_new() {
+    // A request without protection proves nothing to it.
+    let mut taken = match ue.is_new() && inbound.assurance != Assurance::Plain {
         true => context_transfer::fetch(ue, &request, initial).await,
         false => None,
     };
