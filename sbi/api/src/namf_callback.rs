@@ -27,7 +27,7 @@ service! {
         callback deregistration_notify "DeregistrationNotify": POST "/deregistration/{supi}",
             path(supi), body(DeregistrationData), returns(()), errors[404 "CONTEXT_NOT_FOUND"];
         /// The AMF to which a UE was handed over tells that it has come (TS 29.518, 5.2.2.2.3); its URI is `n2NotifyUri`.
-        callback n2_info_notify "N2InfoNotify": POST "/n2-notify/{supi}",
+        callback n2_info_notify "N2InfoNotifyHandoverComplete": POST "/n2-notify/{supi}",
             path(supi), body(Multipart<N2InformationNotification>), returns(()), errors[404 "CONTEXT_NOT_FOUND"];
         /// A UDM tells that subscription data changed (TS 29.503, 5.2.2.5); its URI is `callbackReference`.
         callback sdm_change_notify "SdmChangeNotify": POST "/sdm-change/{supi}",

@@ -81,7 +81,7 @@ async fn handed_over(sbi: Sbi) -> Result<()> {
     reaches(&phone, 1, GATEWAY).await?;
     phone.deregister().await?;
     core.until("no session is left", |counts| counts.sessions == 0).await?;
-    core.bodies.check(&["namf-comm CreateUEContext", "namf-callback N2InfoNotify"])
+    core.bodies.check(&["namf-comm CreateUEContext", "namf-callback N2InfoNotifyHandoverComplete"])
 }
 
 #[test]
