@@ -1,10 +1,10 @@
 //! A whole core in the test's own namespace, with subscribers, and gNBs that connect to it.
 use crate::wires::Wires;
-use crate::{BodyRecord, eventually, reaches};
+use crate::{BodyRecord, SecondAmf, eventually, reaches};
 use anyhow::{Context, Result};
 use martlet::config::Config;
 use martlet::core::{Core, Sbi, secure_environment};
-use martlet_nf::Shutdown;
+use martlet_nf::{Environment, Shutdown};
 use martlet_ran::ue::{OperatorKey, PduSessionRequest, UeConfig};
 use martlet_ran::{Gnb, GnbConfig, Ue};
 use martlet_sctp::StackChoice;
@@ -74,6 +74,8 @@ pub struct TestCore {
     folder: PathBuf,
     /// With a switch, the namespace that it is in.
     wires: Option<Wires>,
+    config: Config,
+    environment: Environment,
 }
 
 static NEXT: AtomicU8 = AtomicU8::new(1);
@@ -117,7 +119,7 @@ impl TestCore {
         let mut environment = secure_environment(&config, "core", sbi, false, shutdown)?;
         environment.taps.push(bodies.clone());
         let core = Core::start(&config, sbi, &environment, trigger).await?;
-        let started = TestCore { bodies, core, number, folder, wires };
+        let started = TestCore { bodies, core, number, folder, wires, config, environment };
         started.wait_until_associated().await?;
         Ok(started)
     }
@@ -127,6 +129,24 @@ impl TestCore {
         let status = self.core.status_source();
         let up = || status().to_string().contains("\"associated\":true").then_some(());
         eventually("the SMF is associated with the UPF", up, || status().to_string()).await
+    }
+
+    /// Its configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// What its functions share.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// Starts another AMF beside its own.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub async fn second_amf(&self, change: impl FnOnce(&mut Config)) -> Result<SecondAmf> {
+        SecondAmf::start(self, self.number, change).await
     }
 
     /// A gNB's configuration; it fits the core's.
@@ -169,6 +189,16 @@ impl TestCore {
         let supi = subscriber(n).context("an IMSI")?.supi;
         anyhow::ensure!(Store::open(&self.folder.join("martlet.db"))?.remove(&supi)?, "there is no {supi}");
         Ok(())
+    }
+
+    /// The last sequence number that the home network used for the subscriber of a number.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn store_sqn(&self, n: u64) -> Result<u64> {
+        let supi = subscriber(n).context("an IMSI")?.supi;
+        let found = Store::open(&self.folder.join("martlet.db"))?.subscriber(&supi)?;
+        Ok(found.with_context(|| format!("there is no {supi}"))?.sqn)
     }
 
     /// Hands a function its section of the configuration anew, as SIGHUP does.

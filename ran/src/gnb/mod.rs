@@ -12,6 +12,7 @@ mod handover_target;
 mod initial_context_setup;
 mod initial_ue_message;
 mod link;
+mod location_reporting;
 mod nas_transport;
 mod ng_reset;
 mod ng_setup;

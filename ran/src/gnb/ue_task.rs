@@ -6,9 +6,9 @@ use super::link::LinkError;
 use super::sessions::RanSession;
 use super::ue_context_release::ReleaseReason;
 use super::{
-    Gnb, handover, handover_target, initial_context_setup, initial_ue_message, nas_transport, path_switch,
-    pdu_session_resource_modify, pdu_session_resource_release, pdu_session_resource_setup, ue_context_modification,
-    ue_context_release,
+    Gnb, handover, handover_target, initial_context_setup, initial_ue_message, location_reporting, nas_transport,
+    path_switch, pdu_session_resource_modify, pdu_session_resource_release, pdu_session_resource_setup,
+    ue_context_modification, ue_context_release,
 };
 use crate::nrppa;
 use crate::sample::Procedure;
@@ -273,6 +273,7 @@ impl UeTask {
             Kind::Initiating_PDUSessionResourceRelease => pdu_session_resource_release::run(self, &pdu).await,
             Kind::Initiating_PDUSessionResourceModify => pdu_session_resource_modify::run(self, &pdu).await,
             Kind::Initiating_UEContextRelease => ue_context_release::command(self, &pdu).await,
+            Kind::Initiating_LocationReportingControl => location_reporting::run(self, &pdu).await,
             Kind::Initiating_UEContextModification => ue_context_modification::run(self, &pdu).await,
             Kind::Initiating_DownlinkUEAssociatedNRPPaTransport => nrppa::of_ue(self, &pdu).await,
             Kind::Successful_HandoverPreparation => handover::command(self, &pdu).await,

@@ -46,6 +46,19 @@ pub(crate) fn non_ue_associated_nrppa(routing: Vec<u8>, message: &Bytes) -> Buil
     )
 }
 
+/// LOCATION REPORTING CONTROL: where the UE is, at once (TS 38.413, 9.2.11.1).
+pub(crate) fn location_reporting_control(ue: &Connection) -> Built {
+    let asked = LocationReportingRequestType::new(EventType::direct, ReportArea::cell, None, None, None);
+    build_ngap!(
+        InitiatingMessage,
+        LocationReportingControl,
+        LocationReportingControl,
+        AMF_UE_NGAP_ID(ue.amf_id),
+        RAN_UE_NGAP_ID(ue.ran_id),
+        LocationReportingRequestType(asked),
+    )
+}
+
 /// A PDU session whose resources the gNB is to set up.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SessionToSetUp {

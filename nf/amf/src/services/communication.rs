@@ -106,31 +106,44 @@ impl AmfCommunication for Amf {
 
     async fn create_ue_context(
         &self,
-        _: &str,
-        _: Multipart<UeContextCreateData>,
+        ue_context_id: &str,
+        body: Multipart<UeContextCreateData>,
     ) -> Result<Created<Multipart<UeContextCreatedData>>, Problem> {
-        Err(Problem::new(403, "HANDOVER_FAILURE").detail("the AMF does not have handover between AMFs"))
+        let full = || Problem::new(403, "HANDOVER_FAILURE").detail("there are too many UEs");
+        let ue = self.this().and_then(|amf| amf.new_ue()).ok_or_else(full)?;
+        let (answer, answered) = oneshot::channel();
+        self.tell(&ue, Event::HandoverFromAmf(body.into(), answer))?;
+        let created = answered.await.unwrap_or_else(|_| Err(full()))?;
+        let location = format!("{}/namf-comm/v1/ue-contexts/{ue_context_id}", self.context.api_root());
+        Ok(Created { location, body: created })
     }
 
     async fn release_ue_context(&self, ue_context_id: &str, _: UeContextRelease) -> Result<(), Problem> {
-        Err(unknown(ue_context_id))
+        self.tell(&self.find(ue_context_id)?, Event::HandoverGivenUp)
     }
 
     async fn ue_context_transfer(
         &self,
         ue_context_id: &str,
-        _: Multipart<UeContextTransferReqData>,
+        body: Multipart<UeContextTransferReqData>,
     ) -> Result<Multipart<UeContextTransferRspData>, Problem> {
-        self.find(ue_context_id)?;
-        Err(unsupported("the transfer of UE contexts"))
+        let ue = self.find(ue_context_id)?;
+        let nas = body.json.reg_request.as_ref().and_then(|n1| body.find(&n1.n1_message_content.content_id)).cloned();
+        let (answer, answered) = oneshot::channel();
+        self.tell(&ue, Event::ContextTransfer(body.json.into(), nas, answer))?;
+        answered.await.unwrap_or_else(|_| Err(unknown(ue_context_id)))
     }
 
     async fn registration_status_update(
         &self,
         ue_context_id: &str,
-        _: UeRegStatusUpdateReqData,
+        body: UeRegStatusUpdateReqData,
     ) -> Result<UeRegStatusUpdateRspData, Problem> {
-        Err(unknown(ue_context_id))
+        let ue = self.find(ue_context_id)?;
+        let (answer, answered) = oneshot::channel();
+        self.tell(&ue, Event::ContextTransferred(body.into(), answer))?;
+        answered.await.map_err(|_| unknown(ue_context_id))?;
+        Ok(UeRegStatusUpdateRspData { reg_status_transfer_complete: true })
     }
 
     async fn non_ue_n2_message_transfer(
