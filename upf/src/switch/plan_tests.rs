@@ -16,6 +16,7 @@ fn pdr(id: u16, precedence: u32, uplink: bool, filters: &[&str]) -> Pdr {
         local: uplink.then_some(LocalTunnel { teid: TEID, ipv4: None, ipv6: None }),
         network_instance: None,
         ue: vec![UeAddress::V4(UE)],
+        application: None,
         rules: filters.iter().map(|filter| SdfRule::of(filter).unwrap()).collect(),
         filters,
         qfis: if uplink { vec![9] } else { vec![] },

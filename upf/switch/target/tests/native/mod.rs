@@ -67,8 +67,7 @@ impl Bed {
         config.n3.address = (Ipv4Addr::from(N3), 2152).into();
         config.n3.restoration_s = 0;
         config.n6.mode = N6Mode::Routing;
-        config.dnns =
-            vec![DnnConfig { name: "internet".into(), pools: vec!["10.32.0.0/11".into()], ..DnnConfig::default() }];
+        config.dnns = vec![DnnConfig { name: "internet".into(), pools: vec!["10.32.0.0/11".into()], allocate: false }];
         config.switch.native = native;
         config.switch.address = LISTEN.parse().expect("an address");
         config.xdp.interfaces = vec!["upf3".into(), "upf6".into()];
