@@ -6,6 +6,7 @@
 
 mod addresses;
 mod config;
+mod filter;
 mod flows;
 mod kept;
 mod metrics;

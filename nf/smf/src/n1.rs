@@ -118,6 +118,8 @@ pub struct Changed<'a> {
     pub ambr: Option<&'a Ambr>,
     /// A new 5QI of the default flow, with its QFI.
     pub default: Option<(u8, u8)>,
+    /// What the UE is told of being always on, where it asked.
+    pub always_on: Option<bool>,
     pub before: &'a [Flow],
     pub now: &'a [Flow],
 }
@@ -131,16 +133,23 @@ pub fn modification_command(changed: &Changed<'_>) -> Option<Vec<u8>> {
             let ambr = qos::session_ambr(ambr.downlink.bps(), ambr.uplink.bps()).map_err(|e| text(&e))?;
             command = command.with_session_ambr(ambr);
         }
+        if let Some(always_on) = changed.always_on {
+            let indication = NasAlwaysOnPduSessionIndication::from_apsi(always_on);
+            command = command.with_always_on_pdu_session_indication(indication);
+        }
         let rules_of = |flows: &[Flow]| -> Vec<(u8, Rule)> {
             flows.iter().flat_map(|flow| flow.rules.iter().map(|rule| (flow.qfi, rule.clone()))).collect()
         };
         let (old, new) = (rules_of(changed.before), rules_of(changed.now));
         let mut rules: Vec<QosRule> = Vec::new();
-        // One that changes goes and comes again: both in one command, in this order.
-        let gone = old.iter().filter(|rule| !new.contains(rule));
+        let has = |rules: &[(u8, Rule)], id| rules.iter().any(|(_, rule)| rule.id == id);
+        let gone = old.iter().filter(|(_, rule)| !has(&new, rule.id));
         rules.extend(gone.map(|(_, rule)| QosRule::new(rule.id, QosRuleOpCode::Delete)));
-        let come = new.iter().filter(|rule| !old.contains(rule));
-        rules.extend(come.map(|(qfi, rule)| nas_rule(rule, *qfi, QosRuleOpCode::Create)));
+        for (qfi, rule) in new.iter().filter(|rule| !old.contains(rule)) {
+            let replace = has(&old, rule.id);
+            let code = if replace { QosRuleOpCode::ModifyReplace } else { QosRuleOpCode::Create };
+            rules.push(nas_rule(rule, *qfi, code));
+        }
         if !rules.is_empty() {
             command = command.with_authorized_qos_rules(NasQosRules::from_rules(&rules).map_err(|e| text(&e))?);
         }

@@ -5,6 +5,7 @@ pub mod handover;
 pub mod modification;
 pub mod path_switch;
 pub mod release;
+pub mod requested_modification;
 pub mod transfer;
 pub mod update;
 pub mod user_plane;

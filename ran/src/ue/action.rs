@@ -122,6 +122,8 @@ pub enum SessionCause {
     Sm(u8),
     /// 5GMM cause with which the AMF gave the message back (TS 24.501, 9.11.3.2).
     Mm(u8),
+    /// The network changed the session at the same time.
+    Collision,
     /// The network did not answer: the timer expired as often as the specification allows.
     Timeout,
     /// The network's session status no longer has the session.
@@ -137,6 +139,7 @@ impl std::fmt::Display for SessionCause {
         match self {
             SessionCause::Sm(c) => write!(f, "5GSM cause #{c}{}", sm_cause_name(*c)),
             SessionCause::Mm(c) => write!(f, "5GMM cause #{c}{}", mm_cause_name(*c)),
+            SessionCause::Collision => f.write_str("the network changed the session at the same time"),
             SessionCause::Timeout => f.write_str("no answer"),
             SessionCause::StatusInactive => f.write_str("the network does not have the session"),
             SessionCause::Deregistered => f.write_str("the UE is not registered"),
@@ -222,6 +225,15 @@ pub enum Event {
     SessionModified {
         /// PDU session identity.
         psi: u8,
+        /// Whether the UE had asked for it.
+        asked: bool,
+    },
+    /// The network does not change a PDU session as the UE asked.
+    SessionModificationRejected {
+        /// PDU session identity.
+        psi: u8,
+        /// Why.
+        cause: SessionCause,
     },
     /// A PDU session is released.
     SessionReleased {

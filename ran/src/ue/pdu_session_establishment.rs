@@ -52,7 +52,8 @@ impl UeNas {
             cause: None,
         };
         self.send_when_connected(&message, now)?;
-        let session = Session { pti, state: SessionState::Establishing { request: message, sent: 1 }, info };
+        let session =
+            Session { pti, state: SessionState::Establishing { request: message, sent: 1 }, modifying: None, info };
         if let Some(slot) = self.sessions.get_mut(usize::from(psi)) {
             *slot = Some(Box::new(session));
         }

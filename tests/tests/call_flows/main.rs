@@ -12,6 +12,7 @@ mod mobility;
 mod positioning;
 mod refusals;
 mod registration;
+mod requested_modification;
 mod secure_sbi;
 mod security_mode;
 mod session_types;

@@ -1,7 +1,8 @@
 //! The rules of a PDU session at its UPF (TS 23.501, 5.8.2; TS 29.244, 5.2): one PDR, FAR for each direction, and for both
 //! a QER with the session's bit rate and a URR that counts.
 use crate::addresses::Addresses;
-use crate::flows::{Filter, Flow};
+use crate::filter::Filter;
+use crate::flows::Flow;
 use martlet_pfcp::ie::*;
 use martlet_pfcp::{SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationRequest};
 use std::net::IpAddr;
@@ -91,23 +92,14 @@ pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
         Some((teid, IpAddr::V6(ip))) => FTeid::Given { teid, ipv4: None, ipv6: Some(ip) },
     };
     let uplink = Pdi {
-        source_interface: SourceInterface(Interface::Access),
         local_fteid: Some(local_fteid),
         network_instance: network.clone(),
         ue_ip_addresses: vec![ue(false)],
-        sdf_filters: vec![],
-        application_id: None,
         qfis: vec![Qfi(plan.qfi)],
+        ..Pdi::of(Interface::Access)
     };
-    let downlink = Pdi {
-        source_interface: SourceInterface(Interface::Core),
-        local_fteid: None,
-        network_instance: network.clone(),
-        ue_ip_addresses: vec![ue(true)],
-        sdf_filters: vec![],
-        application_id: None,
-        qfis: vec![],
-    };
+    let downlink =
+        Pdi { network_instance: network.clone(), ue_ip_addresses: vec![ue(true)], ..Pdi::of(Interface::Core) };
     let to_core = ForwardingParameters {
         destination_interface: DestinationInterface(Interface::Core),
         network_instance: network,
@@ -212,25 +204,17 @@ fn flow_pdrs(flow: &Flow, ue: &Addresses, dnn: &str, fteid: &FTeid) -> Vec<Creat
         for (direction, far) in [(UPLINK, TO_CORE), (DOWNLINK, TO_ACCESS)] {
             let uplink = direction == UPLINK;
             let of_direction = |filter: &&Filter| if uplink { filter.uplink } else { filter.downlink };
-            let filter = |filter: &Filter| SdfFilter {
-                flow_description: Some(filter.description.clone()),
-                tos_traffic_class: None,
-                security_parameter_index: None,
-                flow_label: None,
-                filter_id: None,
-            };
-            let sdf_filters: Vec<_> = rule.filters.iter().filter(of_direction).map(filter).collect();
+            let sdf_filters: Vec<_> = rule.filters.iter().filter(of_direction).map(Filter::to_sdf).collect();
             if sdf_filters.is_empty() {
                 continue;
             }
             let pdi = Pdi {
-                source_interface: SourceInterface(if uplink { Interface::Access } else { Interface::Core }),
                 local_fteid: uplink.then_some(*fteid),
                 network_instance: Some(NetworkInstance::new(dnn)),
                 ue_ip_addresses: vec![ue_address(ue, !uplink)],
                 sdf_filters,
-                application_id: None,
                 qfis: if uplink { vec![Qfi(flow.qfi)] } else { vec![] },
+                ..Pdi::of(if uplink { Interface::Access } else { Interface::Core })
             };
             pdrs.push(CreatePdr {
                 pdr_id: PdrId(flow_pdr_id(rule.id, direction)),

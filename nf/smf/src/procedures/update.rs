@@ -1,7 +1,7 @@
 //! What the AMF has of a session: messages of the UE, answers of the gNB, the user plane on and off (TS 29.502, 5.2.2.3).
 use crate::n4::{to_buffer, to_buffer_anew, to_gnb};
 use crate::procedures::transfer::{N1, N2, reference};
-use crate::procedures::{downlink_data, handover, modification, path_switch, release};
+use crate::procedures::{downlink_data, handover, modification, path_switch, release, requested_modification};
 use crate::session::{Session, Updated};
 use crate::{metrics, n1};
 use bytes::Bytes;
@@ -36,7 +36,7 @@ pub async fn run(session: &mut Session, body: Multipart<SmContextUpdateData>) ->
     }
 }
 
-fn n1_answer(octets: Vec<u8>) -> Updated {
+pub fn n1_answer(octets: Vec<u8>) -> Updated {
     let data = SmContextUpdatedData { n1_sm_msg: Some(reference(N1)), ..Default::default() };
     Ok(Some(Multipart::new(data).part(N1, content_type::NAS, octets)))
 }
@@ -64,9 +64,8 @@ async fn from_ue(session: &mut Session, octets: &[u8]) -> (Updated, bool) {
         }
         // One that comes after its time.
         Nas5gsmMessage::PduSessionModificationComplete(_) => (Ok(None), true),
-        Nas5gsmMessage::PduSessionModificationRequest(_) => {
-            let reject = n1::modification_reject(session.id, pti, GsmCause::ServiceOptionNotSupported);
-            (n1_answer(reject), true)
+        Nas5gsmMessage::PduSessionModificationRequest(request) => {
+            (requested_modification::run(session, pti, &request).await, true)
         }
         Nas5gsmMessage::FiveGsmStatus(status) => {
             let cause = status.fgsm_cause.cause_raw();
