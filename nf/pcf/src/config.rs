@@ -60,7 +60,8 @@ pub struct FlowConfig {
     pub five_qi: u8,
     /// Allocation and retention priority level (1 to 15); 0 for that of the session.
     pub arp: u8,
-    /// Traffic, each an `IPFilterRule` for the downlink, such as `permit out 17 from 10.0.0.0/8 5060 to assigned`.
+    /// Traffic, each an `IPFilterRule` for the downlink, such as `permit out 17 from 10.0.0.0/8 5060 to assigned`; of Ethernet
+    /// sessions frames, such as `ethernet type 88f7 vlan 5 from 02-00-00-00-00-01`.
     pub filters: Vec<String>,
     /// Looked at in this order, the lowest first: 0 to 254.
     pub precedence: u8,
@@ -166,6 +167,9 @@ impl PcfConfig {
             }
             if flow.filters.is_empty() || flow.filters.len() > 15 {
                 wrong("filters", "a flow has 1 to 15 filters, such as permit out 17 from any to assigned");
+            }
+            if let Some(why) = flow.filters.iter().find_map(|text| crate::frames::read(text).err()) {
+                wrong("filters", &why);
             }
             if flow.precedence == 255 {
                 wrong("precedence", "255 is that of the default flow: write 0 to 254");

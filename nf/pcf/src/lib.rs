@@ -4,6 +4,7 @@
 mod am_policy;
 mod associations;
 mod config;
+mod frames;
 mod sm_policy;
 mod ue_request;
 

@@ -89,11 +89,15 @@ fn is_for(flow: &FlowConfig, context: &SmPolicyContextData) -> bool {
 }
 
 fn rule(flow: &FlowConfig) -> PccRule {
-    let filter = |text: &String| FlowInformation {
-        flow_description: Some(text.clone()),
-        flow_direction: Some(FlowDirection::Bidirectional),
-        packet_filter_usage: Some(true),
-        ..Default::default()
+    let filter = |text: &String| {
+        let frames = crate::frames::read(text).ok().flatten();
+        FlowInformation {
+            flow_description: frames.is_none().then(|| text.clone()),
+            eth_flow_description: frames,
+            flow_direction: Some(FlowDirection::Bidirectional),
+            packet_filter_usage: Some(true),
+            ..Default::default()
+        }
     };
     PccRule {
         pcc_rule_id: flow.name.clone(),

@@ -31,6 +31,7 @@ impl Requested {
     pub fn rule(&self) -> PccRule {
         let filter = |filter: &PacketFilterInfo| FlowInformation {
             flow_description: filter.pack_filt_cont.clone(),
+            eth_flow_description: None,
             pack_filt_id: filter.pack_filt_id.clone(),
             packet_filter_usage: Some(true),
             tos_traffic_class: filter.tos_traffic_class.clone(),

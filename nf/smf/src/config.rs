@@ -3,7 +3,7 @@ use martlet_config::Finding;
 use martlet_sbi_api::common::Snssai;
 use martlet_store::StateConfig;
 use serde::{Deserialize, Serialize};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
 
 /// A slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +39,12 @@ pub struct DnnConfig {
     pub pcscf: Vec<IpAddr>,
     /// MTU that UEs are told.
     pub mtu: u16,
+    /// Whether it takes Ethernet sessions.
+    pub ethernet: bool,
+    /// Where the data of unstructured sessions go, over UDP, such as `[fd99::1]:4000`; the session is known there by an
+    /// address of `pool6`. Left out, there are no such sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unstructured: Option<SocketAddrV6>,
     /// Whether sessions are always on, whatever UEs ask for (TS 23.501, 5.6.13); else those are whose UEs ask for it.
     pub always_on: bool,
 }
@@ -52,6 +58,8 @@ impl Default for DnnConfig {
             dns: Vec::new(),
             pcscf: Vec::new(),
             mtu: default_mtu(),
+            ethernet: false,
+            unstructured: None,
             always_on: false,
         }
     }
@@ -158,8 +166,11 @@ impl SmfConfig {
             if let Some(error) = (!dnn.pool6.is_empty()).then(|| crate::addresses::parse6(&dnn.pool6).err()).flatten() {
                 wrong(format!("dnns[{n}].pool6"), error);
             }
-            if dnn.pool.is_empty() && dnn.pool6.is_empty() {
-                wrong(format!("dnns[{n}].pool"), "a data network needs pool, pool6, or both".into());
+            if dnn.pool.is_empty() && dnn.pool6.is_empty() && !dnn.ethernet {
+                wrong(format!("dnns[{n}].pool"), "a data network needs pool, pool6, both, or ethernet".into());
+            }
+            if dnn.unstructured.is_some() && dnn.pool6.is_empty() {
+                wrong(format!("dnns[{n}].pool6"), "unstructured sessions are known by addresses of it".into());
             }
             if self.dnns[..n].iter().any(|other| other.name.eq_ignore_ascii_case(&dnn.name)) {
                 wrong(format!("dnns[{n}].name"), format!("{} occurs twice", dnn.name));

@@ -1,8 +1,8 @@
 //! Packet filters of QoS rules, in the three forms in which UE, PCF and UPF have them (TS 24.501, 9.11.4.13; TS 29.512,
 //! 5.6.2.14; TS 29.244, 8.2.5).
 use martlet_nas::{QosPacketFilter, QosPacketFilterComponent, QosPacketFilterDirection};
-use martlet_pfcp::ie::SdfFilter;
-use martlet_sbi_api::npcf_sm_policy_control::{FlowDirection, FlowInformation, PacketFilterInfo};
+use martlet_pfcp::ie::{CTag, EthernetPacketFilter, Ethertype, MacAddress, STag, SdfFilter, Tag};
+use martlet_sbi_api::npcf_sm_policy_control::{EthFlowDescription, FlowDirection, FlowInformation, PacketFilterInfo};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -24,6 +24,23 @@ pub struct Filter {
     /// IPv6 flow label, 20 bits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow_label: Option<u32>,
+    /// Of an Ethernet session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame: Option<Frame>,
+}
+
+/// Frames, as the UE sees them: its own side is local.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frame {
+    pub local: Option<[u8; 6]>,
+    pub remote: Option<[u8; 6]>,
+    /// `None` for any.
+    pub ethertype: Option<u16>,
+    /// Virtual LAN of the customer's and of the service's tag.
+    pub c_vid: Option<u16>,
+    pub s_vid: Option<u16>,
+    /// Priority of the customer's tag.
+    pub c_pcp: Option<u8>,
 }
 
 fn is_zero(id: &u8) -> bool {
@@ -39,6 +56,9 @@ impl Filter {
     /// # Errors
     /// Why it cannot be carried out.
     pub fn of_policy(info: &FlowInformation) -> Result<Filter, &'static str> {
+        if let Some(description) = &info.eth_flow_description {
+            return Filter::of_frames(info, description);
+        }
         let beside = info.tos_traffic_class.is_some() || info.spi.is_some() || info.flow_label.is_some();
         let description = match &info.flow_description {
             Some(description) => description.clone(),
@@ -60,6 +80,7 @@ impl Filter {
             traffic_class: traffic_class.map(|both| [(both >> 8) as u8, both as u8]),
             spi: info.spi.as_ref().map(hexadecimal).transpose()?,
             flow_label: info.flow_label.as_ref().map(hexadecimal).transpose()?,
+            frame: None,
         };
         filter.components().map(|_| filter)
     }
@@ -107,9 +128,70 @@ impl Filter {
         QosPacketFilter::Match { direction, identifier: if self.id > 0 { self.id } else { place }, components }
     }
 
+    /// Of frames; what the description says holds for the downlink unless it says otherwise.
+    fn of_frames(info: &FlowInformation, description: &EthFlowDescription) -> Result<Filter, &'static str> {
+        let address = |text: &Option<String>| text.as_deref().map(mac).transpose();
+        let (from, to) = (address(&description.source_mac_addr)?, address(&description.dest_mac_addr)?);
+        if description.src_mac_addr_end.is_some() || description.dest_mac_addr_end.is_some() {
+            return Err("ranges of link addresses are not taken");
+        }
+        if description.f_desc.is_some() {
+            return Err("IP packets within frames are not looked at");
+        }
+        let up = description.f_dir == Some(FlowDirection::Uplink);
+        let (local, remote) = if up { (from, to) } else { (to, from) };
+        let number =
+            |text: &str| u16::from_str_radix(text.trim_start_matches("0x"), 16).map_err(|_| "a type or tag is none");
+        let tags: Vec<u16> = description.vlan_tags.iter().flatten().map(|tag| number(tag)).collect::<Result<_, _>>()?;
+        let ethertype = match description.eth_type.as_str() {
+            "" => None,
+            text => Some(number(text)?),
+        };
+        let vid = |n: usize| tags.get(n).map(|tag| tag & 0x0fff);
+        let c_pcp = tags.first().map(|tag| (tag >> 13) as u8).filter(|pcp| *pcp > 0);
+        let frame = Frame { local, remote, ethertype, c_vid: vid(0), s_vid: vid(1), c_pcp };
+        let (uplink, downlink) = match info.flow_direction {
+            Some(FlowDirection::Uplink) => (true, false),
+            Some(FlowDirection::Downlink) => (false, true),
+            _ => (true, true),
+        };
+        Ok(Filter { uplink, downlink, frame: Some(frame), ..Filter::default() })
+    }
+
+    /// Of frames, for the UPF: each way as the frame goes.
+    pub fn to_ethernet(&self, uplink: bool) -> Option<EthernetPacketFilter> {
+        let frame = self.frame?;
+        let (source, destination) = if uplink { (frame.local, frame.remote) } else { (frame.remote, frame.local) };
+        let addresses = MacAddress { source, destination, ..MacAddress::default() };
+        let tag = Tag { pcp: frame.c_pcp, dei: None, vid: frame.c_vid };
+        Some(EthernetPacketFilter {
+            filter_id: None,
+            properties: None,
+            mac_addresses: if addresses == MacAddress::default() { vec![] } else { vec![addresses] },
+            ethertype: frame.ethertype.map(Ethertype),
+            c_tag: (tag != Tag::default()).then_some(CTag(tag)),
+            s_tag: frame.s_vid.map(|vid| STag(Tag { vid: Some(vid), ..Tag::default() })),
+            sdf_filters: vec![],
+        })
+    }
+
     /// `permit out PROTOCOL from SOURCE [PORTS] to DESTINATION [PORTS]` (RFC 6733, 4.3.1; TS 29.212, 5.4.2).
     pub fn components(&self) -> Result<Vec<QosPacketFilterComponent>, &'static str> {
         use QosPacketFilterComponent::*;
+        if let Some(frame) = &self.frame {
+            let all: Vec<_> = [
+                frame.remote.map(DestinationMacAddress),
+                frame.local.map(SourceMacAddress),
+                frame.c_vid.map(CTagVid),
+                frame.s_vid.map(STagVid),
+                frame.c_pcp.map(|pcp| CTagPcpDei { pcp_present: true, dei_present: false, pcp, dei: false }),
+                frame.ethertype.map(QosPacketFilterComponent::Ethertype),
+            ]
+            .into_iter()
+            .flatten()
+            .collect();
+            return Ok(if all.is_empty() { vec![MatchAll] } else { all });
+        }
         let words: Vec<&str> = self.description.split_ascii_whitespace().collect();
         let [_, _, protocol, "from", rest @ ..] = words.as_slice() else { return Err("a flow description is no rule") };
         if words[0] != "permit" || words[1] != "out" {
@@ -211,6 +293,12 @@ impl Filter {
         filter.description = format!("permit out {protocol} from {remote} to {local}");
         Ok(filter)
     }
+}
+
+/// `02-00-00-00-00-01`, or with colons.
+fn mac(text: &str) -> Result<[u8; 6], &'static str> {
+    let octets: Option<Vec<u8>> = text.split(['-', ':']).map(|octet| u8::from_str_radix(octet, 16).ok()).collect();
+    octets.and_then(|octets| octets.try_into().ok()).ok_or("a link address is none")
 }
 
 fn ipv4(address: [u8; 4], mask: [u8; 4]) -> Result<String, &'static str> {

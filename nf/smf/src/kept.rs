@@ -14,7 +14,7 @@ use martlet_sbi_api::namf_communication::AmfCommunicationClient;
 use martlet_sbi_api::npcf_sm_policy_control::PcfSmPolicyControlClient;
 use martlet_store::Journal;
 use serde::{Deserialize, Serialize};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -41,6 +41,12 @@ struct KeptSession {
     status_uri: String,
     kind: PduSessionType,
     addresses: Addresses,
+    #[serde(default = "one")]
+    ssc_mode: u8,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    routes: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    server: Option<SocketAddrV6>,
     always_on: bool,
     ambr: Ambr,
     five_qi: u8,
@@ -54,6 +60,10 @@ struct KeptSession {
     gnb: Option<(u32, IpAddr)>,
     active: bool,
     stale: bool,
+}
+
+fn one() -> u8 {
+    1
 }
 
 /// What was kept.
@@ -136,6 +146,9 @@ fn session(smf: &Arc<Smf>, reference: u64, value: &[u8]) -> Result<Session, Stri
         status_uri: kept.status_uri,
         kind: kept.kind,
         addresses: kept.addresses,
+        ssc_mode: kept.ssc_mode,
+        routes: kept.routes,
+        server: kept.server,
         always_on: kept.always_on,
         ambr: kept.ambr,
         five_qi: kept.five_qi,
@@ -188,6 +201,9 @@ impl Session {
             status_uri: self.status_uri.clone(),
             kind: self.kind.clone(),
             addresses: self.addresses,
+            ssc_mode: self.ssc_mode,
+            routes: self.routes.clone(),
+            server: self.server,
             always_on: self.always_on,
             ambr: self.ambr.clone(),
             five_qi: self.five_qi,

@@ -3,12 +3,15 @@ use crate::addresses::Addresses;
 use crate::flows::{Flow, Rule};
 use martlet_nas::options::Given;
 use martlet_nas::*;
-use martlet_sbi_api::common::{Ambr, Snssai};
+use martlet_sbi_api::common::{Ambr, PduSessionType, Snssai};
 
 /// What a PDU SESSION ESTABLISHMENT ACCEPT says.
 pub struct Accepted<'a> {
     pub id: u8,
     pub pti: u8,
+    pub kind: &'a PduSessionType,
+    /// Session and service continuity mode.
+    pub ssc_mode: u8,
     pub addresses: Addresses,
     /// Lower half of the UE's link-local IPv6 address.
     pub interface: u64,
@@ -32,21 +35,29 @@ pub fn accept(accepted: Accepted<'_>) -> Option<Vec<u8>> {
         let slice =
             identifiers::Slice::from_parts(accepted.slice.sst, accepted.slice.sd.map(|sd| sd.to_string()).as_deref());
         let mut message = NasPduSessionEstablishmentAccept::new(
-            NasPduSessionType::from_session_type(match (accepted.addresses.ipv4, accepted.addresses.prefix) {
-                (_, None) => PduSessionTypeValue::Ipv4,
-                (None, _) => PduSessionTypeValue::Ipv6,
-                _ => PduSessionTypeValue::Ipv4v6,
+            NasPduSessionType::from_session_type(match accepted.kind {
+                PduSessionType::Ipv6 => PduSessionTypeValue::Ipv6,
+                PduSessionType::Ipv4v6 => PduSessionTypeValue::Ipv4v6,
+                PduSessionType::Ethernet => PduSessionTypeValue::Ethernet,
+                PduSessionType::Unstructured => PduSessionTypeValue::Unstructured,
+                _ => PduSessionTypeValue::Ipv4,
             }),
-            NasSscMode::from_mode(SscModeValue::Ssc1),
+            NasSscMode::from_mode(match accepted.ssc_mode {
+                2 => SscModeValue::Ssc2,
+                3 => SscModeValue::Ssc3,
+                _ => SscModeValue::Ssc1,
+            }),
             rules(accepted.qfi, accepted.flows).map_err(|e| text(&e))?,
             qos::session_ambr(downlink, uplink).map_err(|e| text(&e))?,
         )
-        .with_pdu_address(address(&accepted))
         .with_s_nssai(slice.map_err(|e| text(&e))?.to_nas())
         .with_authorized_qos_flow_descriptions(
             descriptions((accepted.qfi, accepted.five_qi), accepted.flows).map_err(|e| text(&e))?,
         )
         .with_dnn(NasDnn::from_string(accepted.dnn).map_err(|e| text(&e))?);
+        if !matches!(accepted.kind, PduSessionType::Ethernet | PduSessionType::Unstructured) {
+            message = message.with_pdu_address(address(&accepted));
+        }
         if let Some(cause) = accepted.cause {
             message = message.with_fgsm_cause(NasFGsmCause::from_cause(cause));
         }

@@ -5,7 +5,9 @@ mod reaction;
 mod rules;
 
 pub use forwarding::{forward, forwarding_tunnel, stop_forwarding, switch_to_gnb};
-pub use rules::{Downlink, FlowsChange, Plan, deletion, establishment, to_buffer, to_buffer_anew, to_flows, to_gnb};
+pub use rules::{
+    Downlink, FlowsChange, Plan, Subject, deletion, establishment, to_buffer, to_buffer_anew, to_flows, to_gnb,
+};
 
 use crate::session::UpfSession;
 use crate::{SmfConfig, UpfConfig, metrics};

@@ -1,7 +1,7 @@
 //! A PDU session's context, the task that owns it, and the table of all of them.
 use crate::addresses::Addresses;
 use crate::flows::{Decided, Flow};
-use crate::n4::{N4Error, SessionLayer};
+use crate::n4::{N4Error, SessionLayer, Subject};
 use crate::procedures::handover::{self, Handover};
 use crate::procedures::modification::{self, Modifying};
 use crate::procedures::{downlink_data, release, update, user_plane};
@@ -15,7 +15,7 @@ use martlet_sbi_api::namf_communication::AmfCommunicationClient;
 use martlet_sbi_api::npcf_sm_policy_control::{PcfSmPolicyControlClient, SmPolicyDecision};
 use martlet_sbi_api::nsmf_pdusession::{SmContextUpdateData, SmContextUpdatedData};
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -76,6 +76,12 @@ pub struct Session {
     pub status_uri: String,
     pub kind: PduSessionType,
     pub addresses: Addresses,
+    /// Session and service continuity mode, 1 to 3 (TS 23.501, 5.6.9).
+    pub ssc_mode: u8,
+    /// Networks behind the UE.
+    pub routes: Vec<String>,
+    /// Where the data of an unstructured session go.
+    pub server: Option<SocketAddrV6>,
     /// Always on (TS 23.501, 5.6.13): its user plane comes with every connection.
     pub always_on: bool,
     pub ambr: Ambr,
@@ -132,6 +138,11 @@ impl Session {
             self.keep();
         }
         self.forget();
+    }
+
+    /// Whose packets the UPF's rules are for.
+    pub fn subject(&self) -> Subject<'_> {
+        Subject { kind: &self.kind, ue: self.addresses, dnn: &self.dnn, routes: &self.routes }
     }
 
     /// Whether the UE was told to release the session.

@@ -1,6 +1,6 @@
 //! What the UE asks its surroundings to do, and what it reports.
 use super::config::Slice;
-use martlet_nas::{GmmCause, GsmCause, Guti, STmsi};
+use martlet_nas::{GmmCause, GsmCause, Guti, PduSessionTypeValue, STmsi};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
@@ -70,6 +70,10 @@ pub struct PduSession {
     pub dnn: Option<String>,
     /// S-NSSAI.
     pub slice: Option<Slice>,
+    /// What it carries.
+    pub kind: PduSessionTypeValue,
+    /// Session and service continuity mode, 1 to 3.
+    pub ssc_mode: u8,
     /// IPv4 address.
     pub ipv4: Option<Ipv4Addr>,
     /// IPv6 interface identifier, of which the link-local address is made.

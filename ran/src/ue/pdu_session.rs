@@ -4,7 +4,7 @@ use super::config::Slice;
 use super::nas::UeNas;
 use super::pdu_session_modification::Modifying;
 use super::timers::Timer;
-use martlet_nas::{Nas5gsMessage, PduSessionTypeValue};
+use martlet_nas::{Nas5gsMessage, PduSessionTypeValue, SscModeValue};
 
 /// State of a PDU session in the UE (TS 24.501, 6.1.3.2.1).
 pub enum SessionState {
@@ -47,11 +47,22 @@ pub struct PduSessionRequest {
     pub slice: Option<Slice>,
     /// PDU session type.
     pub session_type: PduSessionTypeValue,
+    /// Session and service continuity mode; `None`: the network's choice.
+    pub ssc_mode: Option<SscModeValue>,
+    /// The session that this one takes over from (TS 24.501, 5.4.5.2.2).
+    pub replaces: Option<u8>,
 }
 
 impl Default for PduSessionRequest {
     fn default() -> Self {
-        PduSessionRequest { psi: None, dnn: None, slice: None, session_type: PduSessionTypeValue::Ipv4 }
+        PduSessionRequest {
+            psi: None,
+            dnn: None,
+            slice: None,
+            session_type: PduSessionTypeValue::Ipv4,
+            ssc_mode: None,
+            replaces: None,
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod gnbs;
 mod handover;
 mod idle_and_paging;
 mod mobility;
+mod other_types;
 mod positioning;
 mod refusals;
 mod registration;

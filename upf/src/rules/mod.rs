@@ -1,7 +1,9 @@
 //! The rules of a session, in the terms of TS 29.244, 5.2: what N4 was told, checked, and what a datapath carries out.
 mod bar;
+mod beyond;
 mod by_id;
 mod error;
+mod ethernet;
 mod far;
 mod flow;
 mod pdr;
@@ -11,15 +13,17 @@ mod session;
 mod urr;
 
 pub use bar::Bar;
+pub use beyond::{Beyond, Prefix};
 pub use by_id::ById;
 pub use error::RuleError;
+pub use ethernet::{EthernetHeader, FrameRule};
 pub use far::{Action, Far, Tunnel};
 pub use flow::Flow;
 pub use pdr::{LocalTunnel, Pdr, UeAddress};
 pub use qer::{BitRate, Qer};
 pub(crate) use sdf::{Network, Side};
 pub use sdf::{SdfRule, SdfRuleError};
-pub use session::{RuleLimits, Session};
+pub use session::{RuleLimits, Session, SessionKind};
 pub use urr::{Urr, VolumeLimit};
 
 /// Which way a packet goes.

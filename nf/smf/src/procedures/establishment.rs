@@ -12,7 +12,7 @@ use martlet_nf::Criteria;
 use martlet_sbi::{ApiRoot, Created, Multipart, Problem, ProblemDetails, content_type};
 use martlet_sbi_api::Json;
 use martlet_sbi_api::common::{
-    Ambr, Arp, BitRate, Dnn, PduSessionType, PreemptionCapability, PreemptionVulnerability, Snssai, Supi,
+    Ambr, Arp, BitRate, Dnn, PduSessionType, PreemptionCapability, PreemptionVulnerability, Snssai, SscMode, Supi,
 };
 use martlet_sbi_api::namf_communication::{AmfCommunicationClient, NgapIeType};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
@@ -76,14 +76,6 @@ async fn begin(
             format!("no data network {dnn} here"),
         ));
     };
-    if asked.message.ssc_mode.as_ref().and_then(|mode| mode.mode()).is_some_and(|mode| mode != SscModeValue::Ssc1) {
-        return Err(refused(
-            403,
-            "SSC_NOT_SUPPORTED",
-            GsmCause::NotSupportedSscMode,
-            "SSC mode 1 alone is there".into(),
-        ));
-    }
     // A session of the same identity is one that the UE has forgotten (TS 23.502, 4.3.2.2.1, step 2).
     if let Some(old) = smf.sessions.of(&supi, asked.id) {
         let (done, wait) = oneshot::channel();
@@ -101,11 +93,17 @@ async fn begin(
         ),
         _ => refused(504, "PEER_NOT_RESPONDING", GsmCause::NetworkFailure, problem.to_string()),
     })?;
-    let chosen = choose_type(asked_type(&asked.message), smf.pools.families(&dnn), &subscription);
+    let (ipv4, ipv6) = smf.pools.families(&dnn);
+    let unstructured = network.unstructured.filter(|_| ipv6);
+    let offer = Offer { ipv4, ipv6, ethernet: network.ethernet, unstructured: unstructured.is_some() };
+    let chosen = choose_type(asked_type(&asked.message), offer, &subscription);
     let (kind, lesser) = chosen.map_err(|gsm| {
         let detail = "neither subscription nor data network have this session type".to_string();
         refused(403, "PDUTYPE_DENIED", gsm, detail)
     })?;
+    let asked_mode = asked.message.ssc_mode.as_ref().and_then(|mode| mode.mode());
+    let ssc_mode = choose_mode(asked_mode, &kind, &subscription)
+        .map_err(|gsm| refused(403, "SSC_NOT_SUPPORTED", gsm, "the subscription does not have this SSC mode".into()))?;
     let no_room =
         |what: &str| refused(500, "INSUFFICIENT_RESOURCES_SLICE_DNN", GsmCause::InsufficientResources, what.into());
     let (reference, inbox) = smf
@@ -143,6 +141,9 @@ async fn begin(
         status_uri: data.sm_context_status_uri.clone(),
         kind,
         addresses,
+        ssc_mode,
+        routes: framed_routes(&subscription),
+        server: unstructured,
         always_on: network.always_on
             || asked.message.always_on_pdu_session_requested.as_ref().is_some_and(|asked| asked.apsr()),
         ambr: subscription.session_ambr.clone().unwrap_or_else(|| Ambr { uplink: usual(), downlink: usual() }),
@@ -200,28 +201,43 @@ fn asked_type(message: &NasPduSessionEstablishmentRequest) -> Option<PduSessionT
     message.pdu_session_type.as_ref().and_then(|kind| kind.session_type())
 }
 
+/// What a data network has.
+#[derive(Debug, Clone, Copy, Default)]
+struct Offer {
+    ipv4: bool,
+    ipv6: bool,
+    ethernet: bool,
+    unstructured: bool,
+}
+
 /// The session's type, and why it is less than what was asked for (TS 23.501, 5.8.2.2.1; TS 24.501, 6.4.1.3).
 ///
 /// # Errors
 /// The cause where there is none.
 fn choose_type(
     asked: Option<PduSessionTypeValue>,
-    (has_ipv4, has_ipv6): (bool, bool),
+    offer: Offer,
     subscription: &DnnConfiguration,
 ) -> Result<(PduSessionType, Option<GsmCause>), GsmCause> {
     let types = &subscription.pdu_session_types;
     let allowed: Vec<&PduSessionType> =
         types.default_session_type.iter().chain(types.allowed_session_types.iter().flatten()).collect();
     let both = allowed.contains(&&PduSessionType::Ipv4v6);
-    let ipv4 = has_ipv4 && (both || allowed.contains(&&PduSessionType::Ipv4));
-    let ipv6 = has_ipv6 && (both || allowed.contains(&&PduSessionType::Ipv6));
+    let ipv4 = offer.ipv4 && (both || allowed.contains(&&PduSessionType::Ipv4));
+    let ipv6 = offer.ipv6 && (both || allowed.contains(&&PduSessionType::Ipv6));
+    let ethernet = offer.ethernet && allowed.contains(&&PduSessionType::Ethernet);
+    let unstructured = offer.unstructured && allowed.contains(&&PduSessionType::Unstructured);
     use PduSessionTypeValue as Asked;
     let asked = asked.unwrap_or(match &types.default_session_type {
         Some(PduSessionType::Ipv6) => Asked::Ipv6,
         Some(PduSessionType::Ipv4v6) => Asked::Ipv4v6,
+        Some(PduSessionType::Ethernet) => Asked::Ethernet,
+        Some(PduSessionType::Unstructured) => Asked::Unstructured,
         _ => Asked::Ipv4,
     });
     match (asked, ipv4, ipv6) {
+        (Asked::Ethernet, ..) if ethernet => Ok((PduSessionType::Ethernet, None)),
+        (Asked::Unstructured, ..) if unstructured => Ok((PduSessionType::Unstructured, None)),
         (Asked::Ipv4, true, _) => Ok((PduSessionType::Ipv4, None)),
         (Asked::Ipv6, _, true) => Ok((PduSessionType::Ipv6, None)),
         (Asked::Ipv4, false, true) => Err(GsmCause::PduSessionTypeIpv6OnlyAllowed),
@@ -231,8 +247,43 @@ fn choose_type(
         (Asked::Ipv4v6, false, true) => Ok((PduSessionType::Ipv6, Some(GsmCause::PduSessionTypeIpv6OnlyAllowed))),
         // Each alone: the UE may ask for the other one in another session.
         (Asked::Ipv4v6, true, true) => Ok((PduSessionType::Ipv4, None)),
+        (_, false, false) if ethernet && !unstructured => Err(GsmCause::PduSessionTypeEthernetOnlyAllowed),
+        (_, false, false) if unstructured && !ethernet => Err(GsmCause::PduSessionTypeUnstructuredOnlyAllowed),
         _ => Err(GsmCause::UnknownPduSessionType),
     }
+}
+
+/// The session and service continuity mode: what the UE asks for, else the subscription's default (TS 23.501, 5.6.9.3).
+///
+/// # Errors
+/// It is not subscribed, or not possible with this type.
+fn choose_mode(
+    asked: Option<SscModeValue>,
+    kind: &PduSessionType,
+    subscription: &DnnConfiguration,
+) -> Result<u8, GsmCause> {
+    let number = |mode: &SscMode| match mode {
+        SscMode::SscMode2 => 2,
+        SscMode::SscMode3 => 3,
+        _ => 1,
+    };
+    let modes = &subscription.ssc_modes;
+    let default = number(&modes.default_ssc_mode);
+    let mode = match asked {
+        None => default,
+        Some(asked) => asked as u8,
+    };
+    let mut allowed = modes.allowed_ssc_modes.iter().flatten().map(number).chain([default]);
+    // A session that is no IP session has no second one beside it to move to (5.6.9.2.3).
+    let possible = mode != 3 || !matches!(kind, PduSessionType::Ethernet | PduSessionType::Unstructured);
+    if possible && allowed.any(|allowed| allowed == mode) { Ok(mode) } else { Err(GsmCause::NotSupportedSscMode) }
+}
+
+/// Networks behind the UE (TS 23.501, 5.6.14).
+fn framed_routes(subscription: &DnnConfiguration) -> Vec<String> {
+    let ipv4 = subscription.ipv4_frame_route_list.iter().flatten().filter_map(|route| route.ipv4_mask.clone());
+    let ipv6 = subscription.ipv6_frame_route_list.iter().flatten().filter_map(|route| route.ipv6_prefix.clone());
+    ipv4.chain(ipv6).collect()
 }
 
 /// Addresses of a type; all or none.
@@ -248,10 +299,10 @@ fn take_addresses(
         prefix.split('/').next()?.parse().ok()
     };
     let mut addresses = crate::addresses::Addresses::default();
-    if *kind != PduSessionType::Ipv6 {
+    if matches!(kind, PduSessionType::Ipv4 | PduSessionType::Ipv4v6) {
         addresses.ipv4 = Some(smf.pools.take(dnn, fixed().find_map(|ip| ip.ipv4_addr))?);
     }
-    if *kind != PduSessionType::Ipv4 {
+    if matches!(kind, PduSessionType::Ipv6 | PduSessionType::Ipv4v6 | PduSessionType::Unstructured) {
         addresses.prefix = smf.pools.take6(dnn, fixed().find_map(|ip| ip.ipv6_addr).or_else(fixed_prefix));
         if addresses.prefix.is_none() {
             smf.pools.give_back(dnn, &addresses);
@@ -359,6 +410,8 @@ async fn set_up(
     let n1 = n1::accept(n1::Accepted {
         id: session.id,
         pti: session.pti,
+        kind: &session.kind,
+        ssc_mode: session.ssc_mode,
         addresses: session.addresses,
         interface: session.reference,
         slice: &session.slice,
@@ -388,6 +441,11 @@ async fn policy(session: &mut Session, subscription: &DnnConfiguration) -> Resul
         SmPolicyContextData::new(session.supi.clone(), session.id, kind, session.dnn.clone(), notify, session.slice);
     data.subs_sess_ambr = subscription.session_ambr.clone();
     data.subs_def_qos = subscription.five_g_qos_profile.clone();
+    data.ssc_mode = Some(match session.ssc_mode {
+        2 => SscMode::SscMode2,
+        3 => SscMode::SscMode3,
+        _ => SscMode::SscMode1,
+    });
     data.ipv4_address = session.addresses.ipv4;
     data.ipv6_address_prefix = session.addresses.ipv6().map(|prefix| format!("{prefix}/64"));
     let created = pcf.create_sm_policy(data).await?;
@@ -426,7 +484,10 @@ mod tests {
             };
             choose_type(asked, families, &DnnConfiguration::new(types, SscModes::new(SscMode::SscMode1)))
         };
-        let (ipv4, ipv6, both) = ((true, false), (false, true), (true, true));
+        let ipv4 = Offer { ipv4: true, ..Offer::default() };
+        let ipv6 = Offer { ipv6: true, ..Offer::default() };
+        let both = Offer { ipv6: true, ..ipv4 };
+        let ethernet = Offer { ethernet: true, ..Offer::default() };
         let ipv4_only = Some(Cause::PduSessionTypeIpv4OnlyAllowed);
         assert_eq!(choose(Some(Asked::Ipv4v6), both, &[Type::Ipv4v6]), Ok((Type::Ipv4v6, None)));
         assert_eq!(choose(Some(Asked::Ipv4v6), both, &[Type::Ipv4]), Ok((Type::Ipv4, ipv4_only)));
@@ -438,5 +499,25 @@ mod tests {
         assert_eq!(choose(None, both, &[Type::Ipv4v6]), Ok((Type::Ipv4v6, None)));
         assert_eq!(choose(Some(Asked::Ethernet), both, &[Type::Ipv4]), Err(Cause::UnknownPduSessionType));
         assert_eq!(choose(Some(Asked::Ipv4), both, &[Type::Ethernet]), Err(Cause::UnknownPduSessionType));
+        assert_eq!(choose(Some(Asked::Ethernet), ethernet, &[Type::Ipv4, Type::Ethernet]), Ok((Type::Ethernet, None)));
+        assert_eq!(choose(None, ethernet, &[Type::Ethernet]), Ok((Type::Ethernet, None)));
+        let only = Cause::PduSessionTypeEthernetOnlyAllowed;
+        assert_eq!(choose(Some(Asked::Ipv4), ethernet, &[Type::Ipv4, Type::Ethernet]), Err(only));
+        let any = Offer { unstructured: true, ..both };
+        assert_eq!(choose(Some(Asked::Unstructured), any, &[Type::Unstructured]), Ok((Type::Unstructured, None)));
+        assert_eq!(choose(Some(Asked::Unstructured), both, &[Type::Unstructured]), Err(Cause::UnknownPduSessionType));
+    }
+
+    #[test]
+    fn the_continuity_mode_is_the_ues_choice_among_those_subscribed() {
+        let types = PduSessionTypes { default_session_type: Some(PduSessionType::Ipv4), allowed_session_types: None };
+        let mut modes = SscModes::new(SscMode::SscMode2);
+        modes.allowed_ssc_modes = Some(vec![SscMode::SscMode3]);
+        let subscription = DnnConfiguration::new(types, modes);
+        let choose = |asked, kind| choose_mode(asked, &kind, &subscription);
+        assert_eq!(choose(None, PduSessionType::Ipv4), Ok(2));
+        assert_eq!(choose(Some(SscModeValue::Ssc3), PduSessionType::Ipv4), Ok(3));
+        assert_eq!(choose(Some(SscModeValue::Ssc1), PduSessionType::Ipv4), Err(GsmCause::NotSupportedSscMode));
+        assert_eq!(choose(Some(SscModeValue::Ssc3), PduSessionType::Ethernet), Err(GsmCause::NotSupportedSscMode));
     }
 }

@@ -150,8 +150,7 @@ async fn user_plane(session: &mut Session, before: &[Flow], ambr: Option<&Ambr>)
     let Some(upf) = session.upf else { return Err("the session has no user plane") };
     let now = session.flows.clone();
     let change = to_flows(&FlowsChange {
-        ue: session.addresses,
-        dnn: &session.dnn,
+        subject: session.subject(),
         tunnel: (upf.teid, upf.address),
         before,
         now: &now,
