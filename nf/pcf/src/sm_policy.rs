@@ -11,6 +11,7 @@ use martlet_sbi_api::npcf_sm_policy_control::{
 };
 use martlet_sbi_api::nsmf_callback::SmfCallbackClient;
 use martlet_sbi_api::nudr_dr::{SmPolicyData, SmPolicyDataQuery};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ const RULE: &str = "default";
 const LAST: u32 = 255;
 
 /// A policy association.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct SmAssociation {
     /// What the SMF said last.
     pub context: SmPolicyContextData,

@@ -6,6 +6,7 @@ use martlet_sbi_api::common::{Arp, BitRate};
 use martlet_sbi_api::npcf_sm_policy_control::{
     FlowInformation, PacketFilterInfo, PccRule, QosData, RequestedQos, RuleOperation, UeInitiatedResourceRequest,
 };
+use serde::{Deserialize, Serialize};
 
 /// Packet filters of one rule (TS 24.501, 9.11.4.13).
 const MOST_FILTERS: usize = 15;
@@ -13,7 +14,7 @@ const MOST_FILTERS: usize = 15;
 const PRECEDENCE: u32 = 220;
 
 /// A rule that a UE has asked for.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Requested {
     number: u32,
     precedence: u32,

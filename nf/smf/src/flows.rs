@@ -14,23 +14,26 @@ const MOST_FILTERS: usize = 15;
 /// What a PCF has decided beside the session's own rule, as of now.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Decided {
-    rules: BTreeMap<String, PccRule>,
-    qos: BTreeMap<String, QosData>,
+    // In boxes: a tree has room for eleven where there is one.
+    rules: BTreeMap<String, Box<PccRule>>,
+    qos: BTreeMap<String, Box<QosData>>,
 }
 
 impl Decided {
     /// Takes a decision over: what it does not name stays, what it names without a value goes (TS 29.512, 4.2.6.2).
     pub fn take(&mut self, decision: &SmPolicyDecision) {
-        fn merge<T: Clone>(into: &mut BTreeMap<String, T>, from: &Option<BTreeMap<String, Option<T>>>) {
+        fn merge<T: Clone>(into: &mut BTreeMap<String, Box<T>>, from: &Option<BTreeMap<String, Option<T>>>) {
             for (id, value) in from.iter().flatten() {
                 match value {
-                    Some(value) => drop(into.insert(id.clone(), value.clone())),
+                    Some(value) => drop(into.insert(id.clone(), value.clone().into())),
                     None => drop(into.remove(id)),
                 }
             }
         }
         merge(&mut self.rules, &decision.pcc_rules);
         merge(&mut self.qos, &decision.qos_decs);
+        // A rule without QoS of its own is about the default flow, which is there in any case; most sessions have no other.
+        self.rules.retain(|_, rule| rule.ref_qos_data.is_some());
     }
 
     /// Rules that are not carried out.
