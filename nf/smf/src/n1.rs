@@ -135,6 +135,12 @@ pub struct Changed<'a> {
     pub now: &'a [Flow],
 }
 
+/// PDU SESSION MODIFICATION COMMAND that has the UE ask for another session to the same data network (TS 24.501, 6.3.2.2).
+pub fn reactivation_command(id: u8) -> Vec<u8> {
+    let cause = NasFGsmCause::from_cause(GsmCause::ReactivationRequested);
+    encode(Nas5gsMessage::new_5gsm(NasPduSessionModificationCommand::new().with_fgsm_cause(cause), id, 0))
+}
+
 /// PDU SESSION MODIFICATION COMMAND; `None` where a value does not fit, which is logged.
 pub fn modification_command(changed: &Changed<'_>) -> Option<Vec<u8>> {
     let build = || -> Result<Vec<u8>, String> {

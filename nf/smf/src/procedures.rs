@@ -1,10 +1,12 @@
 //! The procedures of the SMF, one file each, as TS 23.502 has their call flows.
+pub mod charging;
 pub mod downlink_data;
 pub mod establishment;
 pub mod handover;
 pub mod modification;
 pub mod path_switch;
 pub mod release;
+pub mod relocation;
 pub mod requested_modification;
 pub mod transfer;
 pub mod update;

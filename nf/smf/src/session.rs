@@ -1,10 +1,11 @@
 //! A PDU session's context, the task that owns it, and the table of all of them.
 use crate::addresses::Addresses;
 use crate::flows::{Decided, Flow};
-use crate::n4::{N4Error, SessionLayer, Subject};
+use crate::n4::{N4Error, SessionLayer, Subject, Wanted};
+use crate::procedures::charging::{self, Charging};
 use crate::procedures::handover::{self, Handover};
 use crate::procedures::modification::{self, Modifying};
-use crate::procedures::{downlink_data, release, update, user_plane};
+use crate::procedures::{downlink_data, release, relocation, update, user_plane};
 use crate::{Smf, metrics};
 use martlet_nas::GsmCause;
 use martlet_pfcp::ie::Cause;
@@ -23,7 +24,7 @@ use tokio::sync::{mpsc, oneshot};
 /// The answer to an UpdateSmContext.
 pub type Updated = Result<Option<Multipart<SmContextUpdatedData>>, Problem>;
 
-/// What reaches a session's task.
+/// What reaches a session's task. Small, since a queue has room for many.
 pub enum SessionEvent {
     /// The AMF changes the session.
     Update(Box<Multipart<SmContextUpdateData>>, oneshot::Sender<Updated>),
@@ -39,8 +40,16 @@ pub enum SessionEvent {
     PolicyEnded,
     /// The subscriber's data have changed.
     SubscriptionChanged,
+    /// The CHF asks to be asked anew.
+    ChargingAsked,
+    /// A UPF does not answer any more.
+    UpfLost(Box<SocketAddr>),
+    /// Another UPF serves the UE's place.
+    Relocate,
+    /// The time is over in which the session is beside the one that takes over.
+    RelocationOver,
     /// A UPF has been associated anew.
-    AssociatedAnew(SocketAddr),
+    AssociatedAnew(Box<SocketAddr>),
     /// What the source gNB of a handover had to forward has been forwarded.
     ForwardingOver,
 }
@@ -94,10 +103,20 @@ pub struct Session {
     pub flows: Vec<Flow>,
     /// Identity of the subscription to changes of the subscriber's data.
     pub sdm_subscription: Option<String>,
+    /// How it is charged.
+    pub charging: Option<Box<Charging>>,
+    /// With which cause the UE is refused, should the session not come up.
+    pub refusal: GsmCause,
     /// What the UE was told to change, and has not answered yet.
     pub modifying: Option<Modifying>,
     pub registered: bool,
     pub upf: Option<UpfSession>,
+    /// The UPF that leads to the data network, where `upf` is a branching point before it.
+    pub anchor: Option<UpfSession>,
+    /// Tracking area of the UE.
+    pub tac: Option<u32>,
+    /// The UE was told to ask for a session with another UPF, or is to be.
+    pub relocating: bool,
     /// The gNB's end of N3, while the session is active.
     pub gnb: Option<(u32, IpAddr)>,
     /// The gNB has resources for the session.
@@ -117,6 +136,9 @@ pub struct Session {
     /// The UPF forwards what the source gNB of a handover sends on.
     pub forwards: bool,
 }
+
+/// In our session endpoint identifier for the anchor of a session that has a branching point.
+pub const ANCHOR: u64 = 1 << 63;
 
 /// QoS flow identifier of the default flow.
 pub const QFI: u8 = 1;
@@ -138,6 +160,11 @@ impl Session {
             self.keep();
         }
         self.forget();
+    }
+
+    /// Which UPF it wants.
+    pub fn wanted(&self) -> Wanted<'_> {
+        Wanted { dnn: &self.dnn, slice: self.slice, tac: self.tac }
     }
 
     /// Whose packets the UPF's rules are for.
@@ -163,16 +190,17 @@ impl Session {
                 let _ = reply.send(());
                 false
             }
-            Some(Some(SessionEvent::Report(report))) => {
-                downlink_data::report(self, *report).await;
-                true
-            }
+            Some(Some(SessionEvent::Report(report))) => downlink_data::report(self, *report).await,
+            Some(Some(SessionEvent::UpfLost(upf))) => relocation::upf_lost(self, *upf).await,
+            Some(Some(SessionEvent::Relocate)) => relocation::run(self).await,
+            Some(Some(SessionEvent::RelocationOver)) => relocation::over(self).await,
+            Some(Some(SessionEvent::ChargingAsked)) => charging::asked_anew(self).await,
             Some(Some(SessionEvent::TransferFailed)) => {
                 downlink_data::not_reached(self).await;
                 true
             }
             Some(Some(SessionEvent::AssociatedAnew(upf))) => {
-                user_plane::associated_anew(self, upf).await;
+                user_plane::associated_anew(self, *upf).await;
                 true
             }
             Some(Some(SessionEvent::ForwardingOver)) => {
@@ -229,6 +257,7 @@ struct Entry {
     handle: SessionHandle,
     subject: (String, u8),
     upf: Option<UpfSession>,
+    anchor: Option<UpfSession>,
 }
 
 #[derive(Default)]
@@ -245,7 +274,7 @@ impl Tables {
         let subject = (supi.to_string(), id);
         self.by_subject.insert(subject.clone(), reference);
         let handle = SessionHandle(sender);
-        self.by_reference.insert(reference, Entry { handle, subject, upf: None });
+        self.by_reference.insert(reference, Entry { handle, subject, upf: None, anchor: None });
         metrics::SESSIONS.set(self.by_reference.len() as i64);
         inbox
     }
@@ -327,6 +356,13 @@ impl Sessions {
         }
     }
 
+    /// Notes where its anchor is, where that is another UPF.
+    pub fn locate_anchor(&self, reference: u64, anchor: UpfSession) {
+        if let Some(entry) = self.tables().by_reference.get_mut(&reference) {
+            entry.anchor = Some(anchor);
+        }
+    }
+
     pub fn len(&self) -> usize {
         self.tables().by_reference.len()
     }
@@ -334,10 +370,24 @@ impl Sessions {
 
 impl SessionLayer for Sessions {
     fn user_plane(&self, seid: u64) -> Option<UpfSession> {
-        self.tables().by_reference.get(&seid)?.upf
+        let tables = self.tables();
+        let entry = tables.by_reference.get(&(seid & !ANCHOR))?;
+        if seid & ANCHOR == 0 { entry.upf } else { entry.anchor }
+    }
+
+    fn upf_lost(&self, upf: SocketAddr) {
+        let tables = self.tables();
+        let at = |place: &Option<UpfSession>| place.is_some_and(|at| at.upf == upf);
+        let there = tables.by_reference.values().filter(|entry| at(&entry.upf) || at(&entry.anchor));
+        let told = there.filter(|entry| entry.handle.send(SessionEvent::UpfLost(upf.into()))).count();
+        tracing::warn!(%upf, sessions = told, "the UPF does not answer");
     }
 
     fn report(&self, seid: u64, report: SessionReportRequest) -> bool {
+        // An anchor behind a branching point has nothing to say that the branching point does not say.
+        if seid & ANCHOR != 0 {
+            return true;
+        }
         let handle = self.tables().by_reference.get(&seid).map(|entry| entry.handle.clone());
         handle.is_some_and(|handle| handle.send(SessionEvent::Report(report.into())))
     }
@@ -347,7 +397,7 @@ impl SessionLayer for Sessions {
         let there = tables.by_reference.values().filter(|entry| entry.upf.is_some_and(|at| at.upf == upf));
         let (mut told, mut busy) = (0, 0);
         for entry in there {
-            match entry.handle.send(SessionEvent::AssociatedAnew(upf)) {
+            match entry.handle.send(SessionEvent::AssociatedAnew(upf.into())) {
                 true => told += 1,
                 // Its next change finds out, and restores it.
                 false => busy += 1,

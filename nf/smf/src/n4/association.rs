@@ -1,5 +1,5 @@
 //! An association with a UPF: set up, kept by heartbeats, set up anew when the UPF has started anew (TS 29.244, 6.2.6).
-use super::{N4, SessionLayer};
+use super::{N4, SessionLayer, Wanted};
 use crate::{UpfConfig, metrics};
 use martlet_pfcp::ie::{CpFunctionFeatures, RecoveryTimeStamp};
 use martlet_pfcp::{AssociationSetupRequest, HeartbeatRequest, Message, SessionRetention};
@@ -39,6 +39,21 @@ impl Association {
     /// Whether the UPF leads to a data network.
     pub fn leads_to(&self, dnn: &str) -> bool {
         self.upf.dnns.is_empty() || self.upf.dnns.iter().any(|name| name.eq_ignore_ascii_case(dnn))
+    }
+
+    /// Whether a session may be there.
+    pub fn fits(&self, wanted: &Wanted<'_>) -> bool {
+        let slices = &self.upf.slices;
+        self.leads_to(wanted.dnn) && (slices.is_empty() || slices.iter().any(|slice| slice.snssai() == wanted.slice))
+    }
+
+    /// How well it suits the UE's place.
+    pub fn rank(&self, wanted: &Wanted<'_>) -> u8 {
+        match wanted.tac {
+            _ if self.upf.tacs.is_empty() => 1,
+            Some(tac) if self.upf.tacs.contains(&tac) => 0,
+            _ => 2,
+        }
     }
 
     pub fn status(&self) -> serde_json::Value {
@@ -140,6 +155,7 @@ impl N4 {
                     _ => {
                         tracing::warn!(%upf, "the UPF is lost");
                         self.lost(upf);
+                        sessions.upf_lost(upf);
                     }
                 }
             }

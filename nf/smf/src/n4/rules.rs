@@ -8,12 +8,14 @@ use martlet_pfcp::{SessionDeletionRequest, SessionEstablishmentRequest, SessionM
 use martlet_sbi_api::common::PduSessionType;
 use std::net::{IpAddr, SocketAddrV6};
 
-const UPLINK: u16 = 1;
-const DOWNLINK: u16 = 2;
-const TO_CORE: u32 = 1;
-const TO_ACCESS: u32 = 2;
-const QER: u32 = 1;
+pub(super) const UPLINK: u16 = 1;
+pub(super) const DOWNLINK: u16 = 2;
+pub(super) const TO_CORE: u32 = 1;
+pub(super) const TO_ACCESS: u32 = 2;
+pub(super) const QER: u32 = 1;
 const URR: u32 = 1;
+/// The rule that counts all that a session uses.
+pub const CHARGING: UrrId = UrrId(URR);
 const BAR: u8 = 1;
 /// Outer header removal of UDP over IPv6 (TS 29.244, 8.2.64).
 const UDP_IPV6: u8 = 3;
@@ -33,7 +35,7 @@ pub struct Subject<'a> {
 
 impl Subject<'_> {
     /// Packets of an interface that are the UE's.
-    fn pdi(&self, interface: Interface) -> Pdi {
+    pub(super) fn pdi(&self, interface: Interface) -> Pdi {
         let is_destination = interface == Interface::Core;
         let mut pdi = Pdi { network_instance: Some(NetworkInstance::new(self.dnn)), ..Pdi::of(interface) };
         if *self.kind == PduSessionType::Ethernet {
@@ -47,6 +49,31 @@ impl Subject<'_> {
         pdi
     }
 }
+
+/// What a session may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Quota {
+    /// Octets.
+    pub octets: u64,
+    /// Octets that are left when the UPF reports; 0 for none.
+    pub left_at_report: u64,
+}
+
+/// What nobody uses up.
+const ENDLESS: Quota = Quota { octets: u64::MAX >> 2, left_at_report: 0 };
+
+impl Quota {
+    fn threshold(self) -> Option<VolumeThreshold> {
+        let at = self.octets.checked_sub(self.left_at_report).filter(|at| self.left_at_report > 0 && *at > 0);
+        at.map(|at| VolumeThreshold { total: Some(at), ..Default::default() })
+    }
+
+    fn quota(self) -> VolumeQuota {
+        VolumeQuota { total: Some(self.octets), ..Default::default() }
+    }
+}
+
+const QUOTA_TRIGGERS: ReportingTriggers = ReportingTriggers(ReportingTriggers::VOLTH.0 | ReportingTriggers::VOLQU.0);
 
 /// What the rules are made of.
 pub struct Plan<'a> {
@@ -63,6 +90,8 @@ pub struct Plan<'a> {
     pub downlink: u64,
     /// Flows beside the default one.
     pub flows: &'a [Flow],
+    /// What it may use.
+    pub quota: Option<Quota>,
     /// The UPF's end of N3, where the session is one that the UPF has lost; else the UPF chooses it.
     pub restored: Option<(u32, IpAddr)>,
     /// What becomes of downlink packets.
@@ -156,10 +185,10 @@ pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
         create_urrs: vec![CreateUrr {
             urr_id: UrrId(URR),
             measurement_method: MeasurementMethod(3),
-            reporting_triggers: ReportingTriggers::default(),
+            reporting_triggers: plan.quota.map_or(ReportingTriggers::default(), |_| QUOTA_TRIGGERS),
             measurement_period: None,
-            volume_threshold: None,
-            volume_quota: None,
+            volume_threshold: plan.quota.and_then(Quota::threshold),
+            volume_quota: plan.quota.map(Quota::quota),
             time_threshold: None,
             time_quota: None,
         }],
@@ -347,6 +376,30 @@ pub fn to_buffer() -> SessionModificationRequest {
 /// What is buffered is dropped, and the next packet told.
 pub fn to_buffer_anew() -> SessionModificationRequest {
     SessionModificationRequest { flags: Some(DROP_BUFFERED), ..to_buffer() }
+}
+
+/// What the session may use from now on; none for all it likes.
+pub fn to_quota(quota: Option<Quota>) -> SessionModificationRequest {
+    let quota = quota.unwrap_or(ENDLESS);
+    let update = UpdateUrr {
+        urr_id: CHARGING,
+        measurement_method: None,
+        reporting_triggers: Some(match quota.threshold() {
+            Some(_) => QUOTA_TRIGGERS,
+            None => ReportingTriggers::VOLQU,
+        }),
+        measurement_period: None,
+        volume_threshold: quota.threshold(),
+        volume_quota: Some(quota.quota()),
+        time_threshold: None,
+        time_quota: None,
+    };
+    SessionModificationRequest { update_urrs: vec![update], ..Default::default() }
+}
+
+/// What the session has used since it was last told.
+pub fn query() -> SessionModificationRequest {
+    SessionModificationRequest { query_urrs: vec![QueryUrr { urr_id: CHARGING }], ..Default::default() }
 }
 
 /// Ends the session.

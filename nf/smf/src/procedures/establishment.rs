@@ -1,7 +1,7 @@
 //! PDU session establishment (TS 23.502, 4.3.2.2.1; TS 29.502, 5.2.2.2).
 use crate::flows::Decided;
 use crate::procedures::transfer::{N1, reference};
-use crate::procedures::{modification, release, user_plane};
+use crate::procedures::{charging, modification, release, relocation, user_plane};
 use crate::session::{QFI, Session, SessionEvent};
 use crate::{DnnConfig, Smf, metrics, n1};
 use martlet_nas::options::{Given, Requested};
@@ -152,10 +152,15 @@ async fn begin(
         policy: None,
         decided: Decided::default(),
         flows: Vec::new(),
+        charging: None,
+        refusal: GsmCause::NetworkFailure,
         sdm_subscription: None,
         modifying: None,
         registered: false,
         upf: None,
+        anchor: None,
+        tac: relocation::place(data.ue_location.as_ref()),
+        relocating: false,
         gnb: None,
         active: false,
         activating: false,
@@ -384,7 +389,7 @@ async fn go_on(
         Err(reason) => {
             metrics::procedure("pdu_session_establishment", "failed", started);
             tracing::warn!(supi = %session.supi, session = session.id, reason, "a PDU session is not set up");
-            let reject = n1::reject(session.id, session.pti, GsmCause::NetworkFailure);
+            let reject = n1::reject(session.id, session.pti, session.refusal);
             let _ = session.transfer(Some(reject), None).await;
             release::finish(&mut session, true).await;
             session.smf.sessions.remove(session.reference);
@@ -399,14 +404,19 @@ async fn set_up(
     lesser: Option<GsmCause>,
 ) -> Result<(), String> {
     policy(session, subscription).await.map_err(|p| format!("policy: {p}"))?;
+    charging::begin(session).await?;
     // The UDM need not know before the UPF does.
     let (registered, user_plane) = tokio::join!(register(session), user_plane::establish(session));
     // Each is undone if it was done, whatever became of the other.
     session.registered = registered.is_ok();
-    session.upf = user_plane.as_ref().ok().copied();
-    let upf = user_plane.map_err(|e| format!("N4: {e}"))?;
+    session.upf = user_plane.as_ref().ok().map(|at| at.upf);
+    session.anchor = user_plane.as_ref().ok().and_then(|at| at.anchor);
+    let at = user_plane.map_err(|e| format!("N4: {e}"))?;
     registered.map_err(|p| format!("UDM: {p}"))?;
-    session.smf.sessions.locate(session.reference, upf);
+    session.smf.sessions.locate(session.reference, at.upf);
+    if let Some(anchor) = at.anchor {
+        session.smf.sessions.locate_anchor(session.reference, anchor);
+    }
     let n1 = n1::accept(n1::Accepted {
         id: session.id,
         pti: session.pti,

@@ -1,7 +1,7 @@
 //! PDU session modification by the network (TS 23.502, 4.3.3.2): a policy or a subscription changes, and with it the session's
 //! bit rate, its default flow, and the flows beside it, at UPF, gNB and UE.
 use crate::flows::{self, Flow};
-use crate::n4::{FlowsChange, to_flows};
+use crate::n4::{FlowsChange, divided, to_flows};
 use crate::procedures::establishment::subscription;
 use crate::procedures::release;
 use crate::procedures::transfer::{parameters, to_ngap};
@@ -11,6 +11,7 @@ use martlet_nas::GsmCause;
 use martlet_nf::Criteria;
 use martlet_ngap::ngap::{Cause, CauseNas};
 use martlet_ngap::transfer::{self, FailedFlow, FlowChange, ModifyRequest, QosFlow};
+use martlet_pfcp::Message;
 use martlet_sbi::Problem;
 use martlet_sbi_api::common::Ambr;
 use martlet_sbi_api::namf_communication::{N1N2MessageTransferCause, NgapIeType};
@@ -147,7 +148,7 @@ pub async fn prepare(
 }
 
 async fn user_plane(session: &mut Session, before: &[Flow], ambr: Option<&Ambr>) -> Result<(), &'static str> {
-    let Some(upf) = session.upf else { return Err("the session has no user plane") };
+    let Some(upf) = session.anchor.or(session.upf) else { return Err("the session has no user plane") };
     let now = session.flows.clone();
     let change = to_flows(&FlowsChange {
         subject: session.subject(),
@@ -156,7 +157,18 @@ async fn user_plane(session: &mut Session, before: &[Flow], ambr: Option<&Ambr>)
         now: &now,
         ambr: ambr.map(|ambr| (ambr.uplink.bps(), ambr.downlink.bps())),
     });
-    let Some(change) = change else { return Ok(()) };
+    let Some(mut change) = change else { return Ok(()) };
+    if let Some(anchor) = session.anchor {
+        let (at_anchor, here) = divided(change);
+        if let Some(at_anchor) = at_anchor {
+            match session.smf.n4.request(anchor.upf, Some(anchor.seid), at_anchor).await {
+                Ok(Message::SessionModificationResponse(answer)) if answer.cause.is_accepted() => {}
+                _ => return Err("the anchor refused"),
+            }
+        }
+        let Some(here) = here else { return Ok(()) };
+        change = here;
+    }
     session.modify(change).await.map_err(|error| {
         tracing::warn!(supi = %session.supi, session = session.id, %error, "the UPF does not change the session");
         "the UPF refused"

@@ -1,7 +1,9 @@
 //! What the AMF has of a session: messages of the UE, answers of the gNB, the user plane on and off (TS 29.502, 5.2.2.3).
 use crate::n4::{to_buffer, to_buffer_anew, to_gnb};
 use crate::procedures::transfer::{N1, N2, reference};
-use crate::procedures::{downlink_data, handover, modification, path_switch, release, requested_modification};
+use crate::procedures::{
+    downlink_data, handover, modification, path_switch, release, relocation, requested_modification,
+};
 use crate::session::{Session, Updated};
 use crate::{metrics, n1};
 use bytes::Bytes;
@@ -14,6 +16,7 @@ use std::time::Instant;
 /// The answer, and whether the session goes on.
 pub async fn run(session: &mut Session, body: Multipart<SmContextUpdateData>) -> (Updated, bool) {
     let data = &body.json;
+    relocation::consider(session, data.ue_location.as_ref());
     let n1 = data.n1_sm_msg.as_ref().and_then(|r| body.find(&r.content_id)).cloned();
     let n2 = data.n2_sm_info.as_ref().and_then(|r| body.find(&r.content_id)).cloned();
     if data.release == Some(true) {
