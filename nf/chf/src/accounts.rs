@@ -248,6 +248,19 @@ mod tests {
     }
 
     #[test]
+    fn what_was_kept_is_gone_on_with() {
+        let mut accounts = Accounts::new(Some(5), 10, 9, 9);
+        accounts.restore_account("x".into(), Account { left: Some(30), uplink: 1, downlink: 2 });
+        accounts.restore_record(7, Record { reserved: 10, sequence: 3, ..of("x") });
+        accounts.restore_record(6, Record { ended: "then".into(), ..of("x") });
+        assert_eq!((accounts.active(), accounts.open(of("x"))), (1, Some(8)));
+        // The other session's grant is still its own.
+        assert!(!accounts.used(7, 3, 1, 1) && accounts.used(7, 4, 1, 1));
+        assert_eq!(accounts.grant(8), Some(Grant { octets: Some(10), last: false }));
+        assert_eq!(accounts.account_of("x").unwrap().left, Some(28));
+    }
+
+    #[test]
     fn records_are_bounded_the_oldest_goes() {
         let mut accounts = Accounts::new(None, 10, 2, 1);
         let (a, b) = (accounts.open(of("x")).unwrap(), accounts.open(of("y")).unwrap());

@@ -119,4 +119,21 @@ mod tests {
         assert!(!table.remove(&second));
         assert_eq!(table.len(), 1);
     }
+
+    #[test]
+    fn what_few_look_at_lies_packed() {
+        use crate::sm_policy::SmAssociation;
+        use martlet_sbi_api::common::{PduSessionType, Snssai};
+        use martlet_sbi_api::npcf_sm_policy_control::SmPolicyContextData;
+        let supi = "imsi-001010000000001".parse().unwrap();
+        let uri = "http://127.0.0.16:7777/nsmf-callback/v1/sm-policy/29348729384798".to_string();
+        let dnn = "internet".parse().unwrap();
+        let context = SmPolicyContextData::new(supi, 1, PduSessionType::Ipv4, dnn, uri, Snssai::new(1, None));
+        let association = SmAssociation { context: context.clone(), requested: Vec::new() };
+        let packed = pack(&association);
+        let loose = size_of::<SmAssociation>();
+        println!("{} octets packed, {loose} as they are used", packed.len());
+        assert!(packed.len() * 3 < loose, "{} of {loose}", packed.len());
+        assert_eq!(unpack::<SmAssociation>(&packed).map(|association| association.context), Some(context));
+    }
 }

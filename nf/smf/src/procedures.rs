@@ -4,6 +4,7 @@ pub mod downlink_data;
 pub mod establishment;
 pub mod handover;
 pub mod modification;
+pub mod negotiation;
 pub mod path_switch;
 pub mod release;
 pub mod relocation;

@@ -34,7 +34,7 @@ fn rule(id: u8, operation: QosRuleOpCode, filters: Vec<QosPacketFilter>) -> QosR
 fn new_flow(five_qi: u8, guaranteed_kbps: Option<u64>) -> Vec<QosFlowDescription> {
     let mut parameters = vec![QosFlowParameter::FiveQi(five_qi)];
     if let Some(rate) = guaranteed_kbps.and_then(|kbps| QosFlowBitRate::from_kbps(kbps).ok()) {
-        parameters.extend([QosFlowParameter::GfbrUl(rate.clone()), QosFlowParameter::GfbrDl(rate)]);
+        parameters.extend([QosFlowParameter::GfbrUl(rate), QosFlowParameter::GfbrDl(rate)]);
     }
     vec![QosFlowDescription::new(0, QosFlowOpCode::Create, true, parameters)]
 }

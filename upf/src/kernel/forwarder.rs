@@ -42,6 +42,21 @@ struct Tables {
     by_route: BTreeMap<(Reverse<u8>, IpAddr), Arc<Entry>>,
 }
 
+impl Tables {
+    /// Who has the smallest network with an address behind it: a look-up for each length that there is.
+    fn behind(&self, address: IpAddr) -> Option<&Arc<Entry>> {
+        let (mut from, first) = (Reverse(u8::MAX), IpAddr::from([0, 0, 0, 0]));
+        loop {
+            let (&(length, _), _) = self.by_route.range((from, first)..).next()?;
+            let network = Prefix::of(address, length.0).network;
+            if let Some(entry) = self.by_route.get(&(length, network)) {
+                return Some(entry);
+            }
+            from = Reverse(length.0.checked_sub(1)?);
+        }
+    }
+}
+
 /// No code panics while it holds one of these locks; should it, the state is still whole.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -88,12 +103,7 @@ impl<O: Outlet> Forwarder<O> {
         if own.is_some() || tables.by_route.is_empty() {
             return own.cloned();
         }
-        // Few UEs have a network behind them.
-        let behind = tables
-            .by_route
-            .iter()
-            .find(|((length, network), _)| Prefix { network: *network, length: length.0 }.contains(address));
-        behind.map(|(_, entry)| entry.clone())
+        tables.behind(address).cloned()
     }
 
     fn by_seid(&self, seid: u64) -> Option<Arc<Entry>> {

@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 
 /// An address that was not seen for so long may be another session's (IEEE 802.1Q, 8.8.3).
 const AGE: Duration = Duration::from_secs(300);
+/// Between two looks for old addresses, whoever sends how many.
+const CLEANING: Duration = Duration::from_secs(1);
 
 /// One such network.
 pub(super) struct Lan {
@@ -29,7 +31,35 @@ pub(super) struct Lan {
     /// Addresses that one session may have.
     most: usize,
     members: Mutex<BTreeMap<u64, Arc<Entry>>>,
-    learnt: Mutex<HashMap<[u8; 6], (u64, Instant)>>,
+    learnt: Mutex<Learnt>,
+}
+
+#[derive(Default)]
+struct Learnt {
+    /// Which session has an address, and when it was last seen.
+    owners: HashMap<[u8; 6], (u64, Instant)>,
+    /// How many each session has.
+    counts: HashMap<u64, usize>,
+    /// When old ones were last looked for.
+    cleaned: Option<Instant>,
+}
+
+impl Learnt {
+    fn forget(&mut self, mut gone: impl FnMut(u64, Instant) -> bool) {
+        let counts = &mut self.counts;
+        self.owners.retain(|_, (of, seen)| {
+            let goes = gone(*of, *seen);
+            if let (true, Some(count)) = (goes, counts.get_mut(of)) {
+                *count = count.saturating_sub(1);
+            }
+            !goes
+        });
+        counts.retain(|_, count| *count > 0);
+    }
+
+    fn count(&self, seid: u64) -> usize {
+        self.counts.get(&seid).copied().unwrap_or(0)
+    }
 }
 
 /// Makes the TAP devices.
@@ -63,7 +93,7 @@ impl Lan {
 
     pub fn leave(&self, seid: u64) {
         lock(&self.members).remove(&seid);
-        lock(&self.learnt).retain(|_, (of, _)| *of != seid);
+        lock(&self.learnt).forget(|of, _| of == seid);
     }
 
     /// Notes whose an address is. False for one of another session, for a group's, and for one too many.
@@ -72,26 +102,36 @@ impl Lan {
             return false;
         }
         let mut learnt = lock(&self.learnt);
-        if let Some((of, seen)) = learnt.get_mut(&source) {
-            if *of != seid && now.saturating_duration_since(*seen) < AGE {
+        if let Some((of, seen)) = learnt.owners.get_mut(&source) {
+            let before = *of;
+            if before != seid && now.saturating_duration_since(*seen) < AGE {
                 return false;
             }
             (*of, *seen) = (seid, now);
+            if before != seid {
+                *learnt.counts.entry(seid).or_default() += 1;
+                if let Some(count) = learnt.counts.get_mut(&before) {
+                    *count = count.saturating_sub(1);
+                }
+            }
             return true;
         }
-        if learnt.values().filter(|(of, _)| *of == seid).count() >= self.most {
-            learnt.retain(|_, (_, seen)| now.saturating_duration_since(*seen) < AGE);
-            if learnt.values().filter(|(of, _)| *of == seid).count() >= self.most {
-                return false;
-            }
+        let waited = |since: Instant| now.saturating_duration_since(since) >= CLEANING;
+        if learnt.count(seid) >= self.most && learnt.cleaned.is_none_or(waited) {
+            learnt.cleaned = Some(now);
+            learnt.forget(|_, seen| now.saturating_duration_since(seen) >= AGE);
         }
-        learnt.insert(source, (seid, now));
+        if learnt.count(seid) >= self.most {
+            return false;
+        }
+        learnt.owners.insert(source, (seid, now));
+        *learnt.counts.entry(seid).or_default() += 1;
         true
     }
 
     /// The session that has an address.
     fn owner(&self, address: [u8; 6]) -> Option<u64> {
-        lock(&self.learnt).get(&address).map(|(seid, _)| *seid)
+        lock(&self.learnt).owners.get(&address).map(|(seid, _)| *seid)
     }
 }
 
@@ -156,6 +196,8 @@ mod tests {
         assert!(lan.learn(a, 1, now) && lan.learn(b, 1, now) && !lan.learn([2, 0, 0, 0, 0, 3], 1, now));
         assert!(!lan.learn(a, 2, now) && !lan.learn([1, 0, 0x5e, 0, 0, 1], 2, now));
         assert!(lan.learn(a, 2, now + AGE) && lan.owner(a) == Some(2));
+        // One more once the old ones are forgotten.
+        assert!(lan.learn([2, 0, 0, 0, 0, 3], 1, now + AGE) && lan.owner(b).is_some());
         lan.leave(2);
         assert_eq!((lan.owner(a), lan.owner(b)), (None, Some(1)));
     }

@@ -39,7 +39,8 @@ impl Threads {
         let (n3, n6) = (forwarder.clone(), forwarder.clone());
         let (n3_stopped, n3_failure) = (stopped.clone(), failure.clone());
         threads.spawn("upf-n3", n3_failure, move || from_n3(&n3, local, &n3_stopped)).map_err(failed)?;
-        for lan in n6.lans.iter().filter(|lan| lan.device.is_some()).cloned() {
+        for lan in n6.lans.iter().filter(|lan| lan.device.is_some()) {
+            let lan = lan.clone();
             let (forwarder, stopped, failure) = (forwarder.clone(), stopped.clone(), failure.clone());
             threads.spawn("upf-lan", failure, move || from_lan(&forwarder, &lan, &stopped)).map_err(failed)?;
         }

@@ -108,7 +108,8 @@ impl Tag {
     fn write(&self, out: &mut Vec<u8>) {
         let vid = self.vid.unwrap_or(0) & 0x0fff;
         out.push(u8::from(self.pcp.is_some()) | u8::from(self.dei.is_some()) << 1 | u8::from(self.vid.is_some()) << 2);
-        out.push((vid >> 8) as u8 * 16 | u8::from(self.dei == Some(true)) << 3 | self.pcp.unwrap_or(0) & 7);
+        let (high, dei) = ((vid >> 4) as u8 & 0xf0, u8::from(self.dei == Some(true)) << 3);
+        out.push(high | dei | (self.pcp.unwrap_or(0) & 7));
         out.push(vid as u8);
     }
 }
