@@ -39,6 +39,8 @@ pub struct Config {
     #[allow(missing_docs)]
     pub nssf: martlet_nssf::NssfConfig,
     #[allow(missing_docs)]
+    pub chf: martlet_chf::ChfConfig,
+    #[allow(missing_docs)]
     pub upf: martlet_upf::UpfConfig,
     #[allow(missing_docs)]
     pub smf: martlet_smf::SmfConfig,
@@ -79,6 +81,8 @@ pub struct SbiSection {
     pub amf: SocketAddr,
     #[allow(missing_docs)]
     pub lmf: SocketAddr,
+    #[allow(missing_docs)]
+    pub chf: SocketAddr,
 }
 
 impl Default for SbiSection {
@@ -98,6 +102,7 @@ impl Default for SbiSection {
             smf: at(16),
             amf: at(17),
             lmf: at(18),
+            chf: at(19),
         }
     }
 }
@@ -114,6 +119,7 @@ impl SbiSection {
             "smf" => self.smf,
             "amf" => self.amf,
             "lmf" => self.lmf,
+            "chf" => self.chf,
             _ => self.nrf,
         };
         let common = CommonConfig::at(bind, self.nrf);
@@ -159,6 +165,7 @@ impl SbiSection {
             ("smf", self.smf),
             ("amf", self.amf),
             ("lmf", self.lmf),
+            ("chf", self.chf),
         ];
         for (n, (name, address)) in all.iter().enumerate() {
             if let Some((other, _)) = all[..n].iter().find(|(_, taken)| taken == address) {
@@ -236,7 +243,7 @@ impl Config {
 
     /// What is wrong, section by section.
     pub fn check(&self) -> Vec<Finding> {
-        let sections: [(&str, Vec<Finding>); 14] = [
+        let sections: [(&str, Vec<Finding>); 15] = [
             ("network", self.network.check()),
             ("sbi", self.sbi.check()),
             ("fabric", self.fabric.check()),
@@ -247,6 +254,7 @@ impl Config {
             ("ausf", self.ausf.check()),
             ("pcf", self.pcf.check()),
             ("nssf", self.nssf.check()),
+            ("chf", self.chf.check()),
             ("upf", self.upf.check()),
             ("smf", self.smf.check()),
             ("lmf", self.lmf.check()),

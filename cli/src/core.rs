@@ -1,6 +1,6 @@
 //! A core in this process: its network functions, started in order and ended together.
 use crate::config::Config;
-use crate::functions::{NAMES, Running, start_named};
+use crate::functions::{Running, names, start_named};
 use anyhow::{Context, Result};
 use martlet_nf::{AskSource, Environment, Ready, Reload, Shutdown, ShutdownTrigger};
 use martlet_sbi::{Bindings, LocalBinding};
@@ -117,7 +117,7 @@ impl Core {
         let manager = (sbi == Sbi::Fabric).then(|| FabricManager::start(config)).transpose()?;
         let (mut listed, mut asked, mut reloads, mut all_ready) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut work = JoinSet::new();
-        for name in NAMES {
+        for name in names(config) {
             let Running { name, instance_id, authority, status, ask, reload, ready, finished } =
                 start_named(name, config, environment).await?;
             asked.extend(ask);

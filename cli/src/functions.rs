@@ -7,7 +7,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 /// In the order in which they start: each finds those that it needs registered before it.
-pub const NAMES: [&str; 10] = ["nrf", "udr", "udm", "ausf", "pcf", "nssf", "upf", "smf", "lmf", "amf"];
+pub const NAMES: [&str; 11] = ["nrf", "udr", "udm", "ausf", "pcf", "nssf", "upf", "smf", "lmf", "amf", "chf"];
+
+/// Those that a configuration has.
+pub fn names(config: &Config) -> impl Iterator<Item = &'static str> {
+    let chf = config.chf.enabled;
+    NAMES.into_iter().filter(move |name| *name != "chf" || chf)
+}
 
 /// A function at work, whatever its kind.
 pub struct Running {
@@ -67,6 +73,11 @@ pub async fn start_named(name: &str, config: &Config, environment: &Environment)
         "ausf" => one::<martlet_ausf::Ausf>(config.ausf.clone(), config, name, environment).await,
         "pcf" => one::<martlet_pcf::Pcf>(config.pcf.clone(), config, name, environment).await,
         "nssf" => one::<martlet_nssf::Nssf>(config.nssf.clone(), config, name, environment).await,
+        "chf" => {
+            let mut own = config.chf.clone();
+            beside(&mut own.state);
+            one::<martlet_chf::Chf>(own, config, name, environment).await
+        }
         "smf" => {
             let mut own = config.smf.clone();
             beside(&mut own.state);

@@ -1,6 +1,7 @@
 //! The `martlet` program.
 #![deny(unsafe_code)]
 
+mod charging;
 mod check;
 mod fabric_manager;
 mod lab;
@@ -54,6 +55,8 @@ enum Command {
     Ue(ue::UeArgs),
     /// Find where a phone is
     Locate(locate::LocateArgs),
+    /// Show what phones have used, and set what they may use
+    Charging(charging::ChargingArgs),
     /// Check a configuration file and name the lines that are wrong
     Check(check::CheckArgs),
     /// Make the certificates and keys with which functions know each other
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         Command::Status(args) => status::run(args),
         Command::Ue(args) => ue::run(args),
         Command::Locate(args) => locate::run(args),
+        Command::Charging(args) => charging::run(args),
         Command::Check(args) => check::run(args),
         Command::Pki(command) => pki_command::run(command),
         Command::Defaults => {

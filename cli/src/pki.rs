@@ -19,7 +19,7 @@ pub const TOKEN_PRIVATE: &str = "token-key.pem";
 pub const TOKEN_PUBLIC: &str = "token.pem";
 
 /// Functions that have services, and `core`, which stands for all of them in one process.
-const NAMES: [&str; 10] = ["nrf", "udr", "udm", "ausf", "pcf", "nssf", "smf", "amf", "lmf", "core"];
+const NAMES: [&str; 11] = ["nrf", "udr", "udm", "ausf", "pcf", "nssf", "chf", "smf", "amf", "lmf", "core"];
 
 /// Makes a folder with all of them. `names` are further names and addresses, for all certificates.
 ///

@@ -4,7 +4,7 @@ use crate::{oam_client, runtime, trim};
 use anyhow::{Context, Result, bail};
 use martlet::config::Config;
 use martlet::core::{FabricManager, Sbi};
-use martlet::functions::NAMES;
+use martlet::functions::names;
 use martlet_nf::Shutdown;
 use martlet_nf::oam::OamServer;
 use std::path::PathBuf;
@@ -49,7 +49,7 @@ async fn supervise(config: Config, file: Option<PathBuf>, sbi: Sbi, log: String,
     let running = Running::default();
     pass_on_hangup(running.clone())?;
     let mut watched = JoinSet::new();
-    for name in NAMES {
+    for name in names(&config) {
         let command = Launch { name, file: file.clone(), sbi, log: log.clone(), format };
         watched.spawn(watch(command, running.clone(), shutdown.clone()));
     }
@@ -178,12 +178,12 @@ async fn gather_status(
     let mut all_up = false;
     loop {
         let mut nfs = Vec::new();
-        for name in NAMES {
+        for name in names(&config) {
             if let Ok(status) = oam_client::status(config.oam.of(name)).await {
                 nfs.extend(status["nfs"].as_array().cloned().unwrap_or_default());
             }
         }
-        let now = nfs.len() == NAMES.len() && all_are_found(&nfs);
+        let now = nfs.len() == names(&config).count() && all_are_found(&nfs);
         up.store(now, std::sync::atomic::Ordering::Relaxed);
         if !all_up && now {
             all_up = true;

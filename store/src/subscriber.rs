@@ -52,6 +52,12 @@ pub struct SubscribedDnn {
     /// An address of the subscriber's own IPv6 prefix of 64 bits in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub static_ipv6: Option<Ipv6Addr>,
+    /// Session and service continuity modes, 1 to 3; the first is the default.
+    #[serde(default = "first_mode")]
+    pub ssc_modes: Vec<u8>,
+    /// Networks behind the subscriber, such as `10.60.0.0/24` and `fd60::/48`, which are routed to its sessions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub framed_routes: Vec<String>,
 }
 
 /// A slice that a subscriber may use.
@@ -159,6 +165,10 @@ fn ipv4() -> Vec<SessionType> {
     vec![SessionType::Ipv4]
 }
 
+fn first_mode() -> Vec<u8> {
+    vec![1]
+}
+
 fn default_ambr() -> String {
     DEFAULT_AMBR.into()
 }
@@ -202,6 +212,8 @@ impl SubscribedDnn {
             arp_priority: default_arp(),
             static_ipv4: None,
             static_ipv6: None,
+            ssc_modes: first_mode(),
+            framed_routes: Vec::new(),
         }
     }
 }
@@ -295,6 +307,19 @@ impl SubscribedSlice {
             }
             if dnn.session_types.is_empty() {
                 return Err(invalid("slices.dnns.session_types", "write one at least, such as IPV4"));
+            }
+            if dnn.ssc_modes.is_empty() || dnn.ssc_modes.iter().any(|mode| !(1..=3).contains(mode)) {
+                return Err(invalid("slices.dnns.ssc_modes", "write one at least of 1, 2 and 3"));
+            }
+            for route in &dnn.framed_routes {
+                let parts = route.split_once('/').and_then(|(a, l)| Some((a.parse().ok()?, l.parse::<u8>().ok()?)));
+                let fits = |(address, length): (std::net::IpAddr, u8)| {
+                    (1..=if address.is_ipv4() { 32 } else { 128 }).contains(&length)
+                };
+                if !parts.is_some_and(fits) {
+                    let why = format!("{route:?} is no network: write for example 10.60.0.0/24");
+                    return Err(invalid("slices.dnns.framed_routes", why));
+                }
             }
             rate("slices.dnns.ambr_uplink", &dnn.ambr_uplink)?;
             rate("slices.dnns.ambr_downlink", &dnn.ambr_downlink)?;

@@ -27,6 +27,18 @@ impl OwnUpf {
         config.upf.n6.mode = N6Mode::None;
     }
 
+    /// Has a core's SMF know this UPF beside the core's own, which leads nowhere: UEs reach each other through it alone.
+    pub fn beside(config: &mut Config) {
+        config.smf.upfs.push(martlet_smf::UpfConfig::at(OwnUpf::n4()));
+        config.upf.datapath = DatapathChoice::Kernel;
+        config.upf.n6.mode = N6Mode::None;
+    }
+
+    /// Its address on N4.
+    pub fn n4() -> SocketAddr {
+        (ADDRESS, 8805).into()
+    }
+
     /// Its address on N3.
     pub fn address() -> IpAddr {
         ADDRESS.into()
@@ -85,6 +97,15 @@ impl OwnUpf {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         OwnUpf::start().await
+    }
+
+    /// Ends it without a word.
+    ///
+    /// # Errors
+    /// It does not end well.
+    pub async fn stop(self) -> Result<()> {
+        let _ = self.stop.send(());
+        self.handle.finished().await.context("the UPF ends")
     }
 
     /// What it says of itself.

@@ -157,6 +157,18 @@ pub struct N6Config {
     /// Name of the network namespace of the device, as `ip netns` has it. Left out, that of the process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub netns: Option<String>,
+    /// Data networks of Ethernet sessions, each with a TAP device. In others UEs reach each other alone.
+    pub ethernet: Vec<EthernetConfig>,
+}
+
+/// A data network of Ethernet sessions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EthernetConfig {
+    /// Its name; equal to the network instance of PDRs.
+    pub dnn: String,
+    /// Name of the TAP device; it is made at start and gone at the end. Make it a port of a bridge to go further.
+    pub interface: String,
 }
 
 impl Default for N6Config {
@@ -167,6 +179,7 @@ impl Default for N6Config {
             mtu: 1400,
             pools6: vec!["fd45::/48".into()],
             netns: None,
+            ethernet: Vec::new(),
         }
     }
 }
@@ -201,6 +214,8 @@ pub struct KernelLimits {
     pub mbr_burst_ms: u64,
     /// Packets between two UEs go from one to the other; else they leave over N6 and come back.
     pub local_switching: bool,
+    /// Link addresses that one Ethernet session may have.
+    pub link_addresses: usize,
     /// Events that wait for N4.
     pub events: usize,
     /// Octets of the sockets' buffers.
@@ -216,6 +231,7 @@ impl Default for KernelLimits {
             complaints_per_second: 100,
             mbr_burst_ms: 100,
             local_switching: true,
+            link_addresses: 64,
             events: 4096,
             socket_buffer: 4 << 20,
         }

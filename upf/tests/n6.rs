@@ -35,6 +35,7 @@ fn session() -> Session {
     for (id, source) in [(1, Interface::Access), (2, Interface::Core)] {
         let local = (id == 1).then_some(LocalTunnel { teid: 7, ipv4: Some(N3), ipv6: None });
         let pdr = Pdr {
+            beyond: None,
             id,
             precedence: 1,
             source,
@@ -53,6 +54,7 @@ fn session() -> Session {
         };
         session.pdrs.insert(id, pdr);
         let far = Far {
+            datagrams: None,
             id: id.into(),
             action: Action::Forward,
             destination: Some(if id == 1 { Interface::Core } else { Interface::Access }),

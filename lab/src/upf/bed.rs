@@ -209,6 +209,7 @@ pub fn session(rules: Rules, n: u32) -> Session {
     for (id, source) in [(1u16, Interface::Access), (2, Interface::Core)] {
         let local = (id == 1).then_some(LocalTunnel { teid: bench_teid(n), ipv4: Some(N3), ipv6: None });
         let pdr = Pdr {
+            beyond: None,
             id,
             precedence: 1000,
             source,
@@ -234,6 +235,7 @@ pub fn session(rules: Rules, n: u32) -> Session {
         }
         session.pdrs.insert(id, pdr);
         let far = Far {
+            datagrams: None,
             id: id.into(),
             action: Action::Forward,
             destination: Some(if id == 1 { Interface::Core } else { Interface::Access }),

@@ -42,13 +42,10 @@ fn pdr(id: u16, pdi: Pdi, removal: Option<OuterHeaderRemoval>) -> CreatePdr {
 /// What an SMF asks for: a PDR each way, with FAR, QER and two URRs.
 fn establishment(n: u32) -> SessionEstablishmentRequest {
     let pdi = |interface, local_fteid, is_destination| Pdi {
-        source_interface: SourceInterface(interface),
         local_fteid,
         network_instance: Some(NetworkInstance::new("internet")),
         ue_ip_addresses: vec![UeIpAddress { is_destination, ipv4: Some(bench_ue(n)), ..Default::default() }],
-        sdf_filters: vec![],
-        application_id: None,
-        qfis: vec![],
+        ..Pdi::of(interface)
     };
     let choose = FTeid::Choose { ipv4: true, ipv6: false, choose_id: None };
     let far = |id, interface, outer_header_creation| CreateFar {

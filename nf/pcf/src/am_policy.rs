@@ -6,9 +6,10 @@ use martlet_sbi_api::npcf_am_policy_control::{
     RequestTrigger,
 };
 use martlet_sbi_api::nudr_dr::PolicyFeaturesQuery;
+use serde::{Deserialize, Serialize};
 
 /// A UE's policy association: what the AMF said last.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AmAssociation {
     request: PolicyAssociationRequest,
 }

@@ -22,6 +22,28 @@ pub struct PcfConfig {
     pub default_ambr: String,
     /// QoS flows that sessions have beside their default one.
     pub flows: Vec<FlowConfig>,
+    /// What UEs may ask for by themselves.
+    pub ue_requests: UeRequestConfig,
+}
+
+/// What a UE may ask for its session by a modification of its own (TS 23.502, 4.3.3.2, step 1a).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct UeRequestConfig {
+    /// 5QIs that are granted; empty for none.
+    pub five_qis: Vec<u8>,
+    /// Flows of one session that its UE may ask for.
+    pub most: u8,
+    /// Highest guaranteed bit rate of one flow in each direction, such as `1 Mbps`; left out, no GBR flow is granted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guaranteed: Option<String>,
+}
+
+impl Default for UeRequestConfig {
+    fn default() -> Self {
+        // The non-GBR ones that are no operator's signalling.
+        UeRequestConfig { five_qis: vec![6, 7, 8, 9], most: 4, guaranteed: None }
+    }
 }
 
 /// A QoS flow for some of a session's traffic.
@@ -38,7 +60,8 @@ pub struct FlowConfig {
     pub five_qi: u8,
     /// Allocation and retention priority level (1 to 15); 0 for that of the session.
     pub arp: u8,
-    /// Traffic, each an `IPFilterRule` for the downlink, such as `permit out 17 from 10.0.0.0/8 5060 to assigned`.
+    /// Traffic, each an `IPFilterRule` for the downlink, such as `permit out 17 from 10.0.0.0/8 5060 to assigned`; of Ethernet
+    /// sessions frames, such as `ethernet type 88f7 vlan 5 from 02-00-00-00-00-01`.
     pub filters: Vec<String>,
     /// Looked at in this order, the lowest first: 0 to 254.
     pub precedence: u8,
@@ -77,6 +100,7 @@ impl Default for PcfConfig {
             default_arp: 8,
             default_ambr: "1 Gbps".into(),
             flows: Vec::new(),
+            ue_requests: UeRequestConfig::default(),
         }
     }
 }
@@ -119,6 +143,12 @@ impl PcfConfig {
         if self.default_ambr.parse::<BitRate>().is_err() {
             wrong("default_ambr", "no bit rate: write for example 1 Gbps");
         }
+        if self.ue_requests.five_qis.contains(&0) {
+            wrong("ue_requests.five_qis", "a 5QI is 1 to 255");
+        }
+        if self.ue_requests.guaranteed.as_ref().is_some_and(|rate| rate.parse::<BitRate>().is_err()) {
+            wrong("ue_requests.guaranteed", "no bit rate: write for example 1 Mbps");
+        }
         for (n, flow) in self.flows.iter().enumerate() {
             let mut wrong = |field: &str, message: &str| {
                 findings.push(Finding::new(format!("flows[{n}].{field}"), message.to_string()));
@@ -137,6 +167,9 @@ impl PcfConfig {
             }
             if flow.filters.is_empty() || flow.filters.len() > 15 {
                 wrong("filters", "a flow has 1 to 15 filters, such as permit out 17 from any to assigned");
+            }
+            if let Some(why) = flow.filters.iter().find_map(|text| crate::frames::read(text).err()) {
+                wrong("filters", &why);
             }
             if flow.precedence == 255 {
                 wrong("precedence", "255 is that of the default flow: write 0 to 254");

@@ -4,9 +4,11 @@
 mod am_policy;
 mod associations;
 mod config;
+mod frames;
 mod sm_policy;
+mod ue_request;
 
-pub use config::{FlowConfig, PcfConfig};
+pub use config::{FlowConfig, PcfConfig, UeRequestConfig};
 
 use am_policy::AmAssociation;
 use associations::Associations;
@@ -14,8 +16,9 @@ use martlet_nf::{Criteria, NetworkFunction, NfContext, StartError};
 use martlet_sbi::{Problem, Route};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::npcf_am_policy_control::NPCF_AM_POLICY_CONTROL;
-use martlet_sbi_api::npcf_sm_policy_control::{NPCF_SMPOLICYCONTROL, SmPolicyContextData};
+use martlet_sbi_api::npcf_sm_policy_control::NPCF_SMPOLICYCONTROL;
 use martlet_sbi_api::nudr_dr::UdrDataRepositoryClient;
+use sm_policy::SmAssociation;
 use std::sync::{Arc, RwLock};
 
 /// The PCF.
@@ -24,8 +27,8 @@ pub struct Pcf {
     /// Replaced as a whole when the configuration is read anew.
     config: RwLock<Arc<PcfConfig>>,
     am: Associations<AmAssociation>,
-    /// What each SMF said last: what is decided follows from it.
-    sm: Associations<SmPolicyContextData>,
+    /// What each SMF said last, and what UEs have asked for: what is decided follows from it.
+    sm: Associations<SmAssociation>,
 }
 
 impl Pcf {

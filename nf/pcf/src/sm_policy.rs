@@ -1,15 +1,17 @@
 //! Npcf_SMPolicyControl (TS 29.512): one session rule with what the subscription allows, and one PCC rule for all traffic.
 use crate::config::FlowConfig;
+use crate::ue_request::{self, Requested};
 use crate::{Pcf, PcfConfig, user_unknown};
 use martlet_sbi::{Created, Problem};
 use martlet_sbi_api::Json;
 use martlet_sbi_api::npcf_sm_policy_control::{
     AuthorizedDefaultQos, FlowDirection, FlowInformation, PccRule, PcfSmPolicyControl, PolicyControlRequestTrigger,
-    QosData, SessionRule, SmPolicyContextData, SmPolicyControl, SmPolicyDecision, SmPolicyDeleteData,
+    QosData, RuleStatus, SessionRule, SmPolicyContextData, SmPolicyControl, SmPolicyDecision, SmPolicyDeleteData,
     SmPolicyNotification, SmPolicyUpdateContextData,
 };
 use martlet_sbi_api::nsmf_callback::SmfCallbackClient;
 use martlet_sbi_api::nudr_dr::{SmPolicyData, SmPolicyDataQuery};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -18,14 +20,23 @@ const RULE: &str = "default";
 /// Looked at after all others (TS 29.512, 5.6.2.6).
 const LAST: u32 = 255;
 
+/// A policy association.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct SmAssociation {
+    /// What the SMF said last.
+    pub context: SmPolicyContextData,
+    /// What the UE has asked for, and was granted.
+    pub requested: Vec<Requested>,
+}
+
 fn unknown(id: &str) -> Problem {
     Problem::new(404, "POLICY_ASSOCIATION_NOT_FOUND").detail(format!("there is no policy association {id}"))
 }
 
 impl Pcf {
     /// What is authorised: what is subscribed, else what is configured.
-    fn decide(&self, context: &SmPolicyContextData) -> SmPolicyDecision {
-        let config = self.config();
+    fn decide(&self, association: &SmAssociation) -> SmPolicyDecision {
+        let (config, context) = (self.config(), &association.context);
         let subscribed = context.subs_def_qos.as_ref();
         let qos = AuthorizedDefaultQos {
             five_qi: Some(subscribed.map_or(config.default_5qi, |qos| qos.five_qi)),
@@ -45,6 +56,10 @@ impl Pcf {
             pcc_rules.insert(flow.name.clone(), Some(rule(flow)));
             qos_decs.insert(flow.name.clone(), Some(quality(flow, &config)));
         }
+        for requested in &association.requested {
+            pcc_rules.insert(requested.name(), Some(requested.rule()));
+            qos_decs.insert(requested.name(), Some(requested.quality(config.arp())));
+        }
         SmPolicyDecision {
             sess_rules: Some(BTreeMap::from([(RULE.into(), Some(session))])),
             pcc_rules: Some(pcc_rules),
@@ -52,6 +67,7 @@ impl Pcf {
             policy_ctrl_req_triggers: Some(vec![
                 PolicyControlRequestTrigger::SeAmbrCh,
                 PolicyControlRequestTrigger::DefQosCh,
+                PolicyControlRequestTrigger::ResMoRe,
             ]),
             ..Default::default()
         }
@@ -74,11 +90,15 @@ fn is_for(flow: &FlowConfig, context: &SmPolicyContextData) -> bool {
 }
 
 fn rule(flow: &FlowConfig) -> PccRule {
-    let filter = |text: &String| FlowInformation {
-        flow_description: Some(text.clone()),
-        flow_direction: Some(FlowDirection::Bidirectional),
-        packet_filter_usage: Some(true),
-        ..Default::default()
+    let filter = |text: &String| {
+        let frames = crate::frames::read(text).ok().flatten();
+        FlowInformation {
+            flow_description: frames.is_none().then(|| text.clone()),
+            eth_flow_description: frames,
+            flow_direction: Some(FlowDirection::Bidirectional),
+            packet_filter_usage: Some(true),
+            ..Default::default()
+        }
     };
     PccRule {
         pcc_rule_id: flow.name.clone(),
@@ -134,12 +154,12 @@ impl Pcf {
     /// How many those are.
     pub(crate) fn decide_anew(self: &Arc<Self>, config: PcfConfig) -> usize {
         let all = self.sm.all();
-        let before: Vec<_> = all.iter().map(|(_, context)| self.decide(context)).collect();
+        let before: Vec<_> = all.iter().map(|(_, association)| self.decide(association)).collect();
         self.set_config(config);
         let mut told = Vec::new();
-        for ((id, context), before) in all.into_iter().zip(before) {
-            if let Some(changed) = difference(&before, &self.decide(&context)) {
-                told.push((id, context, changed));
+        for ((id, association), before) in all.into_iter().zip(before) {
+            if let Some(changed) = difference(&before, &self.decide(&association)) {
+                told.push((id, association.context, changed));
             }
         }
         let (count, pcf) = (told.len(), self.clone());
@@ -179,9 +199,10 @@ impl PcfSmPolicyControl for Pcf {
             let detail = format!("no policy for data network {} in slice {}", body.dnn, body.slice_info);
             return Err(Problem::new(403, "POLICY_CONTEXT_DENIED").detail(detail));
         }
-        let decision = self.decide(&body);
         let subject = format!("{} {}", body.supi, body.pdu_session_id);
-        let id = self.sm.add(subject, body).ok_or_else(|| {
+        let association = SmAssociation { context: body, requested: Vec::new() };
+        let decision = self.decide(&association);
+        let id = self.sm.add(subject, association).ok_or_else(|| {
             Problem::new(503, "NF_CONGESTION").detail("too many policy associations: raise pcf.max_sm_policies")
         })?;
         let location = format!("{}/npcf-smpolicycontrol/v1/sm-policies/{id}", self.context.api_root());
@@ -189,8 +210,8 @@ impl PcfSmPolicyControl for Pcf {
     }
 
     async fn get_sm_policy(&self, sm_policy_id: &str) -> Result<SmPolicyControl, Problem> {
-        let context = self.sm.get(sm_policy_id).ok_or_else(|| unknown(sm_policy_id))?;
-        Ok(SmPolicyControl { policy: self.decide(&context), context })
+        let association = self.sm.get(sm_policy_id).ok_or_else(|| unknown(sm_policy_id))?;
+        Ok(SmPolicyControl { policy: self.decide(&association), context: association.context })
     }
 
     async fn update_sm_policy(
@@ -198,13 +219,22 @@ impl PcfSmPolicyControl for Pcf {
         sm_policy_id: &str,
         body: SmPolicyUpdateContextData,
     ) -> Result<SmPolicyDecision, Problem> {
-        let changed = self.sm.change(sm_policy_id, |context| {
-            let before = self.decide(context);
-            take_over(context, body);
+        let config = self.config();
+        let changed = self.sm.change(sm_policy_id, |association| {
+            let before = self.decide(association);
+            if let Some(request) = &body.ue_init_res_req {
+                ue_request::carry_out(&mut association.requested, request, &config)?;
+            }
+            // What the SMF could not carry out of what its UE asked for, the UE does not have.
+            let reports =
+                body.rule_reports.iter().flatten().filter(|report| report.rule_status == RuleStatus::Inactive);
+            let lost: Vec<&String> = reports.flat_map(|report| &report.pcc_rule_ids).collect();
+            association.requested.retain(|requested| !lost.contains(&&requested.name()));
+            take_over(&mut association.context, body);
             // Only what changes is told (TS 29.512, 4.2.4.2).
-            difference(&before, &self.decide(context))
+            Ok(difference(&before, &self.decide(association)))
         });
-        Ok(changed.ok_or_else(|| unknown(sm_policy_id))?.unwrap_or_default())
+        Ok(changed.ok_or_else(|| unknown(sm_policy_id))??.unwrap_or_default())
     }
 
     async fn delete_sm_policy(&self, sm_policy_id: &str, _: SmPolicyDeleteData) -> Result<(), Problem> {

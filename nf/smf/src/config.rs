@@ -3,7 +3,7 @@ use martlet_config::Finding;
 use martlet_sbi_api::common::Snssai;
 use martlet_store::StateConfig;
 use serde::{Deserialize, Serialize};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
 
 /// A slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +39,12 @@ pub struct DnnConfig {
     pub pcscf: Vec<IpAddr>,
     /// MTU that UEs are told.
     pub mtu: u16,
+    /// Whether it takes Ethernet sessions.
+    pub ethernet: bool,
+    /// Where the data of unstructured sessions go, over UDP, such as `[fd99::1]:4000`; the session is known there by an
+    /// address of `pool6`. Left out, there are no such sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unstructured: Option<SocketAddrV6>,
     /// Whether sessions are always on, whatever UEs ask for (TS 23.501, 5.6.13); else those are whose UEs ask for it.
     pub always_on: bool,
 }
@@ -52,6 +58,8 @@ impl Default for DnnConfig {
             dns: Vec::new(),
             pcscf: Vec::new(),
             mtu: default_mtu(),
+            ethernet: false,
+            unstructured: None,
             always_on: false,
         }
     }
@@ -70,6 +78,34 @@ pub struct UpfConfig {
     /// Data networks that it leads to; all where empty.
     #[serde(default)]
     pub dnns: Vec<String>,
+    /// Slices that it serves; all where empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slices: Vec<SliceConfig>,
+    /// Tracking areas that it serves before others do; where empty, all alike.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tacs: Vec<u32>,
+}
+
+impl UpfConfig {
+    /// One that leads everywhere.
+    pub fn at(n4: SocketAddr) -> Self {
+        UpfConfig { n4, dnns: Vec::new(), slices: Vec::new(), tacs: Vec::new() }
+    }
+}
+
+/// A UPF between gNBs and the anchors of sessions, with an exit of its own (uplink classifier; TS 23.501, 5.6.4.2).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BranchingConfig {
+    /// Data network of the sessions that go through it.
+    pub dnn: String,
+    /// Tracking areas of their UEs; all where empty.
+    #[serde(default)]
+    pub tacs: Vec<u32>,
+    /// N4 address of the UPF, which is among `upfs`.
+    pub via: SocketAddr,
+    /// What leaves there, each an `IPFilterRule` for the downlink, such as `permit out ip from 10.98.0.0/16 to assigned`.
+    pub local: Vec<String>,
 }
 
 /// The SMF's end of N4.
@@ -94,6 +130,48 @@ impl Default for N4Config {
     }
 }
 
+/// Whether usage is charged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChargingMode {
+    /// No CHF is asked.
+    #[default]
+    None,
+    /// The CHF is told what was used.
+    Offline,
+    /// The CHF is also asked before something is used.
+    Online,
+}
+
+/// What becomes of sessions whose CHF does not answer (TS 32.290, 5.5.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnFailure {
+    /// They go on, and are not charged.
+    #[default]
+    Continue,
+    /// They are refused, or end.
+    Refuse,
+}
+
+/// Charging.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ChargingConfig {
+    /// Whether.
+    pub mode: ChargingMode,
+    /// Without a CHF.
+    pub on_failure: OnFailure,
+    /// Rating group of all traffic.
+    pub rating_group: u32,
+}
+
+impl Default for ChargingConfig {
+    fn default() -> Self {
+        ChargingConfig { mode: ChargingMode::None, on_failure: OnFailure::Continue, rating_group: 1 }
+    }
+}
+
 /// What the SMF needs to know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -104,14 +182,21 @@ pub struct SmfConfig {
     pub dnns: Vec<DnnConfig>,
     /// UPFs, the preferred first.
     pub upfs: Vec<UpfConfig>,
+    /// UPFs between gNBs and anchors.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub branching: Vec<BranchingConfig>,
     /// N4.
     pub n4: N4Config,
+    /// Charging.
+    pub charging: ChargingConfig,
     /// Where sessions are kept, so that they outlive this process.
     pub state: StateConfig,
     /// Sessions at a time.
     pub max_sessions: usize,
     /// Events that wait for one session's task.
     pub session_queue: usize,
+    /// Seconds for which a session of SSC mode 3 is beside the one that takes over from it.
+    pub ssc3_s: u32,
     /// T3591: a modification command without an answer is sent again (TS 24.501, 10.3), in milliseconds.
     pub t3591_ms: u32,
     /// T3592: a release command without an answer is sent again (TS 24.501, 10.3), in milliseconds.
@@ -128,11 +213,14 @@ impl Default for SmfConfig {
         SmfConfig {
             slices: vec![SliceConfig { sst: 1, sd: None }],
             dnns: vec![DnnConfig { name: "internet".into(), pool, pool6, dns, ..DnnConfig::default() }],
-            upfs: vec![UpfConfig { n4: SocketAddr::from(([127, 0, 0, 8], 8805)), dnns: vec![] }],
+            upfs: vec![UpfConfig::at(SocketAddr::from(([127, 0, 0, 8], 8805)))],
+            branching: Vec::new(),
             n4: N4Config::default(),
+            charging: ChargingConfig::default(),
             state: StateConfig::default(),
             max_sessions: 60_000,
             session_queue: 16,
+            ssc3_s: 20,
             t3591_ms: 16_000,
             t3592_ms: 16_000,
             audit_s: 3600,
@@ -168,8 +256,11 @@ impl SmfConfig {
             if let Some(error) = (!dnn.pool6.is_empty()).then(|| crate::addresses::parse6(&dnn.pool6).err()).flatten() {
                 wrong(format!("dnns[{n}].pool6"), error);
             }
-            if dnn.pool.is_empty() && dnn.pool6.is_empty() {
-                wrong(format!("dnns[{n}].pool"), "a data network needs pool, pool6, or both".into());
+            if dnn.pool.is_empty() && dnn.pool6.is_empty() && !dnn.ethernet {
+                wrong(format!("dnns[{n}].pool"), "a data network needs pool, pool6, both, or ethernet".into());
+            }
+            if dnn.unstructured.is_some() && dnn.pool6.is_empty() {
+                wrong(format!("dnns[{n}].pool6"), "unstructured sessions are known by addresses of it".into());
             }
             if self.dnns[..n].iter().any(|other| other.name.eq_ignore_ascii_case(&dnn.name)) {
                 wrong(format!("dnns[{n}].name"), format!("{} occurs twice", dnn.name));
@@ -180,6 +271,22 @@ impl SmfConfig {
                 upf.dnns.iter().enumerate().filter(|(_, name)| !self.dnns.iter().any(|dnn| dnn.name == **name))
             {
                 wrong(format!("upfs[{n}].dnns[{m}]"), format!("{name} is not among smf.dnns: add it there"));
+            }
+        }
+        for (n, branching) in self.branching.iter().enumerate() {
+            if !self.upfs.iter().any(|upf| upf.n4 == branching.via) {
+                wrong(format!("branching[{n}].via"), format!("{} is not among smf.upfs: add it there", branching.via));
+            }
+            if !self.dnns.iter().any(|dnn| dnn.name == branching.dnn) {
+                let name = &branching.dnn;
+                wrong(format!("branching[{n}].dnn"), format!("{name} is not among smf.dnns: add it there"));
+            }
+            let filter = |text: &String| crate::filter::Filter { description: text.clone(), ..Default::default() };
+            if let Some(why) = branching.local.iter().find_map(|text| filter(text).components().err()) {
+                wrong(format!("branching[{n}].local"), why.into());
+            }
+            if branching.local.is_empty() {
+                wrong(format!("branching[{n}].local"), "nothing would leave there: write a filter".into());
             }
         }
         for (name, value) in
@@ -201,7 +308,7 @@ mod tests {
     fn the_defaults_are_right_and_mistakes_are_told_by_place() {
         assert_eq!(SmfConfig::default().check(), []);
         let dnn = DnnConfig { name: "internet".into(), pool: "10.45.0.0/99".into(), ..DnnConfig::default() };
-        let upf = UpfConfig { n4: SocketAddr::from(([127, 0, 0, 8], 8805)), dnns: vec!["ims".into()] };
+        let upf = UpfConfig { dnns: vec!["ims".into()], ..UpfConfig::at(SocketAddr::from(([127, 0, 0, 8], 8805))) };
         let config = SmfConfig { dnns: vec![dnn], upfs: vec![upf], ..SmfConfig::default() };
         let paths: Vec<_> = config.check().into_iter().map(|f| f.path).collect();
         assert_eq!(paths, ["dnns[0].pool", "upfs[0].dnns[0]"]);

@@ -1,11 +1,10 @@
 //! QoS flows of a session beside its default one (TS 23.501, 5.7): which rules of the policy make which flow, and under which
 //! identifiers UE, gNB and UPF know them.
-use martlet_nas::{QosPacketFilter, QosPacketFilterComponent, QosPacketFilterDirection};
+use crate::filter::Filter;
 use martlet_sbi_api::common::Arp;
-use martlet_sbi_api::npcf_sm_policy_control::{FlowDirection, PccRule, QosData, SmPolicyDecision};
+use martlet_sbi_api::npcf_sm_policy_control::{PccRule, QosData, SmPolicyDecision};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
 /// Flows of a session at a time: QFI 1 is the default one's.
 const MOST_FLOWS: u8 = 63;
@@ -15,23 +14,31 @@ const MOST_FILTERS: usize = 15;
 /// What a PCF has decided beside the session's own rule, as of now.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Decided {
-    rules: BTreeMap<String, PccRule>,
-    qos: BTreeMap<String, QosData>,
+    // In boxes: a tree has room for eleven where there is one.
+    rules: BTreeMap<String, Box<PccRule>>,
+    qos: BTreeMap<String, Box<QosData>>,
 }
 
 impl Decided {
     /// Takes a decision over: what it does not name stays, what it names without a value goes (TS 29.512, 4.2.6.2).
     pub fn take(&mut self, decision: &SmPolicyDecision) {
-        fn merge<T: Clone>(into: &mut BTreeMap<String, T>, from: &Option<BTreeMap<String, Option<T>>>) {
+        fn merge<T: Clone>(into: &mut BTreeMap<String, Box<T>>, from: &Option<BTreeMap<String, Option<T>>>) {
             for (id, value) in from.iter().flatten() {
                 match value {
-                    Some(value) => drop(into.insert(id.clone(), value.clone())),
+                    Some(value) => drop(into.insert(id.clone(), value.clone().into())),
                     None => drop(into.remove(id)),
                 }
             }
         }
         merge(&mut self.rules, &decision.pcc_rules);
         merge(&mut self.qos, &decision.qos_decs);
+        // A rule without QoS of its own is about the default flow, which is there in any case; most sessions have no other.
+        self.rules.retain(|_, rule| rule.ref_qos_data.is_some());
+    }
+
+    /// Rules that are not carried out.
+    pub fn forget(&mut self, rules: &[String]) {
+        self.rules.retain(|name, _| !rules.contains(name));
     }
 }
 
@@ -67,14 +74,6 @@ pub struct Rule {
     /// Looked at in this order, the lowest first: 0 to 254.
     pub precedence: u8,
     pub filters: Vec<Filter>,
-}
-
-/// A packet filter, as the policy has it: an `IPFilterRule` for the downlink.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Filter {
-    pub description: String,
-    pub uplink: bool,
-    pub downlink: bool,
 }
 
 /// The flows of a decision; those that there were before keep their identifiers. A rule that cannot be carried out is
@@ -141,104 +140,7 @@ fn filters(rule: &PccRule) -> Result<Vec<Filter>, &'static str> {
     if infos.len() > MOST_FILTERS {
         return Err("a QoS rule has 15 packet filters at most");
     }
-    let one = |info: &martlet_sbi_api::npcf_sm_policy_control::FlowInformation| {
-        let description = info.flow_description.clone().ok_or("a packet filter has no flow description")?;
-        let (uplink, downlink) = match info.flow_direction {
-            Some(FlowDirection::Uplink) => (true, false),
-            Some(FlowDirection::Downlink) => (false, true),
-            _ => (true, true),
-        };
-        let filter = Filter { description, uplink, downlink };
-        filter.components().map(|_| filter)
-    };
-    infos.iter().map(one).collect()
-}
-
-impl Filter {
-    /// For the UE (TS 24.501, 9.11.4.13), whose remote side is the description's source.
-    pub fn to_nas(&self, identifier: u8) -> QosPacketFilter {
-        let direction = match (self.uplink, self.downlink) {
-            (true, false) => QosPacketFilterDirection::Uplink,
-            (false, true) => QosPacketFilterDirection::Downlink,
-            _ => QosPacketFilterDirection::Bidirectional,
-        };
-        // It was read before.
-        let components = self.components().unwrap_or_else(|_| vec![QosPacketFilterComponent::MatchAll]);
-        QosPacketFilter::Match { direction, identifier, components }
-    }
-
-    /// `permit out PROTOCOL from SOURCE [PORTS] to DESTINATION [PORTS]` (RFC 6733, 4.3.1; TS 29.212, 5.4.2).
-    fn components(&self) -> Result<Vec<QosPacketFilterComponent>, &'static str> {
-        use QosPacketFilterComponent::*;
-        let words: Vec<&str> = self.description.split_ascii_whitespace().collect();
-        let [_, _, protocol, "from", rest @ ..] = words.as_slice() else { return Err("a flow description is no rule") };
-        if words[0] != "permit" || words[1] != "out" {
-            return Err("a flow description begins with permit out");
-        }
-        let to = rest.iter().position(|word| *word == "to").ok_or("a flow description has no destination")?;
-        let (source, destination) = (&rest[..to], &rest[to + 1..]);
-        let mut all = Vec::new();
-        for (side, remote) in [(source, true), (destination, false)] {
-            let (address, ports) = match side {
-                [address] => (*address, None),
-                [address, ports] => (*address, Some(*ports)),
-                _ => return Err("one side of a flow description is an address, and ports"),
-            };
-            if !matches!(address, "any" | "assigned") {
-                all.push(network(address, remote)?);
-            }
-            if let Some(ports) = ports {
-                all.push(range(ports, remote)?);
-            }
-        }
-        if *protocol != "ip" {
-            let number = protocol.parse().map_err(|_| "a protocol is a number, or ip")?;
-            all.push(ProtocolIdentifierOrNextHeader(number));
-        }
-        Ok(if all.is_empty() { vec![MatchAll] } else { all })
-    }
-}
-
-fn network(text: &str, remote: bool) -> Result<QosPacketFilterComponent, &'static str> {
-    use QosPacketFilterComponent::*;
-    let wrong = "an address is none";
-    let (address, length) = text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
-    let length: Option<u8> = length.map(|text| text.parse().map_err(|_| wrong)).transpose()?;
-    Ok(match address.parse::<IpAddr>().map_err(|_| wrong)? {
-        IpAddr::V4(ip) => {
-            let length = length.unwrap_or(32);
-            if length > 32 {
-                return Err(wrong);
-            }
-            let mask = u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0).to_be_bytes();
-            match remote {
-                true => Ipv4RemoteAddress { address: ip.octets(), mask },
-                false => Ipv4LocalAddress { address: ip.octets(), mask },
-            }
-        }
-        IpAddr::V6(ip) => {
-            let (address, prefix_length) = (ip.octets(), length.unwrap_or(128));
-            if prefix_length > 128 {
-                return Err(wrong);
-            }
-            match remote {
-                true => Ipv6RemoteAddressPrefix { address, prefix_length },
-                false => Ipv6LocalAddressPrefix { address, prefix_length },
-            }
-        }
-    })
-}
-
-fn range(text: &str, remote: bool) -> Result<QosPacketFilterComponent, &'static str> {
-    use QosPacketFilterComponent::*;
-    let port =
-        |text: &str| text.parse::<u16>().map_err(|_| "a port is a number up to 65535; lists of ports are not taken");
-    Ok(match (text.split_once('-'), remote) {
-        (Some((low, high)), true) => RemotePortRange { low: port(low)?, high: port(high)? },
-        (Some((low, high)), false) => LocalPortRange { low: port(low)?, high: port(high)? },
-        (None, true) => SingleRemotePort(port(text)?),
-        (None, false) => SingleLocalPort(port(text)?),
-    })
+    infos.iter().map(Filter::of_policy).collect()
 }
 
 #[cfg(test)]
@@ -287,31 +189,5 @@ mod tests {
         let seen: Vec<_> = second.iter().map(|flow| (flow.qfi, flow.qos.as_str())).collect();
         assert_eq!(seen, [(3, "video"), (4, "audio")]);
         assert_eq!(second[0].rules, first[1].rules);
-    }
-
-    #[test]
-    fn filters_are_read_for_the_ue() {
-        use QosPacketFilterComponent::*;
-        let read = |text: &str| Filter { description: text.into(), uplink: true, downlink: true }.components();
-        assert_eq!(read("permit out ip from any to assigned").unwrap(), [MatchAll]);
-        assert_eq!(
-            read("permit out 17 from 10.1.0.0/16 53 to assigned 1000-2000").unwrap(),
-            [
-                Ipv4RemoteAddress { address: [10, 1, 0, 0], mask: [255, 255, 0, 0] },
-                SingleRemotePort(53),
-                LocalPortRange { low: 1000, high: 2000 },
-                ProtocolIdentifierOrNextHeader(17)
-            ]
-        );
-        for wrong in [
-            "",
-            "permit in ip from any to any",
-            "permit out ip from any",
-            "permit out tcp from any to any",
-            "permit out ip from 10.0.0.0/33 to any",
-            "permit out ip from any 70000 to any",
-        ] {
-            assert!(read(wrong).is_err(), "{wrong}");
-        }
     }
 }

@@ -5,8 +5,10 @@
 //! update, the UPF with its next report), and one that changed is as it was before.
 use crate::addresses::Addresses;
 use crate::flows::{Decided, Flow};
+use crate::procedures::charging::{self, Charging};
 use crate::session::{Session, UpfSession};
 use crate::{Smf, SmfConfig};
+use martlet_nas::GsmCause;
 use martlet_nf::StartError;
 use martlet_sbi::ApiRoot;
 use martlet_sbi_api::common::{Ambr, Arp, Dnn, PduSessionType, PlmnId, Snssai, Supi};
@@ -14,7 +16,7 @@ use martlet_sbi_api::namf_communication::AmfCommunicationClient;
 use martlet_sbi_api::npcf_sm_policy_control::PcfSmPolicyControlClient;
 use martlet_store::Journal;
 use serde::{Deserialize, Serialize};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -41,6 +43,12 @@ struct KeptSession {
     status_uri: String,
     kind: PduSessionType,
     addresses: Addresses,
+    #[serde(default = "one")]
+    ssc_mode: u8,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    routes: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    server: Option<SocketAddrV6>,
     always_on: bool,
     ambr: Ambr,
     five_qi: u8,
@@ -48,12 +56,22 @@ struct KeptSession {
     policy: Option<(ApiRoot, String)>,
     decided: Decided,
     flows: Vec<Flow>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    charging: Option<charging::Kept>,
     sdm_subscription: Option<String>,
     registered: bool,
     upf: (SocketAddr, u64, u32, IpAddr),
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    anchor: Option<(SocketAddr, u64, u32, IpAddr)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tac: Option<u32>,
     gnb: Option<(u32, IpAddr)>,
     active: bool,
     stale: bool,
+}
+
+fn one() -> u8 {
+    1
 }
 
 /// What was kept.
@@ -91,7 +109,7 @@ pub fn restore(smf: &Arc<Smf>, kept: Kept) {
     for (reference, value) in kept.sessions {
         match session(smf, reference, &value) {
             Ok(session) => {
-                martlet_sbi::trace::spawn(Default::default(), session.run());
+                martlet_sbi::trace::spawn(Default::default(), Box::new(session).run());
                 restored += 1;
             }
             Err(reason) => {
@@ -119,7 +137,12 @@ fn session(smf: &Arc<Smf>, reference: u64, value: &[u8]) -> Result<Session, Stri
     let (upf, seid, teid, address) = kept.upf;
     // The association with the UPF is to come: where the UPF keeps its sessions, it is the first.
     let upf = UpfSession { upf, generation: 0, seid, teid, address };
+    let anchor = kept.anchor.map(|(upf, seid, teid, address)| UpfSession { upf, generation: 0, seid, teid, address });
+    if let Some(anchor) = anchor {
+        smf.sessions.locate_anchor(reference, anchor);
+    }
     let amf = AmfCommunicationClient::new(peer(kept.amf));
+    let charging = kept.charging.map(|kept_so| Charging::restored(smf, &kept.supi, kept_so).into());
     let policy = kept.policy.map(|(root, id)| (PcfSmPolicyControlClient::new(peer(root)), id));
     smf.sessions.locate(reference, upf);
     Ok(Session {
@@ -136,6 +159,9 @@ fn session(smf: &Arc<Smf>, reference: u64, value: &[u8]) -> Result<Session, Stri
         status_uri: kept.status_uri,
         kind: kept.kind,
         addresses: kept.addresses,
+        ssc_mode: kept.ssc_mode,
+        routes: kept.routes,
+        server: kept.server,
         always_on: kept.always_on,
         ambr: kept.ambr,
         five_qi: kept.five_qi,
@@ -143,10 +169,15 @@ fn session(smf: &Arc<Smf>, reference: u64, value: &[u8]) -> Result<Session, Stri
         policy,
         decided: kept.decided,
         flows: kept.flows,
+        charging,
+        refusal: GsmCause::NetworkFailure,
         sdm_subscription: kept.sdm_subscription,
         modifying: None,
         registered: kept.registered,
         upf: Some(upf),
+        anchor,
+        tac: kept.tac,
+        relocating: false,
         gnb: kept.gnb,
         active: kept.active,
         activating: false,
@@ -188,6 +219,9 @@ impl Session {
             status_uri: self.status_uri.clone(),
             kind: self.kind.clone(),
             addresses: self.addresses,
+            ssc_mode: self.ssc_mode,
+            routes: self.routes.clone(),
+            server: self.server,
             always_on: self.always_on,
             ambr: self.ambr.clone(),
             five_qi: self.five_qi,
@@ -195,9 +229,12 @@ impl Session {
             policy: self.policy.as_ref().map(|(pcf, id)| (pcf.peer().root().clone(), id.clone())),
             decided: self.decided.clone(),
             flows: self.flows.clone(),
+            charging: self.charging.as_ref().map(|charging| charging.kept()),
             sdm_subscription: self.sdm_subscription.clone(),
             registered: self.registered,
             upf: (upf.upf, upf.seid, upf.teid, upf.address),
+            anchor: self.anchor.map(|at| (at.upf, at.seid, at.teid, at.address)),
+            tac: self.tac,
             gnb: self.gnb,
             active: self.active,
             stale: self.stale,

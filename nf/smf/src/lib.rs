@@ -6,6 +6,7 @@
 
 mod addresses;
 mod config;
+mod filter;
 mod flows;
 mod kept;
 mod metrics;
@@ -15,7 +16,9 @@ mod procedures;
 mod sbi;
 mod session;
 
-pub use config::{DnnConfig, N4Config, SliceConfig, SmfConfig, UpfConfig};
+pub use config::{
+    BranchingConfig, ChargingConfig, ChargingMode, DnnConfig, N4Config, OnFailure, SliceConfig, SmfConfig, UpfConfig,
+};
 
 use addresses::Pools;
 use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError};

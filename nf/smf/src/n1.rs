@@ -3,12 +3,15 @@ use crate::addresses::Addresses;
 use crate::flows::{Flow, Rule};
 use martlet_nas::options::Given;
 use martlet_nas::*;
-use martlet_sbi_api::common::{Ambr, Snssai};
+use martlet_sbi_api::common::{Ambr, PduSessionType, Snssai};
 
 /// What a PDU SESSION ESTABLISHMENT ACCEPT says.
 pub struct Accepted<'a> {
     pub id: u8,
     pub pti: u8,
+    pub kind: &'a PduSessionType,
+    /// Session and service continuity mode.
+    pub ssc_mode: u8,
     pub addresses: Addresses,
     /// Lower half of the UE's link-local IPv6 address.
     pub interface: u64,
@@ -32,21 +35,29 @@ pub fn accept(accepted: Accepted<'_>) -> Option<Vec<u8>> {
         let slice =
             identifiers::Slice::from_parts(accepted.slice.sst, accepted.slice.sd.map(|sd| sd.to_string()).as_deref());
         let mut message = NasPduSessionEstablishmentAccept::new(
-            NasPduSessionType::from_session_type(match (accepted.addresses.ipv4, accepted.addresses.prefix) {
-                (_, None) => PduSessionTypeValue::Ipv4,
-                (None, _) => PduSessionTypeValue::Ipv6,
-                _ => PduSessionTypeValue::Ipv4v6,
+            NasPduSessionType::from_session_type(match accepted.kind {
+                PduSessionType::Ipv6 => PduSessionTypeValue::Ipv6,
+                PduSessionType::Ipv4v6 => PduSessionTypeValue::Ipv4v6,
+                PduSessionType::Ethernet => PduSessionTypeValue::Ethernet,
+                PduSessionType::Unstructured => PduSessionTypeValue::Unstructured,
+                _ => PduSessionTypeValue::Ipv4,
             }),
-            NasSscMode::from_mode(SscModeValue::Ssc1),
+            NasSscMode::from_mode(match accepted.ssc_mode {
+                2 => SscModeValue::Ssc2,
+                3 => SscModeValue::Ssc3,
+                _ => SscModeValue::Ssc1,
+            }),
             rules(accepted.qfi, accepted.flows).map_err(|e| text(&e))?,
             qos::session_ambr(downlink, uplink).map_err(|e| text(&e))?,
         )
-        .with_pdu_address(address(&accepted))
         .with_s_nssai(slice.map_err(|e| text(&e))?.to_nas())
         .with_authorized_qos_flow_descriptions(
             descriptions((accepted.qfi, accepted.five_qi), accepted.flows).map_err(|e| text(&e))?,
         )
         .with_dnn(NasDnn::from_string(accepted.dnn).map_err(|e| text(&e))?);
+        if !matches!(accepted.kind, PduSessionType::Ethernet | PduSessionType::Unstructured) {
+            message = message.with_pdu_address(address(&accepted));
+        }
         if let Some(cause) = accepted.cause {
             message = message.with_fgsm_cause(NasFGsmCause::from_cause(cause));
         }
@@ -118,8 +129,16 @@ pub struct Changed<'a> {
     pub ambr: Option<&'a Ambr>,
     /// A new 5QI of the default flow, with its QFI.
     pub default: Option<(u8, u8)>,
+    /// What the UE is told of being always on, where it asked.
+    pub always_on: Option<bool>,
     pub before: &'a [Flow],
     pub now: &'a [Flow],
+}
+
+/// PDU SESSION MODIFICATION COMMAND that has the UE ask for another session to the same data network (TS 24.501, 6.3.2.2).
+pub fn reactivation_command(id: u8) -> Vec<u8> {
+    let cause = NasFGsmCause::from_cause(GsmCause::ReactivationRequested);
+    encode(Nas5gsMessage::new_5gsm(NasPduSessionModificationCommand::new().with_fgsm_cause(cause), id, 0))
 }
 
 /// PDU SESSION MODIFICATION COMMAND; `None` where a value does not fit, which is logged.
@@ -131,16 +150,23 @@ pub fn modification_command(changed: &Changed<'_>) -> Option<Vec<u8>> {
             let ambr = qos::session_ambr(ambr.downlink.bps(), ambr.uplink.bps()).map_err(|e| text(&e))?;
             command = command.with_session_ambr(ambr);
         }
+        if let Some(always_on) = changed.always_on {
+            let indication = NasAlwaysOnPduSessionIndication::from_apsi(always_on);
+            command = command.with_always_on_pdu_session_indication(indication);
+        }
         let rules_of = |flows: &[Flow]| -> Vec<(u8, Rule)> {
             flows.iter().flat_map(|flow| flow.rules.iter().map(|rule| (flow.qfi, rule.clone()))).collect()
         };
         let (old, new) = (rules_of(changed.before), rules_of(changed.now));
         let mut rules: Vec<QosRule> = Vec::new();
-        // One that changes goes and comes again: both in one command, in this order.
-        let gone = old.iter().filter(|rule| !new.contains(rule));
+        let has = |rules: &[(u8, Rule)], id| rules.iter().any(|(_, rule)| rule.id == id);
+        let gone = old.iter().filter(|(_, rule)| !has(&new, rule.id));
         rules.extend(gone.map(|(_, rule)| QosRule::new(rule.id, QosRuleOpCode::Delete)));
-        let come = new.iter().filter(|rule| !old.contains(rule));
-        rules.extend(come.map(|(qfi, rule)| nas_rule(rule, *qfi, QosRuleOpCode::Create)));
+        for (qfi, rule) in new.iter().filter(|rule| !old.contains(rule)) {
+            let replace = has(&old, rule.id);
+            let code = if replace { QosRuleOpCode::ModifyReplace } else { QosRuleOpCode::Create };
+            rules.push(nas_rule(rule, *qfi, code));
+        }
         if !rules.is_empty() {
             command = command.with_authorized_qos_rules(NasQosRules::from_rules(&rules).map_err(|e| text(&e))?);
         }

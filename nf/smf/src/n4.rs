@@ -1,12 +1,17 @@
 //! N4: associations with UPFs, requests to them, reports from them (TS 29.244, 6).
 mod association;
+mod branching;
 mod forwarding;
 mod load;
 mod reaction;
 mod rules;
 
+pub use branching::{branching_point, branching_tunnels, divided};
 pub use forwarding::{forward, forwarding_tunnel, stop_forwarding, switch_to_gnb};
-pub use rules::{Downlink, FlowsChange, Plan, deletion, establishment, to_buffer, to_buffer_anew, to_flows, to_gnb};
+pub use rules::{
+    CHARGING, Downlink, FlowsChange, Plan, Quota, Subject, deletion, establishment, query, to_buffer, to_buffer_anew,
+    to_flows, to_gnb, to_quota,
+};
 
 use crate::session::UpfSession;
 use crate::{SmfConfig, UpfConfig, metrics};
@@ -16,6 +21,7 @@ use martlet_pfcp::ie::NodeId;
 use martlet_pfcp::transaction::{Answers, Due, Limits, Requests};
 use martlet_pfcp::{Message, Packet, SessionReportRequest};
 use martlet_sbi::trace;
+use martlet_sbi_api::common::Snssai;
 use rand::Rng;
 use std::collections::HashMap;
 use std::future::Future;
@@ -57,12 +63,22 @@ pub trait SessionLayer {
     fn user_plane(&self, seid: u64) -> Option<UpfSession>;
     /// Hands a report on: false where too much waits for the session.
     fn report(&self, seid: u64, report: SessionReportRequest) -> bool;
+    /// A UPF does not answer any more.
+    fn upf_lost(&self, upf: SocketAddr);
     /// A UPF that had been associated is associated anew: it has none of the sessions that it had (TS 29.244, 6.2.6.2.2).
     fn associated_anew(&self, upf: SocketAddr);
     /// How many sessions are at a UPF.
     fn sessions_at(&self, upf: SocketAddr) -> usize;
     /// A UPF is about to end: its sessions are to leave it.
     fn upf_leaves(&self, upf: SocketAddr);
+}
+
+/// For which session a UPF is wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    pub dnn: &'a str,
+    pub slice: Snssai,
+    pub tac: Option<u32>,
 }
 
 struct Tables {
@@ -76,6 +92,8 @@ struct Tables {
 pub struct N4 {
     socket: UdpSocket,
     node: NodeId,
+    /// UPFs that are no anchors.
+    branching: Vec<SocketAddr>,
     /// Seconds since 1900 at which this SMF started.
     recovery: u32,
     /// There are sessions from before this SMF was started again.
@@ -113,6 +131,7 @@ impl N4 {
         Ok(N4 {
             socket,
             node: NodeId::Ip(n4.bind),
+            branching: config.branching.iter().map(|branching| branching.via).collect(),
             recovery: since.unwrap_or((now.as_secs() + ERA) as u32),
             retained: since.is_some(),
             lasting,
@@ -146,14 +165,18 @@ impl N4 {
         }
     }
 
-    /// An associated UPF for a data network: of several, the one with the least load. One that wants to be spared is
-    /// passed over as often as it asks for.
-    pub fn choose(&self, dnn: &str) -> Result<SocketAddr, N4Error> {
+    /// An associated UPF for a data network, slice and place (TS 23.501, 6.3.3.3): one that serves the place before one that
+    /// serves all, and that before one of another place; of those alike the one with the least load, and the first in the
+    /// configuration. One that wants to be spared is passed over as often as it asks for. Branching points are no anchors.
+    pub fn choose(&self, wanted: &Wanted<'_>, except: Option<SocketAddr>) -> Result<SocketAddr, N4Error> {
         let tables = self.tables();
         let now = Instant::now();
-        let fits = tables.associations.iter().filter(|association| association.takes_sessions(dnn));
+        let fits = tables.associations.iter().filter(|association| {
+            let n4 = association.upf.n4;
+            association.takes_sessions(wanted) && Some(n4) != except && !self.branching.contains(&n4)
+        });
         let mut fits: Vec<_> = fits.collect();
-        fits.sort_by_key(|association| association.load.metric());
+        fits.sort_by_key(|association| (association.rank(wanted), association.load.metric()));
         if fits.is_empty() {
             return Err(N4Error::NoUpf);
         }
@@ -165,6 +188,13 @@ impl N4 {
             metrics::n4("overload");
         }
         found.map(|association| association.upf.n4).ok_or(N4Error::Overload)
+    }
+
+    /// How well a UPF suits, 0 for best.
+    pub fn rank(&self, upf: SocketAddr, wanted: &Wanted<'_>) -> u8 {
+        let tables = self.tables();
+        let found = tables.associations.iter().find(|association| association.upf.n4 == upf);
+        found.map_or(u8::MAX, |association| association.rank(wanted))
     }
 
     /// Sends a request and waits for its answer, which may be late but not lost: it is repeated until then.

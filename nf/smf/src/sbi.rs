@@ -5,6 +5,7 @@ use crate::session::SessionEvent;
 use martlet_sbi::trace::Origin;
 use martlet_sbi::{Created, Multipart, Problem};
 use martlet_sbi_api::namf_communication::N1N2MsgTxfrFailureNotification;
+use martlet_sbi_api::nchf_converged_charging::ChargingNotifyRequest;
 use martlet_sbi_api::npcf_sm_policy_control::{PartialSuccessReport, SmPolicyNotification, TerminationNotification};
 use martlet_sbi_api::nsmf_callback::SmfCallback;
 use martlet_sbi_api::nsmf_pdusession::{
@@ -94,6 +95,10 @@ impl SmfCallback for Smf {
         _: TerminationNotification,
     ) -> Result<(), Problem> {
         self.tell(sm_context_ref, SessionEvent::PolicyEnded)
+    }
+
+    async fn charging_notify(&self, sm_context_ref: &str, _: ChargingNotifyRequest) -> Result<(), Problem> {
+        self.tell(sm_context_ref, SessionEvent::ChargingAsked)
     }
 
     async fn deregistration_notify(&self, sm_context_ref: &str, _: DeregistrationData) -> Result<(), Problem> {

@@ -1,10 +1,11 @@
 //! A PDU session's context, the task that owns it, and the table of all of them.
 use crate::addresses::Addresses;
 use crate::flows::{Decided, Flow};
-use crate::n4::{N4Error, SessionLayer};
+use crate::n4::{N4Error, SessionLayer, Subject, Wanted};
+use crate::procedures::charging::{self, Charging};
 use crate::procedures::handover::{self, Handover};
 use crate::procedures::modification::{self, Modifying};
-use crate::procedures::{audit, downlink_data, release, update, user_plane};
+use crate::procedures::{audit, downlink_data, release, relocation, update, user_plane};
 use crate::{Smf, metrics};
 use martlet_nas::GsmCause;
 use martlet_pfcp::ie::{Cause, ReportType};
@@ -16,7 +17,7 @@ use martlet_sbi_api::namf_communication::AmfCommunicationClient;
 use martlet_sbi_api::npcf_sm_policy_control::{PcfSmPolicyControlClient, SmPolicyDecision};
 use martlet_sbi_api::nsmf_pdusession::{SmContextUpdateData, SmContextUpdatedData};
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -24,7 +25,7 @@ use tokio::sync::{mpsc, oneshot};
 /// The answer to an UpdateSmContext.
 pub type Updated = Result<Option<Multipart<SmContextUpdatedData>>, Problem>;
 
-/// What reaches a session's task.
+/// What reaches a session's task. Small, since a queue has room for many.
 pub enum SessionEvent {
     /// The AMF changes the session.
     Update(Box<(Multipart<SmContextUpdateData>, Origin)>, oneshot::Sender<Updated>),
@@ -40,10 +41,18 @@ pub enum SessionEvent {
     PolicyEnded,
     /// The subscriber's data have changed.
     SubscriptionChanged,
+    /// The CHF asks to be asked anew.
+    ChargingAsked,
+    /// A UPF does not answer any more.
+    UpfLost(Box<SocketAddr>),
+    /// Another UPF serves the UE's place.
+    Relocate,
+    /// The time is over in which the session is beside the one that takes over.
+    RelocationOver,
     /// A UPF has been associated anew.
-    AssociatedAnew(SocketAddr),
+    AssociatedAnew(Box<SocketAddr>),
     /// A UPF is about to end.
-    UpfLeaves(SocketAddr),
+    UpfLeaves(Box<SocketAddr>),
     /// What the source gNB of a handover had to forward has been forwarded.
     ForwardingOver,
 }
@@ -79,6 +88,12 @@ pub struct Session {
     pub status_uri: String,
     pub kind: PduSessionType,
     pub addresses: Addresses,
+    /// Session and service continuity mode, 1 to 3 (TS 23.501, 5.6.9).
+    pub ssc_mode: u8,
+    /// Networks behind the UE.
+    pub routes: Vec<String>,
+    /// Where the data of an unstructured session go.
+    pub server: Option<SocketAddrV6>,
     /// Always on (TS 23.501, 5.6.13): its user plane comes with every connection.
     pub always_on: bool,
     pub ambr: Ambr,
@@ -91,10 +106,20 @@ pub struct Session {
     pub flows: Vec<Flow>,
     /// Identity of the subscription to changes of the subscriber's data.
     pub sdm_subscription: Option<String>,
+    /// How it is charged.
+    pub charging: Option<Box<Charging>>,
+    /// With which cause the UE is refused, should the session not come up.
+    pub refusal: GsmCause,
     /// What the UE was told to change, and has not answered yet.
     pub modifying: Option<Modifying>,
     pub registered: bool,
     pub upf: Option<UpfSession>,
+    /// The UPF that leads to the data network, where `upf` is a branching point before it.
+    pub anchor: Option<UpfSession>,
+    /// Tracking area of the UE.
+    pub tac: Option<u32>,
+    /// The UE was told to ask for a session with another UPF, or is to be.
+    pub relocating: bool,
     /// The gNB's end of N3, while the session is active.
     pub gnb: Option<(u32, IpAddr)>,
     /// The gNB has resources for the session.
@@ -115,12 +140,15 @@ pub struct Session {
     pub forwards: bool,
 }
 
+/// In our session endpoint identifier for the anchor of a session that has a branching point.
+pub const ANCHOR: u64 = 1 << 63;
+
 /// QoS flow identifier of the default flow.
 pub const QFI: u8 = 1;
 
 impl Session {
     /// Takes events until the session ends.
-    pub async fn run(mut self) {
+    pub async fn run(mut self: Box<Self>) {
         loop {
             let patience = match (self.is_releasing(), &self.modifying) {
                 (true, _) => Duration::from_millis(self.smf.config.t3592_ms.into()),
@@ -135,6 +163,16 @@ impl Session {
             self.keep();
         }
         self.forget();
+    }
+
+    /// Which UPF it wants.
+    pub fn wanted(&self) -> Wanted<'_> {
+        Wanted { dnn: &self.dnn, slice: self.slice, tac: self.tac }
+    }
+
+    /// Whose packets the UPF's rules are for.
+    pub fn subject(&self) -> Subject<'_> {
+        Subject { kind: &self.kind, ue: self.addresses, dnn: &self.dnn, routes: &self.routes }
     }
 
     /// Whether the UE was told to release the session.
@@ -160,20 +198,23 @@ impl Session {
             }
             Some(Some(SessionEvent::Report(report))) => {
                 let silent = report.report_type.has(ReportType::UPIR);
-                downlink_data::report(self, *report).await;
-                !silent || audit::run(self).await
+                downlink_data::report(self, *report).await && (!silent || audit::run(self).await)
             }
+            Some(Some(SessionEvent::UpfLost(upf))) => relocation::upf_lost(self, *upf).await,
+            Some(Some(SessionEvent::Relocate)) => relocation::run(self).await,
+            Some(Some(SessionEvent::RelocationOver)) => relocation::over(self).await,
+            Some(Some(SessionEvent::ChargingAsked)) => charging::asked_anew(self).await,
             Some(Some(SessionEvent::TransferFailed)) => {
                 downlink_data::not_reached(self).await;
                 true
             }
             // The UE makes it anew, at another UPF if there is one.
-            Some(Some(SessionEvent::UpfLeaves(upf))) if self.upf.is_some_and(|at| at.upf == upf) => {
+            Some(Some(SessionEvent::UpfLeaves(upf))) if self.upf.is_some_and(|at| at.upf == *upf) => {
                 release::by_network(self, GsmCause::ReactivationRequested).await
             }
             Some(Some(SessionEvent::UpfLeaves(_))) => true,
             Some(Some(SessionEvent::AssociatedAnew(upf))) => {
-                user_plane::associated_anew(self, upf).await;
+                user_plane::associated_anew(self, *upf).await;
                 true
             }
             Some(Some(SessionEvent::ForwardingOver)) => {
@@ -231,6 +272,7 @@ struct Entry {
     handle: SessionHandle,
     subject: (String, u8),
     upf: Option<UpfSession>,
+    anchor: Option<UpfSession>,
 }
 
 #[derive(Default)]
@@ -247,7 +289,7 @@ impl Tables {
         let subject = (supi.to_string(), id);
         self.by_subject.insert(subject.clone(), reference);
         let handle = SessionHandle(sender);
-        self.by_reference.insert(reference, Entry { handle, subject, upf: None });
+        self.by_reference.insert(reference, Entry { handle, subject, upf: None, anchor: None });
         metrics::SESSIONS.set(self.by_reference.len() as i64);
         inbox
     }
@@ -329,6 +371,13 @@ impl Sessions {
         }
     }
 
+    /// Notes where its anchor is, where that is another UPF.
+    pub fn locate_anchor(&self, reference: u64, anchor: UpfSession) {
+        if let Some(entry) = self.tables().by_reference.get_mut(&reference) {
+            entry.anchor = Some(anchor);
+        }
+    }
+
     pub fn len(&self) -> usize {
         self.tables().by_reference.len()
     }
@@ -342,15 +391,29 @@ impl SessionLayer for Sessions {
     fn upf_leaves(&self, upf: SocketAddr) {
         let tables = self.tables();
         for entry in tables.by_reference.values().filter(|entry| entry.upf.is_some_and(|at| at.upf == upf)) {
-            entry.handle.send(SessionEvent::UpfLeaves(upf));
+            entry.handle.send(SessionEvent::UpfLeaves(upf.into()));
         }
     }
 
     fn user_plane(&self, seid: u64) -> Option<UpfSession> {
-        self.tables().by_reference.get(&seid)?.upf
+        let tables = self.tables();
+        let entry = tables.by_reference.get(&(seid & !ANCHOR))?;
+        if seid & ANCHOR == 0 { entry.upf } else { entry.anchor }
+    }
+
+    fn upf_lost(&self, upf: SocketAddr) {
+        let tables = self.tables();
+        let at = |place: &Option<UpfSession>| place.is_some_and(|at| at.upf == upf);
+        let there = tables.by_reference.values().filter(|entry| at(&entry.upf) || at(&entry.anchor));
+        let told = there.filter(|entry| entry.handle.send(SessionEvent::UpfLost(upf.into()))).count();
+        tracing::warn!(%upf, sessions = told, "the UPF does not answer");
     }
 
     fn report(&self, seid: u64, report: SessionReportRequest) -> bool {
+        // An anchor behind a branching point has nothing to say that the branching point does not say.
+        if seid & ANCHOR != 0 {
+            return true;
+        }
         let handle = self.tables().by_reference.get(&seid).map(|entry| entry.handle.clone());
         handle.is_some_and(|handle| handle.send(SessionEvent::Report(report.into())))
     }
@@ -360,7 +423,7 @@ impl SessionLayer for Sessions {
         let there = tables.by_reference.values().filter(|entry| entry.upf.is_some_and(|at| at.upf == upf));
         let (mut told, mut busy) = (0, 0);
         for entry in there {
-            match entry.handle.send(SessionEvent::AssociatedAnew(upf)) {
+            match entry.handle.send(SessionEvent::AssociatedAnew(upf.into())) {
                 true => told += 1,
                 // Its next change finds out, and restores it.
                 false => busy += 1,

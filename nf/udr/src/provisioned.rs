@@ -5,7 +5,7 @@ use martlet_sbi_api::common::{
     SscMode, SubscribedDefaultQos, Supi,
 };
 use martlet_sbi_api::nudm_sdm::{
-    AccessAndMobilitySubscriptionData, DnnConfiguration, DnnInfo, IpAddress, Nssai, PduSessionTypes,
+    AccessAndMobilitySubscriptionData, DnnConfiguration, DnnInfo, FrameRouteInfo, IpAddress, Nssai, PduSessionTypes,
     SessionManagementSubscriptionData, SmSubsData, SmfSelectionSubscriptionData, SnssaiInfo, SscModes,
 };
 use martlet_sbi_api::nudr_dr::{
@@ -129,7 +129,20 @@ fn configuration(dnn: &SubscribedDnn) -> Result<DnnConfiguration, Problem> {
     let default_session_type = types.next();
     let others: Vec<_> = types.collect();
     let types = PduSessionTypes { default_session_type, allowed_session_types: (!others.is_empty()).then_some(others) };
-    let mut configuration = DnnConfiguration::new(types, SscModes::new(SscMode::SscMode1));
+    let mut modes = dnn.ssc_modes.iter().map(|mode| match mode {
+        2 => SscMode::SscMode2,
+        3 => SscMode::SscMode3,
+        _ => SscMode::SscMode1,
+    });
+    let mut ssc_modes = SscModes::new(modes.next().unwrap_or(SscMode::SscMode1));
+    let others: Vec<_> = modes.collect();
+    ssc_modes.allowed_ssc_modes = (!others.is_empty()).then_some(others);
+    let mut configuration = DnnConfiguration::new(types, ssc_modes);
+    let (ipv6, ipv4): (Vec<&String>, Vec<&String>) = dnn.framed_routes.iter().partition(|route| route.contains(':'));
+    let of_ipv4 = |r: &String| FrameRouteInfo { ipv4_mask: Some(r.clone()), ..Default::default() };
+    let of_ipv6 = |r: &String| FrameRouteInfo { ipv6_prefix: Some(r.clone()), ..Default::default() };
+    configuration.ipv4_frame_route_list = (!ipv4.is_empty()).then(|| ipv4.into_iter().map(of_ipv4).collect());
+    configuration.ipv6_frame_route_list = (!ipv6.is_empty()).then(|| ipv6.into_iter().map(of_ipv6).collect());
     let arp = Arp {
         priority_level: dnn.arp_priority,
         preempt_cap: PreemptionCapability::NotPreempt,

@@ -2,7 +2,8 @@
 use super::{Gnb, HandoverOutcome, HandoverPlan, UeError, UeStatus};
 use crate::positioning::Surroundings;
 use crate::ue::{
-    Event, PduSession, PduSessionRequest, PositioningKind, RegistrationOutcome, RegistrationType, ServicePurpose,
+    Event, ModificationRequest, PduSession, PduSessionRequest, PositioningKind, RegistrationOutcome, RegistrationType,
+    ServicePurpose,
 };
 use bytes::Bytes;
 use martlet_nas::Nas5gsMessage;
@@ -66,6 +67,7 @@ impl<T: Clone> Waiting<T> {
 pub(crate) enum Command {
     Register { kind: RegistrationType, reply: Reply<RegistrationOutcome> },
     Establish { request: PduSessionRequest, reply: Reply<PduSession> },
+    Modify { psi: u8, request: Box<ModificationRequest>, reply: Reply<PduSession> },
     Release { psi: u8, reply: Reply<()> },
     Service { purpose: ServicePurpose, uplink_data: Vec<u8>, reply: Reply<()> },
     Deregister { switch_off: bool, reply: Reply<()> },

@@ -1,7 +1,9 @@
 //! A UE as its user holds it: each procedure is one call that waits for its end.
 use super::command::{Command, Reply, UeEvent};
 use super::{Gnb, HandoverOutcome, HandoverPlan, UeError};
-use crate::ue::{MmState, PduSession, PduSessionRequest, RegistrationOutcome, RegistrationType, ServicePurpose};
+use crate::ue::{
+    MmState, ModificationRequest, PduSession, PduSessionRequest, RegistrationOutcome, RegistrationType, ServicePurpose,
+};
 use bytes::Bytes;
 use martlet_nas::{Guti, Nas5gsMessage};
 use std::sync::Arc;
@@ -84,6 +86,15 @@ impl Ue {
     /// The network refused or did not answer; the interface could not be made.
     pub async fn establish_pdu_session(&self, request: PduSessionRequest) -> Result<PduSession, UeError> {
         self.ask(|reply| Command::Establish { request, reply }).await
+    }
+
+    /// Ask the network to change a PDU session (TS 24.501, 6.4.2); the session as it is then.
+    ///
+    /// # Errors
+    /// There is no such session, the network refused or did not answer.
+    pub async fn modify_pdu_session(&self, psi: u8, request: ModificationRequest) -> Result<PduSession, UeError> {
+        let request = Box::new(request);
+        self.ask(|reply| Command::Modify { psi, request, reply }).await
     }
 
     /// Release a PDU session (TS 24.501, 6.4.3).

@@ -62,6 +62,15 @@ impl UeTask {
                 }
                 Err(error) => reply.done(Err(error.into())),
             },
+            Command::Modify { psi, request, reply } => match self.nas.modify_session(psi, &request, self.received) {
+                Ok(()) => {
+                    if let Some(waiting) = self.waiters.modification.get_mut(usize::from(psi)) {
+                        waiting.add(reply);
+                    }
+                    self.flush().await;
+                }
+                Err(error) => reply.done(Err(error.into())),
+            },
             Command::Release { psi, reply } => match self.nas.release_session(psi, self.received) {
                 Ok(()) => {
                     if let Some(waiting) = self.waiters.session_release.get_mut(usize::from(psi)) {

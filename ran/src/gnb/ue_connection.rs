@@ -32,6 +32,9 @@ impl UeTask {
         for waiting in &mut self.waiters.establishment {
             waiting.finish(Err(error.clone()));
         }
+        for waiting in &mut self.waiters.modification {
+            waiting.finish(Err(error.clone()));
+        }
         for waiting in &mut self.waiters.session_release {
             waiting.finish(Err(error.clone()));
         }

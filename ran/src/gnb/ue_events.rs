@@ -47,6 +47,9 @@ impl UeTask {
                     self.record(Procedure::PduSessionRelease, Some(start), failure);
                 }
                 self.close_session(psi);
+                if let Some(waiting) = self.waiters.modification.get_mut(usize::from(psi)) {
+                    waiting.finish(Err(UeError::Session(cause)));
+                }
                 if let Some(waiting) = self.waiters.session_release.get_mut(usize::from(psi)) {
                     waiting.finish(if unanswered(cause) { Err(UeError::Session(cause)) } else { Ok(()) });
                 }
@@ -78,10 +81,18 @@ impl UeTask {
             Event::PositioningReturned { kind, cause } => {
                 tracing::debug!(supi = %self.supi, gnb = self.gnb.name(), ?kind, cause, "no LMF wants a positioning message");
             }
-            Event::SessionModified { .. }
-            | Event::ConfigurationUpdated { .. }
-            | Event::Status { .. }
-            | Event::Positioning { .. } => {}
+            Event::SessionModified { psi, asked } => {
+                let session = self.nas.session(psi).cloned();
+                if let (true, Some(waiting)) = (asked, self.waiters.modification.get_mut(usize::from(psi))) {
+                    waiting.finish(session.ok_or(UeError::State("the session has gone")));
+                }
+            }
+            Event::SessionModificationRejected { psi, cause } => {
+                if let Some(waiting) = self.waiters.modification.get_mut(usize::from(psi)) {
+                    waiting.finish(Err(UeError::Session(cause)));
+                }
+            }
+            Event::ConfigurationUpdated { .. } | Event::Status { .. } | Event::Positioning { .. } => {}
         }
     }
 

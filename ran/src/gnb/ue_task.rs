@@ -105,6 +105,7 @@ pub(super) struct Waiters {
     pub(super) idle: Waiting<()>,
     pub(super) paging: Waiting<()>,
     pub(super) establishment: [Waiting<PduSession>; 16],
+    pub(super) modification: [Waiting<PduSession>; 16],
     pub(super) session_release: [Waiting<()>; 16],
     pub(super) handover: Waiting<HandoverOutcome>,
 }

@@ -362,6 +362,7 @@ impl SessionSection {
                 SessionType::Ipv6 => PduSessionTypeValue::Ipv6,
                 SessionType::Ipv4v6 => PduSessionTypeValue::Ipv4v6,
             },
+            ..PduSessionRequest::default()
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What the UE asks its surroundings to do, and what it reports.
 use super::config::Slice;
-use martlet_nas::{GmmCause, GsmCause, Guti, STmsi};
+use martlet_nas::{GmmCause, GsmCause, Guti, PduSessionTypeValue, STmsi};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
@@ -70,6 +70,10 @@ pub struct PduSession {
     pub dnn: Option<String>,
     /// S-NSSAI.
     pub slice: Option<Slice>,
+    /// What it carries.
+    pub kind: PduSessionTypeValue,
+    /// Session and service continuity mode, 1 to 3.
+    pub ssc_mode: u8,
     /// IPv4 address.
     pub ipv4: Option<Ipv4Addr>,
     /// IPv6 interface identifier, of which the link-local address is made.
@@ -122,6 +126,8 @@ pub enum SessionCause {
     Sm(u8),
     /// 5GMM cause with which the AMF gave the message back (TS 24.501, 9.11.3.2).
     Mm(u8),
+    /// The network changed the session at the same time.
+    Collision,
     /// The network did not answer: the timer expired as often as the specification allows.
     Timeout,
     /// The network's session status no longer has the session.
@@ -137,6 +143,7 @@ impl std::fmt::Display for SessionCause {
         match self {
             SessionCause::Sm(c) => write!(f, "5GSM cause #{c}{}", sm_cause_name(*c)),
             SessionCause::Mm(c) => write!(f, "5GMM cause #{c}{}", mm_cause_name(*c)),
+            SessionCause::Collision => f.write_str("the network changed the session at the same time"),
             SessionCause::Timeout => f.write_str("no answer"),
             SessionCause::StatusInactive => f.write_str("the network does not have the session"),
             SessionCause::Deregistered => f.write_str("the UE is not registered"),
@@ -222,6 +229,15 @@ pub enum Event {
     SessionModified {
         /// PDU session identity.
         psi: u8,
+        /// Whether the UE had asked for it.
+        asked: bool,
+    },
+    /// The network does not change a PDU session as the UE asked.
+    SessionModificationRejected {
+        /// PDU session identity.
+        psi: u8,
+        /// Why.
+        cause: SessionCause,
     },
     /// A PDU session is released.
     SessionReleased {

@@ -82,9 +82,11 @@ pub struct NasTimers {
     pub t3540: Duration,
     /// PDU session establishment.
     pub t3580: Duration,
+    /// PDU session modification.
+    pub t3581: Duration,
     /// PDU session release.
     pub t3582: Duration,
-    /// How often a request is sent again after its timer expired, before the procedure is aborted (T3521, T3580, T3582).
+    /// How often a request is sent again after its timer expired, before the procedure is aborted (T3521, T3580 to T3582).
     pub retransmissions: u8,
     /// Attempts of the registration procedure before the UE gives up (5 in TS 24.501, 5.5.1.2.7).
     pub registration_attempts: u8,
@@ -101,6 +103,7 @@ impl Default for NasTimers {
             t3521: Duration::from_secs(15),
             t3540: Duration::from_secs(10),
             t3580: Duration::from_secs(16),
+            t3581: Duration::from_secs(16),
             t3582: Duration::from_secs(16),
             retransmissions: 4,
             registration_attempts: 5,

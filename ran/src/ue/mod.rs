@@ -33,6 +33,7 @@ pub use action::{
 pub use config::{IdleBehaviour, NasTimers, OperatorKey, Slice, SuciScheme, UeConfig, UeConfigError};
 pub use nas::{MmState, NasRefused, UeNas, serving_network_name};
 pub use pdu_session::PduSessionRequest;
+pub use pdu_session_modification::ModificationRequest;
 pub use registration::RegistrationType;
 pub use security::{FullContext, Security};
 pub use service_request::ServicePurpose;

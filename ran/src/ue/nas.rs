@@ -227,6 +227,7 @@ impl UeNas {
                 Timer::T3521 => self.t3521_expired(now),
                 Timer::T3540 => self.actions.push_back(Action::ReleaseConnection),
                 Timer::T3580(psi) => self.t3580_expired(psi, now),
+                Timer::T3581(psi) => self.t3581_expired(psi, now),
                 Timer::T3582(psi) => self.t3582_expired(psi, now),
             }
         }

@@ -107,6 +107,7 @@ impl UeNas {
             Nas5gsmMessage::PduSessionReleaseCommand(m) => self.release_command(psi, pti, &m, now),
             Nas5gsmMessage::PduSessionReleaseReject(m) => self.release_reject(psi, pti, &m),
             Nas5gsmMessage::PduSessionModificationCommand(m) => self.modification_command(psi, pti, &m),
+            Nas5gsmMessage::PduSessionModificationReject(m) => self.modification_reject(psi, pti, &m),
             Nas5gsmMessage::FiveGsmStatus(m) => {
                 self.event(Event::Status { psi: Some(psi), cause: m.fgsm_cause.cause_raw() });
             }

@@ -2,8 +2,9 @@
 use super::action::{Event, PduSession, SessionCause};
 use super::config::Slice;
 use super::nas::UeNas;
+use super::pdu_session_modification::Modifying;
 use super::timers::Timer;
-use martlet_nas::{Nas5gsMessage, PduSessionTypeValue};
+use martlet_nas::{Nas5gsMessage, PduSessionTypeValue, SscModeValue};
 
 /// State of a PDU session in the UE (TS 24.501, 6.1.3.2.1).
 pub enum SessionState {
@@ -30,6 +31,8 @@ pub struct Session {
     /// Procedure transaction identity of the procedure underway.
     pub(super) pti: u8,
     pub(super) state: SessionState,
+    /// What the UE has asked to be changed, and is not answered yet.
+    pub(super) modifying: Option<Modifying>,
     pub(super) info: PduSession,
 }
 
@@ -44,11 +47,22 @@ pub struct PduSessionRequest {
     pub slice: Option<Slice>,
     /// PDU session type.
     pub session_type: PduSessionTypeValue,
+    /// Session and service continuity mode; `None`: the network's choice.
+    pub ssc_mode: Option<SscModeValue>,
+    /// The session that this one takes over from (TS 24.501, 5.4.5.2.2).
+    pub replaces: Option<u8>,
 }
 
 impl Default for PduSessionRequest {
     fn default() -> Self {
-        PduSessionRequest { psi: None, dnn: None, slice: None, session_type: PduSessionTypeValue::Ipv4 }
+        PduSessionRequest {
+            psi: None,
+            dnn: None,
+            slice: None,
+            session_type: PduSessionTypeValue::Ipv4,
+            ssc_mode: None,
+            replaces: None,
+        }
     }
 }
 
@@ -79,6 +93,7 @@ impl UeNas {
 
     pub(super) fn remove_session(&mut self, psi: u8) -> Option<Box<Session>> {
         self.timers.stop(Timer::T3580(psi));
+        self.timers.stop(Timer::T3581(psi));
         self.timers.stop(Timer::T3582(psi));
         self.sessions.get_mut(usize::from(psi))?.take()
     }
@@ -127,23 +142,33 @@ impl UeNas {
                     self.remove_session(psi);
                     self.event(Event::SessionReleased { psi, cause: SessionCause::ConnectionReleased });
                 }
-                _ => {}
+                Some(SessionState::Active) => self.modification_ended(psi, SessionCause::ConnectionReleased),
+                None => {}
             }
+        }
+    }
+
+    /// What the UE asked to be changed is not: it is over.
+    fn modification_ended(&mut self, psi: u8, cause: SessionCause) {
+        if self.session_mut(psi).is_some_and(|session| session.modifying.take().is_some()) {
+            self.timers.stop(Timer::T3581(psi));
+            self.event(Event::SessionModificationRejected { psi, cause });
         }
     }
 
     /// The AMF gave a 5GSM message back.
     pub(super) fn sm_message_returned(&mut self, psi: u8, cause: SessionCause) {
-        match self.session_mut(psi).map(|s| &s.state) {
-            Some(SessionState::Establishing { .. }) => {
+        match self.session_mut(psi).map(|s| (&s.state, s.modifying.is_some())) {
+            Some((SessionState::Establishing { .. }, _)) => {
                 self.remove_session(psi);
                 self.event(Event::SessionRejected { psi, cause });
             }
-            Some(SessionState::Releasing { .. }) => {
+            Some((SessionState::Releasing { .. }, _)) => {
                 // The network has no such session: it is gone (6.4.3.6).
                 self.remove_session(psi);
                 self.event(Event::SessionReleased { psi, cause });
             }
+            Some((SessionState::Active, true)) => self.modification_ended(psi, cause),
             _ => self.event(Event::Status {
                 psi: Some(psi),
                 cause: match cause {

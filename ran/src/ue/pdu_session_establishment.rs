@@ -9,8 +9,8 @@ use super::timers::Timer;
 use martlet_nas::{
     GsmCause, Nas5gsMessage, NasDnn, NasExtendedProtocolConfigurationOptions, NasIntegrityProtectionMaximumDataRate,
     NasPduSessionEstablishmentAccept, NasPduSessionEstablishmentReject, NasPduSessionEstablishmentRequest,
-    NasPduSessionType, NasQosFlowDescriptions, NasQosRules, NasRequestType, NasSNssai, NasSscMode, QosFlowOpCode,
-    QosFlowParameter, QosRuleOpCode, RequestTypeValue, SscModeValue,
+    NasPduSessionIdentity2, NasPduSessionType, NasQosFlowDescriptions, NasQosRules, NasRequestType, NasSNssai,
+    NasSscMode, QosFlowOpCode, QosFlowParameter, QosRuleOpCode, RequestTypeValue,
 };
 use std::net::Ipv4Addr;
 use std::time::Instant;
@@ -40,6 +40,8 @@ impl UeNas {
             psi,
             dnn: request.dnn.clone(),
             slice: request.slice,
+            kind: request.session_type,
+            ssc_mode: 1,
             ipv4: None,
             ipv6_interface_id: None,
             dns: Vec::new(),
@@ -52,7 +54,8 @@ impl UeNas {
             cause: None,
         };
         self.send_when_connected(&message, now)?;
-        let session = Session { pti, state: SessionState::Establishing { request: message, sent: 1 }, info };
+        let session =
+            Session { pti, state: SessionState::Establishing { request: message, sent: 1 }, modifying: None, info };
         if let Some(slot) = self.sessions.get_mut(usize::from(psi)) {
             *slot = Some(Box::new(session));
         }
@@ -120,14 +123,19 @@ impl UeNas {
 /// UL NAS TRANSPORT with PDU SESSION ESTABLISHMENT REQUEST.
 fn establishment_request(request: &PduSessionRequest, psi: u8, pti: u8) -> Result<Nas5gsMessage, NasRefused> {
     let options = NasExtendedProtocolConfigurationOptions::new(ASK_FOR_DNS_AND_MTU.to_vec());
-    let establishment = NasPduSessionEstablishmentRequest::new(NasIntegrityProtectionMaximumDataRate::new(0xffff))
+    let mut establishment = NasPduSessionEstablishmentRequest::new(NasIntegrityProtectionMaximumDataRate::new(0xffff))
         .with_pdu_session_type(NasPduSessionType::from_session_type(request.session_type))
-        .with_ssc_mode(NasSscMode::from_mode(SscModeValue::Ssc1))
         .with_extended_protocol_configuration_options(options);
+    if let Some(mode) = request.ssc_mode {
+        establishment.set_ssc_mode(NasSscMode::from_mode(mode));
+    }
     let mut transport = ul_nas_transport(&Nas5gsMessage::new_5gsm(establishment, psi, pti), psi)?
         .with_request_type(NasRequestType::from_request_type(RequestTypeValue::InitialRequest));
     if let Some(slice) = request.slice {
         transport.set_s_nssai(NasSNssai::from_sst_sd(slice.sst, slice.sd));
+    }
+    if let Some(old) = request.replaces {
+        transport.set_old_pdu_session_id(NasPduSessionIdentity2::from_pdu_session_id(old));
     }
     if let Some(dnn) = &request.dnn {
         transport.set_dnn(NasDnn::from_string(dnn)?);
@@ -137,6 +145,8 @@ fn establishment_request(request: &PduSessionRequest, psi: u8, pti: u8) -> Resul
 
 /// What the network gave the session.
 fn take_accept(info: &mut PduSession, accept: &NasPduSessionEstablishmentAccept) {
+    info.kind = accept.selected_pdu_session_type.session_type().unwrap_or(info.kind);
+    info.ssc_mode = accept.selected_ssc_mode.mode().map_or(1, |mode| mode as u8);
     if let Some(address) = &accept.pdu_address {
         info.ipv4 = address.ipv4().map(Ipv4Addr::from);
         info.ipv6_interface_id = address.ipv6_interface_id();

@@ -22,6 +22,8 @@ pub enum Timer {
     T3540,
     /// PDU session establishment answer, by PDU session identity.
     T3580(u8),
+    /// PDU session modification answer, by PDU session identity.
+    T3581(u8),
     /// PDU session release answer, by PDU session identity.
     T3582(u8),
 }

@@ -1,8 +1,9 @@
-//! The network interfaces of a UE: a TUN device for each PDU session, in the UE's namespace.
+//! The network interfaces of a UE: a TUN device for each PDU session, a TAP device for one of Ethernet, in the UE's namespace.
 use super::address;
 use super::netns::{Namespace, Netns};
 use super::port::Port;
 use crate::ue::{PduSession, UeConfig};
+use martlet_nas::PduSessionTypeValue;
 use std::io;
 use std::sync::Arc;
 
@@ -38,12 +39,12 @@ impl Interface {
     /// No right to make namespaces and TUN devices, no TUN in this kernel, or a session without an IPv4 address.
     pub async fn open(&mut self, port: &Port, session: &PduSession) -> io::Result<()> {
         let Some((name, replace)) = self.wanted.clone() else { return Ok(()) };
-        let Some(address) = session.ipv4 else {
-            return Err(io::Error::new(
-                io::ErrorKind::Unsupported,
-                "an interface needs a PDU session with an IPv4 address",
-            ));
-        };
+        let frames = session.kind == PduSessionTypeValue::Ethernet;
+        if session.ipv4.is_none() && !frames {
+            let why = "an interface needs a PDU session with an IPv4 address, or one of Ethernet";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+        }
+        let address = session.ipv4;
         let namespace = self.namespace.clone();
         let dns = session.dns.clone();
         let (device, psi, mtu) = (format!("pdu{}", session.psi), session.psi, session.mtu.unwrap_or(DEFAULT_MTU));
@@ -56,9 +57,17 @@ impl Interface {
                 // Else the kernel speaks IPv6 to itself on the interface, now and then, and an idle UE asks for service
                 // to send it. A kernel without IPv6 does not know it.
                 let _ = std::fs::write("/proc/sys/net/ipv6/conf/default/addr_gen_mode", "1");
-                let tun = tun_rs::DeviceBuilder::new().name(&device).ipv4(address, 32, None).mtu(mtu).build_sync()?;
+                let builder = tun_rs::DeviceBuilder::new().name(&device).mtu(mtu);
+                let builder = match address {
+                    Some(address) => builder.ipv4(address, 32, None),
+                    // Its addresses are those who use it to give.
+                    None => builder.layer(tun_rs::Layer::L2),
+                };
+                let tun = builder.build_sync()?;
                 tun.set_nonblocking(true)?;
-                address::default_route(&device, psi)?;
+                if address.is_some() {
+                    address::default_route(&device, psi)?;
+                }
                 Ok(tun)
             });
             let tun = tun.map_err(|e| io::Error::new(e.kind(), format!("interface {device} in {name}: {e}")))?;

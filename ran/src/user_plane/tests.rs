@@ -133,6 +133,8 @@ async fn echo_unknown_tunnels_and_end_markers_are_answered_or_counted() {
 
 fn session() -> PduSession {
     PduSession {
+        kind: martlet_nas::PduSessionTypeValue::Ipv4,
+        ssc_mode: 1,
         psi: 1,
         dnn: None,
         slice: Some(Slice { sst: 1, sd: None }),

@@ -19,6 +19,7 @@ pub mod namf_callback;
 pub mod namf_communication;
 pub mod namf_location;
 pub mod nausf_ueauthentication;
+pub mod nchf_converged_charging;
 pub mod nlmf_callback;
 pub mod nlmf_location;
 pub mod nnrf_nfdiscovery;
@@ -52,6 +53,7 @@ pub fn operations() -> impl Iterator<Item = &'static martlet_sbi::OperationInfo>
         npcf_am_policy_control::NPCF_AM_POLICY_CONTROL::OPERATIONS,
         npcf_sm_policy_control::NPCF_SMPOLICYCONTROL::OPERATIONS,
         nnssf_ns_selection::NNSSF_NSSELECTION::OPERATIONS,
+        nchf_converged_charging::NCHF_CONVERGEDCHARGING::OPERATIONS,
         nsmf_pdusession::NSMF_PDUSESSION::OPERATIONS,
         nsmf_callback::NSMF_CALLBACK::OPERATIONS,
         namf_communication::NAMF_COMM::OPERATIONS,

@@ -1,5 +1,6 @@
 //! What other NFs call at an SMF. The paths are the SMF's own: it gives their URIs where it subscribes or registers.
 use crate::namf_communication::N1N2MsgTxfrFailureNotification;
+use crate::nchf_converged_charging::ChargingNotifyRequest;
 use crate::npcf_sm_policy_control::{PartialSuccessReport, SmPolicyNotification, TerminationNotification};
 use crate::nudm_sdm::ModificationNotification;
 use crate::nudm_uecm::DeregistrationData;
@@ -24,6 +25,9 @@ service! {
         /// A UDM tells that the SMF no longer serves the session (TS 29.503, 5.3.2.3); its URI is `deregCallbackUri`.
         callback deregistration_notify "DeregistrationNotify": POST "/deregistration/{smContextRef}",
             path(sm_context_ref), body(DeregistrationData), returns(()), errors[404 "CONTEXT_NOT_FOUND"];
+        /// A CHF asks to be asked anew (TS 32.291, 5.2.2); its URI is `notifyUri`.
+        callback charging_notify "ChargingNotify": POST "/charging/{smContextRef}",
+            path(sm_context_ref), body(ChargingNotifyRequest), returns(()), errors[404 "CONTEXT_NOT_FOUND"];
         /// A UDM tells that subscription data changed (TS 29.503, 5.2.2.5); its URI is `callbackReference`.
         callback sdm_change_notify "SdmChangeNotify": POST "/sdm-change/{supi}",
             path(supi), body(ModificationNotification), returns(()), errors[404 "CONTEXT_NOT_FOUND"];

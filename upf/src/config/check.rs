@@ -50,6 +50,13 @@ pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
     if config.n6.mtu < 1280 {
         find("n6.mtu", format!("{} is less than IPv6 needs: write 1280 or more, best 1400", config.n6.mtu));
     }
+    for (n, lan) in config.n6.ethernet.iter().enumerate() {
+        let name = &lan.interface;
+        if name.is_empty() || name.len() > 15 || name.contains(['/', ' ', '%']) || *name == config.n6.interface {
+            let why = format!("{name:?} is no name for a TAP device of its own: write 1 to 15 letters, as martlet-lan");
+            find(&format!("n6.ethernet[{n}].interface"), why);
+        }
+    }
     for (n, text) in config.n6.pools6.iter().enumerate() {
         if super::pool6(text).is_none() {
             find(&format!("n6.pools6[{n}]"), format!("{text:?} is no IPv6 network of 32 to 64 bits: write fd45::/48"));

@@ -35,6 +35,7 @@ pub fn session(rig: &impl Rig, seid: u64, teid: u32, ue: Ipv4Addr) -> Session {
     let mut session = Session::new(seid, FSeid::new(seid, rig.gnb()), NodeId::Ip(rig.gnb()));
     let local = LocalTunnel { teid, ipv4: Some(n3), ipv6: None };
     let pdr = |id: u16, source, local| Pdr {
+        beyond: None,
         id,
         precedence: 100,
         source,
@@ -54,6 +55,7 @@ pub fn session(rig: &impl Rig, seid: u64, teid: u32, ue: Ipv4Addr) -> Session {
     session.pdrs.insert(1, pdr(1, Interface::Access, Some(local)));
     session.pdrs.insert(2, pdr(2, Interface::Core, None));
     let far = |id, destination, tunnel| Far {
+        datagrams: None,
         id,
         action: Action::Forward,
         destination: Some(destination),

@@ -1,11 +1,12 @@
 //! A session as packets meet it: its rules by precedence, and what they count.
 use super::bucket::Bucket;
+use super::lan::Lan;
 use crate::datapath::Usage;
-use crate::rules::{Action, Direction, Far, Flow, Pdr, Session, Tunnel, UeAddress, Urr};
+use crate::rules::{Action, Direction, Far, Flow, Pdr, Prefix, Session, SessionKind, Tunnel, UeAddress, Urr};
 use martlet_pfcp::ie::{Interface, ReportingTriggers};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::IpAddr;
-use std::sync::Mutex;
+use std::net::{IpAddr, Ipv6Addr, SocketAddrV6};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 /// A session in the tables.
@@ -24,6 +25,12 @@ pub(super) struct State {
     pub urrs: Vec<UrrState>,
     pub ue: BTreeSet<UeAddress>,
     pub teids: BTreeSet<u32>,
+    /// Networks behind the UE.
+    pub routes: BTreeSet<Prefix>,
+    /// What its packets are.
+    pub kind: SessionKind,
+    /// Of an Ethernet session, the network in which it is.
+    pub lan: Option<Arc<Lan>>,
     /// See [`Session::relays`].
     pub relays: BTreeMap<u32, Tunnel>,
     pub buffer: VecDeque<Vec<u8>>,
@@ -51,9 +58,16 @@ pub(super) struct Rule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target {
     Drop,
-    Buffer { notify: bool },
+    Buffer {
+        notify: bool,
+    },
     Network,
-    Tunnel { tunnel: Tunnel, direction: Direction },
+    /// Over UDP, without GTP-U.
+    Datagrams(SocketAddrV6),
+    Tunnel {
+        tunnel: Tunnel,
+        direction: Direction,
+    },
 }
 
 pub(super) struct QerState {
@@ -89,6 +103,9 @@ impl State {
             urrs: Vec::new(),
             ue: BTreeSet::new(),
             teids: BTreeSet::new(),
+            routes: BTreeSet::new(),
+            kind: session.kind,
+            lan: None,
             relays: BTreeMap::new(),
             buffer: VecDeque::new(),
             buffered_octets: 0,
@@ -127,6 +144,7 @@ impl State {
         self.ue = session.ue_addresses();
         self.teids = session.teids();
         self.relays = session.relays();
+        self.routes = session.routes();
         let suggested = session.bars.values().filter_map(|bar| bar.suggested_packets).max();
         let suggested = suggested.map(usize::from).filter(|packets| *packets > 0);
         self.buffer_limit = suggested.map_or(buffer_limit, |packets| packets.min(buffer_limit));
@@ -150,7 +168,33 @@ impl State {
     pub fn is_foreign(&self, source: IpAddr) -> bool {
         let link_local = matches!(source, IpAddr::V6(source) if source.is_unicast_link_local())
             && self.ue.iter().any(|address| matches!(address, UeAddress::V6(_)));
-        !self.ue.is_empty() && !self.ue.contains(&UeAddress::of(source)) && !link_local
+        let behind = self.routes.iter().any(|route| route.contains(source));
+        !self.ue.is_empty() && !self.ue.contains(&UeAddress::of(source)) && !link_local && !behind
+    }
+
+    /// What rules look at of a packet.
+    pub fn flow(&self, packet: &[u8], direction: Direction) -> Option<Flow> {
+        match self.kind {
+            SessionKind::Ip => Flow::of(packet),
+            SessionKind::Ethernet => Flow::of_frame(packet),
+            SessionKind::Unstructured => {
+                let (own, other) = (IpAddr::V6(self.own_address()?), IpAddr::V6(Ipv6Addr::UNSPECIFIED));
+                Some(match direction {
+                    Direction::Uplink => Flow::between(own, other, packet.len()),
+                    Direction::Downlink => Flow::between(other, own, packet.len()),
+                })
+            }
+        }
+    }
+
+    /// The address that stands for an unstructured session on N6.
+    pub fn own_address(&self) -> Option<Ipv6Addr> {
+        self.prefix().map(|prefix| Ipv6Addr::from_bits(u128::from(prefix) << 64 | 1))
+    }
+
+    /// Where datagrams of an unstructured session come from.
+    pub fn server(&self) -> Option<SocketAddrV6> {
+        self.rules.iter().find_map(|rule| if let Target::Datagrams(to) = rule.target { Some(to) } else { None })
     }
 
     /// The upper half of the UE's IPv6 addresses, where it has them.
@@ -176,6 +220,9 @@ impl State {
 }
 
 fn target(far: &Far) -> Target {
+    if let (Action::Forward, Some(to)) = (far.action, far.datagrams) {
+        return Target::Datagrams(to);
+    }
     match (far.action, far.tunnel) {
         (Action::Drop, _) => Target::Drop,
         (Action::Buffer { notify }, _) => Target::Buffer { notify },

@@ -1,14 +1,16 @@
 //! Sessions by tunnel and address, and what becomes of their packets. Knows no socket: packets come as octets, and
 //! leave through an [`Outlet`].
 use super::entry::{Entry, State};
+use super::lan::Lan;
 use super::limiter::Limiter;
 use super::outlet::Outlet;
 use crate::config::KernelLimits;
 use crate::counters::{Counters, DropReason};
 use crate::datapath::{Buffered, Change, DatapathError, EventSender, Usage};
-use crate::rules::UeAddress;
+use crate::rules::{Prefix, UeAddress};
 use martlet_gtpu::end_marker;
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -25,6 +27,8 @@ pub(super) struct Forwarder<O> {
     pub(super) buffered: AtomicUsize,
     /// Answers to packets that nobody asked for.
     pub(super) complaints: Mutex<Limiter>,
+    /// Networks of Ethernet sessions.
+    pub(super) lans: Vec<Arc<Lan>>,
     /// Until then, tunnels that are not known may be those of sessions that are still to be restored.
     quiet_until: Option<Instant>,
 }
@@ -34,6 +38,23 @@ struct Tables {
     sessions: HashMap<u64, Arc<Entry>>,
     by_teid: HashMap<u32, Arc<Entry>>,
     by_ue: HashMap<UeAddress, Arc<Entry>>,
+    /// Networks behind UEs, the smallest first.
+    by_route: BTreeMap<(Reverse<u8>, IpAddr), Arc<Entry>>,
+}
+
+impl Tables {
+    /// Who has the smallest network with an address behind it: a look-up for each length that there is.
+    fn behind(&self, address: IpAddr) -> Option<&Arc<Entry>> {
+        let (mut from, first) = (Reverse(u8::MAX), IpAddr::from([0, 0, 0, 0]));
+        loop {
+            let (&(length, _), _) = self.by_route.range((from, first)..).next()?;
+            let network = Prefix::of(address, length.0).network;
+            if let Some(entry) = self.by_route.get(&(length, network)) {
+                return Some(entry);
+            }
+            from = Reverse(length.0.checked_sub(1)?);
+        }
+    }
 }
 
 /// No code panics while it holds one of these locks; should it, the state is still whole.
@@ -52,6 +73,7 @@ impl<O: Outlet> Forwarder<O> {
             limits,
             buffered: AtomicUsize::new(0),
             complaints,
+            lans: Vec::new(),
             quiet_until: None,
         }
     }
@@ -59,6 +81,11 @@ impl<O: Outlet> Forwarder<O> {
     /// Leaves unknown tunnels unanswered until then.
     pub fn quiet_until(self, until: Instant) -> Self {
         Forwarder { quiet_until: Some(until), ..self }
+    }
+
+    /// With networks of Ethernet sessions.
+    pub fn with(self, lans: Vec<Arc<Lan>>) -> Self {
+        Forwarder { lans, ..self }
     }
 
     /// Whether a packet in an unknown tunnel is answered.
@@ -72,7 +99,11 @@ impl<O: Outlet> Forwarder<O> {
 
     pub(super) fn by_ue(&self, address: IpAddr) -> Option<Arc<Entry>> {
         let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
-        tables.by_ue.get(&UeAddress::of(address)).cloned()
+        let own = tables.by_ue.get(&UeAddress::of(address));
+        if own.is_some() || tables.by_route.is_empty() {
+            return own.cloned();
+        }
+        tables.behind(address).cloned()
     }
 
     fn by_seid(&self, seid: u64) -> Option<Arc<Entry>> {
@@ -87,13 +118,19 @@ impl<O: Outlet> Forwarder<O> {
         let known = self.by_seid(session.seid);
         self.free_for(change, known.as_ref())?;
         let Some(entry) = known else {
-            let state = State::new(session, limit, burst, now);
+            let mut state = State::new(session, limit, burst, now);
+            state.lan = self.lan_of(session)?;
+            let lan = state.lan.clone();
             let entry = Arc::new(Entry { seid: session.seid, state: Mutex::new(state) });
+            if let Some(lan) = lan {
+                lan.join(&entry);
+            }
             self.list(&entry, session.teids(), session.ue_addresses());
+            self.route(&entry, &BTreeSet::new(), &session.routes());
             return Ok(());
         };
         let mut state = lock(&entry.state);
-        let (old_teids, old_ue) = (state.teids.clone(), state.ue.clone());
+        let (old_teids, old_ue, old_routes) = (state.teids.clone(), state.ue.clone(), state.routes.clone());
         if change.drop_buffered {
             self.drop_buffer(&mut state);
         }
@@ -110,6 +147,7 @@ impl<O: Outlet> Forwarder<O> {
         self.release_buffer(&entry, &mut state, now);
         let (teids, ue) = (state.teids.clone(), state.ue.clone());
         drop(state);
+        self.route(&entry, &old_routes, &session.routes());
         if teids != old_teids || ue != old_ue {
             let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
             old_teids.difference(&teids).for_each(|teid| drop(tables.by_teid.remove(teid)));
@@ -132,6 +170,10 @@ impl<O: Outlet> Forwarder<O> {
             if let Some(local) = pdr.local.filter(|local| taken(tables.by_teid.get(&local.teid))) {
                 return failure(format!("TEID {:#010x} belongs to another session", local.teid));
             }
+            let routed = |route: &&Prefix| taken(tables.by_route.get(&(Reverse(route.length), route.network)));
+            if let Some(route) = pdr.routes().iter().filter(|_| pdr.local.is_none()).find(routed) {
+                return failure(format!("{}/{} is behind another UE", route.network, route.length));
+            }
             if pdr.local.is_none()
                 && let Some(address) = pdr.ue.iter().find(|address| taken(tables.by_ue.get(address)))
             {
@@ -148,6 +190,23 @@ impl<O: Outlet> Forwarder<O> {
         tables.by_ue.extend(ue.into_iter().map(|address| (address, entry.clone())));
     }
 
+    /// Networks behind a UE come and go; the system sends their packets to N6 meanwhile.
+    fn route(&self, entry: &Arc<Entry>, before: &BTreeSet<Prefix>, now: &BTreeSet<Prefix>) {
+        if before == now {
+            return;
+        }
+        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        for gone in before.difference(now) {
+            tables.by_route.remove(&(Reverse(gone.length), gone.network));
+        }
+        for new in now.difference(before) {
+            tables.by_route.insert((Reverse(new.length), new.network), entry.clone());
+        }
+        drop(tables);
+        before.difference(now).for_each(|gone| self.outlet.route(*gone, false));
+        now.difference(before).for_each(|new| self.outlet.route(*new, true));
+    }
+
     /// See [`Datapath::remove`](crate::datapath::Datapath::remove).
     pub fn remove(&self, seid: u64) -> Vec<Usage> {
         let Some(entry) = self.by_seid(seid) else { return Vec::new() };
@@ -156,7 +215,12 @@ impl<O: Outlet> Forwarder<O> {
         self.drop_buffer(&mut state);
         let usage = state.urrs.iter_mut().map(|urr| urr.take()).collect();
         let (teids, ue) = (std::mem::take(&mut state.teids), std::mem::take(&mut state.ue));
+        let (routes, lan) = (std::mem::take(&mut state.routes), state.lan.take());
         drop(state);
+        if let Some(lan) = lan {
+            lan.leave(seid);
+        }
+        self.route(&entry, &routes, &BTreeSet::new());
         let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
         tables.sessions.remove(&seid);
         teids.iter().for_each(|teid| drop(tables.by_teid.remove(teid)));

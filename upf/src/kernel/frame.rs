@@ -29,6 +29,11 @@ impl<'a> Frame<'a> {
         self.end = self.end.min(self.start.saturating_add(length));
     }
 
+    /// Passes over so many octets.
+    pub fn skip(&mut self, octets: usize) {
+        self.start = self.start.saturating_add(octets).min(self.end);
+    }
+
     /// The packet behind the header of a G-PDU; `None` if it does not fit.
     pub fn encapsulated(&mut self, tunnel: Tunnel, container: Option<PduSessionContainer>) -> Option<&[u8]> {
         let header = g_pdu_header(tunnel.teid, container, self.end.checked_sub(self.start)?)?;

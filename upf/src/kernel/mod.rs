@@ -6,6 +6,7 @@
 //! | `n3`, `packets` | what becomes of a datagram, and of a packet |
 //! | `bucket`, `limiter` | bit rates, and how often complaints are sent |
 //! | `sockets`, `batch`, `threads` | the socket and the device, and who reads from them |
+//! | `lan`, `unstructured` | frames between sessions and TAP devices; octets in datagrams |
 //! | `netns`, `tun`, `netlink`, `n6`, `nat` | how they are made |
 pub(crate) mod batch;
 #[cfg(test)]
@@ -14,6 +15,7 @@ mod bucket;
 mod entry;
 mod forwarder;
 pub(crate) mod frame;
+mod lan;
 pub(crate) mod limiter;
 mod n3;
 pub(crate) mod n6;
@@ -26,6 +28,7 @@ mod router;
 pub(crate) mod sockets;
 pub(crate) mod threads;
 mod tun;
+mod unstructured;
 
 #[cfg(test)]
 mod tests;
@@ -67,9 +70,10 @@ impl KernelDatapath {
         let (failure, failures) = mpsc::channel(4);
         let device = n6::open(config)?;
         let nat = nat::open(config)?;
+        let lans = lan::open(config)?;
         let sockets = Sockets::open(config, device)?;
         let restored_by = Instant::now() + Duration::from_secs(config.n3.restoration_s);
-        let forwarder = Forwarder::new(sockets, config.kernel.clone(), events).quiet_until(restored_by);
+        let forwarder = Forwarder::new(sockets, config.kernel.clone(), events).quiet_until(restored_by).with(lans);
         let forwarder = Arc::new(forwarder);
         crate::metrics::show(&forwarder.counters);
         let threads = Threads::start(&forwarder, config.n3.address.ip(), failure)?;

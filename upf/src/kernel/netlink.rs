@@ -3,7 +3,7 @@ use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send, socket,
 };
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 const HEADER: usize = 16;
@@ -89,6 +89,25 @@ impl Netlink {
         attribute(&mut metrics, LARGEST_PACKET, &mtu.to_ne_bytes());
         attribute(&mut body, libc::RTA_METRICS, &metrics);
         self.request(NEW_ROUTE, CREATE_OR_REPLACE, &body)
+    }
+
+    /// Makes, or takes away, the way to a network through an interface.
+    pub fn route(&self, index: u32, network: IpAddr, prefix: u8, make: bool) -> io::Result<()> {
+        const NEW_ROUTE: u16 = 24;
+        const DELETE_ROUTE: u16 = 25;
+        let (family, octets) = match network {
+            IpAddr::V4(ip) => (libc::AF_INET, ip.octets().to_vec()),
+            IpAddr::V6(ip) => (libc::AF_INET6, ip.octets().to_vec()),
+        };
+        let (table, protocol, scope) = (libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, libc::RT_SCOPE_UNIVERSE);
+        let mut body = vec![family as u8, prefix, 0, 0, table, protocol, scope, libc::RTN_UNICAST];
+        body.extend([0; 4]);
+        attribute(&mut body, libc::RTA_DST, &octets);
+        attribute(&mut body, libc::RTA_OIF, &index.to_ne_bytes());
+        match make {
+            true => self.request(NEW_ROUTE, CREATE_OR_REPLACE, &body),
+            false => self.request(DELETE_ROUTE, 0, &body),
+        }
     }
 
     /// Gives an interface an address; the kernel adds the route to its network.

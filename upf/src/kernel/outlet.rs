@@ -1,4 +1,5 @@
 //! Where packets leave.
+use crate::rules::Prefix;
 use std::io;
 use std::net::IpAddr;
 
@@ -8,4 +9,6 @@ pub(super) trait Outlet: Send + Sync + 'static {
     fn to_peer(&self, datagram: &[u8], peer: IpAddr) -> io::Result<()>;
     /// To the data network.
     fn to_network(&self, packet: &[u8]) -> io::Result<()>;
+    /// Has packets for a network behind a UE come from the data network, or no more.
+    fn route(&self, _: Prefix, _here: bool) {}
 }

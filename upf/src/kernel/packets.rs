@@ -3,11 +3,12 @@ use super::entry::{Entry, State, Target, index};
 use super::forwarder::{Forwarder, lock};
 use super::frame::{Frame, HEADROOM};
 use super::outlet::Outlet;
-use super::router;
+use super::{router, unstructured};
 use crate::counters::DropReason;
 use crate::datapath::{Event, Reached};
-use crate::rules::{Direction, Flow};
+use crate::rules::{Direction, Flow, SessionKind};
 use martlet_gtpu::PduSessionContainer;
+use std::net::SocketAddrV6;
 use std::sync::atomic::Ordering;
 use std::time::{Instant, SystemTime};
 
@@ -17,31 +18,44 @@ enum Next {
     Done,
     /// It leaves for the data network, or for another UE.
     Network,
+    /// It leaves for the data network in a datagram.
+    Datagram(SocketAddrV6, SocketAddrV6),
 }
 
 impl<O: Outlet> Forwarder<O> {
     /// A packet that came in a tunnel of a session; `qfi` is that of its PDU session container.
     pub(super) fn take_tunnelled(&self, entry: &Entry, teid: u32, qfi: Option<u8>, mut frame: Frame<'_>, now: Instant) {
-        let Some(flow) = Flow::of(frame.packet()) else { return self.counters.dropped(DropReason::Malformed) };
-        frame.trim(flow.length);
         let mut state = lock(&entry.state);
         if state.removed {
             return self.counters.dropped(DropReason::UnknownTunnel);
         }
-        if router::is_solicitation(frame.packet(), &flow) {
+        let Some(flow) = state.flow(frame.packet(), Direction::Uplink) else {
+            return self.counters.dropped(DropReason::Malformed);
+        };
+        frame.trim(flow.length);
+        let kind = state.kind;
+        if kind == SessionKind::Ip && router::is_solicitation(frame.packet(), &flow) {
             return self.advertise(entry, &mut state, &flow, now);
         }
         let rule = state.rule_for_tunnel(teid, &flow, qfi);
         // A PDR need not name the UE's address; that of its session counts all the same.
         let is_uplink = |rule: usize| state.rules.get(rule).is_some_and(|r| r.pdr.direction() == Direction::Uplink);
-        if rule.is_none_or(is_uplink) && state.is_foreign(flow.source) {
+        let foreign = match (&flow.ethernet, &state.lan) {
+            (Some(header), Some(lan)) => !lan.learn(header.source, entry.seid, now),
+            _ => state.is_foreign(flow.source),
+        };
+        if rule.is_none_or(is_uplink) && foreign {
             return self.counters.dropped(DropReason::ForeignSource);
         }
         let Some(rule) = rule else { return self.counters.dropped(DropReason::NoRule) };
         let next = self.carry_out(entry, &mut state, rule, &flow, qfi, &mut frame, now);
+        let lan = state.lan.clone();
         drop(state);
-        if let Next::Network = next {
-            self.to_network(frame, &flow, now);
+        match (next, lan) {
+            (Next::Network, Some(lan)) => self.to_lan(&lan, Some(entry.seid), &frame, &flow, now),
+            (Next::Network, None) => self.to_network(frame, &flow, now),
+            (Next::Datagram(from, to), _) => self.datagram(from, to, frame.packet()),
+            (Next::Done, _) => {}
         }
     }
 
@@ -66,11 +80,22 @@ impl<O: Outlet> Forwarder<O> {
         self.to_ue(&entry, &mut frame, &flow, now);
     }
 
-    fn to_ue(&self, entry: &Entry, frame: &mut Frame<'_>, flow: &Flow, now: Instant) {
+    pub(super) fn to_ue(&self, entry: &Entry, frame: &mut Frame<'_>, flow: &Flow, now: Instant) {
         let mut state = lock(&entry.state);
         if state.removed {
             return self.counters.dropped(DropReason::UnknownUe);
         }
+        let inner;
+        let flow = match state.kind {
+            SessionKind::Unstructured => match unstructured::open(&state, frame) {
+                Some(found) => {
+                    inner = found;
+                    &inner
+                }
+                None => return self.counters.dropped(DropReason::ForeignSource),
+            },
+            _ => flow,
+        };
         let Some(rule) = state.rule_for_network(flow) else { return self.counters.dropped(DropReason::NoRule) };
         let next = self.carry_out(entry, &mut state, rule, flow, None, frame, now);
         drop(state);
@@ -82,7 +107,9 @@ impl<O: Outlet> Forwarder<O> {
     /// A packet that waited meets the rules of its session again. It lies behind its headroom.
     pub(super) fn downlink_again(&self, entry: &Entry, state: &mut State, buffer: &mut [u8], now: Instant) {
         let mut frame = Frame::new(buffer, HEADROOM);
-        let Some(flow) = Flow::of(frame.packet()) else { return self.counters.dropped(DropReason::Malformed) };
+        let Some(flow) = state.flow(frame.packet(), Direction::Downlink) else {
+            return self.counters.dropped(DropReason::Malformed);
+        };
         let Some(rule) = state.rule_for_network(&flow) else { return self.counters.dropped(DropReason::NoRule) };
         if let Next::Network = self.carry_out(entry, state, rule, &flow, None, &mut frame, now) {
             self.leave(&frame, now);
@@ -128,7 +155,7 @@ impl<O: Outlet> Forwarder<O> {
                 self.buffer(entry, state, rule, flow, notify, frame);
                 return Next::Done;
             }
-            Target::Network | Target::Tunnel { .. } => {}
+            Target::Network | Target::Datagrams(_) | Target::Tunnel { .. } => {}
         }
         if let Err(reason) = enforce(state, rule, direction, flow.length, now) {
             return drop(reason);
@@ -156,7 +183,14 @@ impl<O: Outlet> Forwarder<O> {
         state.last_activity = Some(now);
         state.forwarded[index(direction)] += flow.length as u64;
         self.count(entry, state, rule, direction, flow.length);
-        if target == Target::Network { Next::Network } else { Next::Done }
+        match target {
+            Target::Network => Next::Network,
+            Target::Datagrams(to) => {
+                let from = state.own_address().map(|own| SocketAddrV6::new(own, to.port(), 0, 0));
+                from.map_or(Next::Done, |from| Next::Datagram(from, to))
+            }
+            _ => Next::Done,
+        }
     }
 
     fn count(&self, entry: &Entry, state: &mut State, rule: usize, direction: Direction, octets: usize) {

@@ -1,7 +1,9 @@
 //! The GTP-U socket and the TUN device, if there is one.
+use super::netlink::Netlink;
 use super::netns;
 use super::outlet::Outlet;
 use crate::config::UpfConfig;
+use crate::rules::Prefix;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,6 +12,8 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 pub(super) struct Sockets {
     pub gtpu: UdpSocket,
     pub device: Option<File>,
+    /// Network namespace and name of the device.
+    n6: (Option<String>, String),
     /// Port to which G-PDUs go, whatever port they came from (TS 29.281, 4.4.2.3).
     peer_port: u16,
 }
@@ -23,7 +27,12 @@ impl Sockets {
                 format!("GTP-U cannot be served at {address} ({error}): change upf.n3.address to one of this machine")
             })
         })?;
-        Ok(Sockets { gtpu, device, peer_port: martlet_gtpu::PORT })
+        Ok(Sockets {
+            gtpu,
+            device,
+            peer_port: martlet_gtpu::PORT,
+            n6: (config.n6.netns.clone(), config.n6.interface.clone()),
+        })
     }
 }
 
@@ -44,5 +53,20 @@ impl Outlet for Sockets {
     fn to_network(&self, packet: &[u8]) -> io::Result<()> {
         let mut device = self.device.as_ref().ok_or(io::ErrorKind::NotConnected)?;
         device.write(packet).map(drop)
+    }
+
+    fn route(&self, route: Prefix, here: bool) {
+        if self.device.is_none() {
+            return;
+        }
+        let (netns, name) = &self.n6;
+        let done = netns::within(netns.as_deref(), || {
+            let index = nix::net::if_::if_nametoindex(name.as_str()).map_err(|error| error.to_string())?;
+            let netlink = Netlink::open().map_err(|error| error.to_string())?;
+            netlink.route(index, route.network, route.length, here).map_err(|error| error.to_string())
+        });
+        if let Err(error) = done {
+            tracing::warn!(network = %route.network, length = route.length, here, error, "a network behind a UE is not routed");
+        }
     }
 }

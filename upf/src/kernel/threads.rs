@@ -2,6 +2,7 @@
 use super::batch::Batch;
 use super::forwarder::Forwarder;
 use super::frame::{Frame, HEADROOM};
+use super::lan::Lan;
 use super::sockets::Sockets;
 use crate::counters::DropReason;
 use nix::errno::Errno;
@@ -38,6 +39,11 @@ impl Threads {
         let (n3, n6) = (forwarder.clone(), forwarder.clone());
         let (n3_stopped, n3_failure) = (stopped.clone(), failure.clone());
         threads.spawn("upf-n3", n3_failure, move || from_n3(&n3, local, &n3_stopped)).map_err(failed)?;
+        for lan in n6.lans.iter().filter(|lan| lan.device.is_some()) {
+            let lan = lan.clone();
+            let (forwarder, stopped, failure) = (forwarder.clone(), stopped.clone(), failure.clone());
+            threads.spawn("upf-lan", failure, move || from_lan(&forwarder, &lan, &stopped)).map_err(failed)?;
+        }
         if n6.outlet.device.is_some() {
             threads.spawn("upf-n6", failure, move || from_n6(&n6, &stopped)).map_err(failed)?;
         }
@@ -122,6 +128,26 @@ fn from_n6(forwarder: &Forwarder<Sockets>, stopped: &UnixStream) -> io::Result<(
                 Ok(length) => {
                     let filled = buffer.get_mut(..HEADROOM + length).unwrap_or_default();
                     forwarder.take_from_network(Frame::new(filled, HEADROOM), now);
+                }
+                Err(error) if transient(&error) => break,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn from_lan(forwarder: &Forwarder<Sockets>, lan: &Lan, stopped: &UnixStream) -> io::Result<()> {
+    let Some(mut device) = lan.device.as_ref() else { return Ok(()) };
+    let mut buffer = vec![0; HEADROOM + 65_535];
+    while readable(device, stopped)? {
+        let now = Instant::now();
+        for _ in 0..AT_A_TIME {
+            match device.read(buffer.get_mut(HEADROOM..).unwrap_or_default()) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(length) => {
+                    let filled = buffer.get_mut(..HEADROOM + length).unwrap_or_default();
+                    forwarder.take_from_lan(lan, &Frame::new(filled, HEADROOM), now);
                 }
                 Err(error) if transient(&error) => break,
                 Err(error) => return Err(error),

@@ -7,6 +7,15 @@ use std::os::unix::fs::OpenOptionsExt;
 /// Makes a device in the network namespace of the calling thread. It is gone when the file is closed. Reading and
 /// writing never wait.
 pub(super) fn create(name: &str) -> Result<File, String> {
+    open(name, libc::IFF_TUN)
+}
+
+/// The same for frames.
+pub(super) fn create_tap(name: &str) -> Result<File, String> {
+    open(name, libc::IFF_TAP)
+}
+
+fn open(name: &str, kind: libc::c_int) -> Result<File, String> {
     let mut open = OpenOptions::new();
     open.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC);
     let file = open.open("/dev/net/tun").map_err(|error| match error.kind() {
@@ -21,7 +30,7 @@ pub(super) fn create(name: &str) -> Result<File, String> {
         *to = from as libc::c_char;
     }
     // Packets without the header that tells their protocol: IP does so itself.
-    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    request.ifr_ifru.ifru_flags = (kind | libc::IFF_NO_PI) as libc::c_short;
     // SAFETY: TUNSETIFF reads and writes an `ifreq`, which `request` is and which outlives the call; the file is open.
     let outcome = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as _, &mut request) };
     if outcome != 0 {

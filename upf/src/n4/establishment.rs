@@ -64,6 +64,7 @@ impl N4 {
             return Err(Refusal::missing::<martlet_pfcp::ie::CreateFar>());
         }
         let mut session = Session::new(self.free_seid(), request.cp_fseid, request.node_id.clone());
+        session.kind = request.pdn_type.into();
         session.inactivity = super::usage::inactivity(request.inactivity_timer);
         let leasing = Leasing::new(&mut self.addresses, &self.settings, Vec::new());
         let mut choice = Choice::new(&mut self.teids, &self.settings, Default::default(), leasing, &self.applications);

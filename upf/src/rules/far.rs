@@ -3,7 +3,7 @@ use super::{RuleError, shared};
 use martlet_pfcp::ie::{
     ApplyAction, CreateFar, FailedRuleId, ForwardingParameters, Interface, OuterHeaderCreation, UpdateFar,
 };
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddrV6};
 use std::sync::Arc;
 
 /// The far end of a GTP-U tunnel.
@@ -42,6 +42,8 @@ pub struct Far {
     pub network_instance: Option<Arc<[u8]>>,
     /// The tunnel into which packets go; none where they leave as they are.
     pub tunnel: Option<Tunnel>,
+    /// Where packets of an unstructured session go on N6, over UDP (TS 29.561, 7.2).
+    pub datagrams: Option<SocketAddrV6>,
     /// BAR ID.
     pub bar: Option<u8>,
 }
@@ -56,12 +58,15 @@ impl Far {
             destination: None,
             network_instance: None,
             tunnel: None,
+            datagrams: None,
             bar: ie.bar_id.map(|bar| bar.0),
         };
         if let Some(parameters) = &ie.forwarding_parameters {
             far.destination = Some(destination(id, parameters.destination_interface.0)?);
             far.network_instance = parameters.network_instance.as_ref().map(|name| shared(name.0.as_slice().into()));
-            far.tunnel = parameters.outer_header_creation.map(|header| tunnel(id, &header)).transpose()?;
+            if let Some(header) = &parameters.outer_header_creation {
+                far.lead(header)?;
+            }
         }
         far.complete()?;
         Ok(far)
@@ -86,12 +91,20 @@ impl Far {
                 self.network_instance = Some(shared(name.0.as_slice().into()));
             }
             if let Some(header) = parameters.outer_header_creation {
-                self.tunnel = Some(tunnel(self.id, &header)?);
+                self.lead(&header)?;
             }
             markers = parameters.flags.is_some_and(|flags| flags.0 & 0x02 != 0);
         }
         self.complete()?;
         Ok(old.filter(|_| markers))
+    }
+
+    fn lead(&mut self, header: &OuterHeaderCreation) -> Result<(), RuleError> {
+        (self.tunnel, self.datagrams) = match (header.teid, header.ipv6, header.port) {
+            (None, Some(ip), Some(port)) => (None, Some(SocketAddrV6::new(ip, port, 0, 0))),
+            _ => (Some(tunnel(self.id, header)?), None),
+        };
+        Ok(())
     }
 
     /// What is forwarded needs to be told where to (TS 29.244, table 7.5.2.3-1).

@@ -1,4 +1,5 @@
 //! What of an IP packet rules look at.
+use super::EthernetHeader;
 use std::net::IpAddr;
 
 /// The header fields of a packet that rules look at.
@@ -18,6 +19,8 @@ pub struct Flow {
     pub security_parameter_index: Option<u32>,
     /// IPv6 flow label.
     pub flow_label: Option<u32>,
+    /// The frame in which the packet is, in an Ethernet session.
+    pub ethernet: Option<EthernetHeader>,
     /// Octets of the packet as its header says, which may be fewer than were received.
     pub length: usize,
 }
@@ -60,6 +63,7 @@ impl Flow {
             traffic_class: header[1],
             security_parameter_index,
             flow_label: None,
+            ethernet: None,
             length,
         })
     }
@@ -92,6 +96,7 @@ impl Flow {
             traffic_class: header[0] << 4 | header[1] >> 4,
             security_parameter_index,
             flow_label: Some(u32::from_be_bytes([0, header[1] & 0x0f, header[2], header[3]])),
+            ethernet: None,
             length,
         })
     }

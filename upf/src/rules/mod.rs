@@ -1,8 +1,10 @@
 //! The rules of a session, in the terms of TS 29.244, 5.2: what N4 was told, checked, and what a datapath carries out.
 mod application;
 mod bar;
+mod beyond;
 mod by_id;
 mod error;
+mod ethernet;
 mod far;
 mod flow;
 mod pdr;
@@ -14,15 +16,17 @@ mod urr;
 
 pub use application::Application;
 pub use bar::Bar;
+pub use beyond::{Beyond, Prefix};
 pub use by_id::ById;
 pub use error::RuleError;
+pub use ethernet::{EthernetHeader, FrameRule};
 pub use far::{Action, Far, Tunnel};
 pub use flow::Flow;
 pub use pdr::{Found, LocalTunnel, Pdr, UeAddress};
 pub use qer::{BitRate, Qer};
 pub(crate) use sdf::{Network, Side};
 pub use sdf::{SdfRule, SdfRuleError};
-pub use session::{RuleLimits, Session};
+pub use session::{RuleLimits, Session, SessionKind};
 pub use shared::{SharedById, shared};
 pub use urr::{Urr, VolumeLimit};
 

@@ -1,5 +1,5 @@
 //! Packet detection rules (TS 29.244, 5.2.1A).
-use super::{Application, Direction, Flow, RuleError, SdfRule, shared};
+use super::{Application, Beyond, Direction, Flow, Prefix, RuleError, SdfRule, shared};
 use martlet_pfcp::ie::{
     CreatePdr, FTeid, FailedRuleId, FarId, Interface, OuterHeaderRemoval, Pdi, SdfFilter, UeIpAddress, UpdatePdr,
 };
@@ -87,6 +87,8 @@ pub struct Pdr {
     /// What comes from the access goes back to it: data that a gNB forwards while its UE is handed over (TS 23.502,
     /// 4.9.1.3). Found out by [`Session::resolve`](super::Session::resolve).
     pub returns: bool,
+    /// What few PDRs have.
+    pub beyond: Option<Box<Beyond>>,
 }
 
 impl Pdr {
@@ -113,6 +115,7 @@ impl Pdr {
             qers: ie.qer_ids.iter().map(|qer| qer.0).collect(),
             urrs: ie.urr_ids.iter().map(|urr| urr.0).collect(),
             returns: false,
+            beyond: None,
         };
         pdr.detect(&ie.pdi, found)?;
         Ok(pdr)
@@ -160,12 +163,13 @@ impl Pdr {
         self.ue.extend(found.ue);
         self.filters = pdi.sdf_filters.clone();
         self.qfis = pdi.qfis.iter().map(|qfi| qfi.0 & 0x3f).collect();
+        self.beyond = Beyond::of(self.id, pdi)?;
         match (self.local, self.source) {
             (None, Interface::Access) => {
                 let why = format!("PDR {} detects packets of the access and has no local F-TEID", self.id);
                 Err(RuleError::conditional::<FTeid>(why))
             }
-            (None, _) if self.ue.is_empty() => {
+            (None, _) if self.ue.is_empty() && !self.is_ethernet() => {
                 let why = format!("PDR {} detects packets of the core without F-TEID and UE IP address", self.id);
                 Err(RuleError::conditional::<UeIpAddress>(why))
             }
@@ -181,6 +185,20 @@ impl Pdr {
         }
     }
 
+    /// Whether it is for frames.
+    pub fn is_ethernet(&self) -> bool {
+        self.beyond.as_ref().is_some_and(|beyond| beyond.ethernet)
+    }
+
+    /// Networks behind the UE.
+    pub fn routes(&self) -> &[Prefix] {
+        self.beyond.as_ref().map_or(&[], |beyond| &beyond.routes)
+    }
+
+    fn routes_to(&self, address: IpAddr) -> bool {
+        self.routes().iter().any(|route| route.contains(address))
+    }
+
     /// Whether a packet that came in the PDR's tunnel, or for its UE, is meant. `qfi` is that of its PDU session
     /// container.
     pub fn matches(&self, flow: &Flow, qfi: Option<u8>) -> bool {
@@ -189,7 +207,8 @@ impl Pdr {
             Direction::Uplink => flow.source,
             Direction::Downlink => flow.destination,
         };
-        (self.ue.is_empty() || self.ue.contains(&UeAddress::of(address)))
+        (self.ue.is_empty() || self.ue.contains(&UeAddress::of(address)) || self.routes_to(address))
+            && self.beyond.as_ref().is_none_or(|beyond| beyond.matches(flow, direction))
             && (self.qfis.is_empty() || qfi.is_some_and(|qfi| self.qfis.contains(&qfi)))
             && (self.rules.is_empty() || self.rules.iter().any(|rule| rule.matches(flow, direction)))
     }
@@ -199,10 +218,11 @@ fn failure(id: u16, why: &str) -> RuleError {
     RuleError::failure(FailedRuleId::Pdr(id), format!("PDR {id} {why}"))
 }
 
-/// Only GTP-U headers are taken off here (8.2.64): 0 over IPv4, 1 over IPv6, 6 over either.
+/// Only GTP-U headers are taken off here (8.2.64): 0 over IPv4, 1 over IPv6, 6 over either; and UDP over IPv6 (3), in which
+/// unstructured data are on N6.
 fn gtpu(id: u16, removal: OuterHeaderRemoval) -> Result<(), RuleError> {
     match removal.description {
-        0 | 1 | 6 => Ok(()),
+        0 | 1 | 3 | 6 => Ok(()),
         _ => Err(failure(id, "takes off an outer header that is not GTP-U")),
     }
 }

@@ -181,6 +181,7 @@ mod tests {
             security_parameter_index: None,
             flow_label: None,
             length: 100,
+            ethernet: None,
         }
     }
 

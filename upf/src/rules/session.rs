@@ -1,6 +1,8 @@
 //! All rules of one session, and whether they fit together.
-use super::{Action, Bar, ById, Far, LocalTunnel, Pdr, Qer, RuleError, SdfRule, SharedById, Tunnel, UeAddress, Urr};
-use martlet_pfcp::ie::{FSeid, FailedRuleId, Interface, NodeId};
+use super::{
+    Action, Bar, ById, Far, LocalTunnel, Pdr, Prefix, Qer, RuleError, SdfRule, SharedById, Tunnel, UeAddress, Urr,
+};
+use martlet_pfcp::ie::{FSeid, FailedRuleId, Interface, NodeId, PdnType};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -50,6 +52,30 @@ pub struct Session {
     pub bars: ById<u8, Bar>,
     /// Idleness after which the CP function is told.
     pub inactivity: Option<Duration>,
+    /// What its packets are.
+    pub kind: SessionKind,
+}
+
+/// What the packets of a session are (TS 29.244, 8.2.79).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SessionKind {
+    /// IPv4 and IPv6.
+    #[default]
+    Ip,
+    /// Ethernet frames, without their check sequence.
+    Ethernet,
+    /// Octets that nobody here knows.
+    Unstructured,
+}
+
+impl From<Option<PdnType>> for SessionKind {
+    fn from(kind: Option<PdnType>) -> Self {
+        match kind.map(|kind| kind.0 & 0x07) {
+            Some(4) => SessionKind::Unstructured,
+            Some(5) => SessionKind::Ethernet,
+            _ => SessionKind::Ip,
+        }
+    }
 }
 
 impl Session {
@@ -65,6 +91,7 @@ impl Session {
             urrs: SharedById::new(),
             bars: ById::new(),
             inactivity: None,
+            kind: SessionKind::Ip,
         }
     }
 
@@ -159,6 +186,18 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// Networks behind the UE, for which packets come from the data network.
+    pub fn routes(&self) -> BTreeSet<Prefix> {
+        let untunnelled = self.pdrs.values().filter(|pdr| pdr.local.is_none());
+        untunnelled.flat_map(|pdr| pdr.routes().iter().copied()).collect()
+    }
+
+    /// The network instance of the data network, where its rules name one.
+    pub fn network(&self) -> Option<&[u8]> {
+        let untunnelled = self.pdrs.values().find(|pdr| pdr.local.is_none());
+        untunnelled.and_then(|pdr| pdr.network_instance.as_deref())
     }
 
     /// Our ends of its tunnels.

@@ -3,7 +3,7 @@
 //!
 //! What the tables cannot tell apart stays with the native UPF: the switch hands on what meets no rule. So a filter that
 //! looks at more than the switch does becomes one that takes more in, and leads there.
-use crate::rules::{Action, Direction, Far, Network, Pdr, Qer, SdfRule, Session, Side, Tunnel, UeAddress};
+use crate::rules::{Action, Direction, Far, Network, Pdr, Qer, SdfRule, Session, SessionKind, Side, Tunnel, UeAddress};
 use martlet_pfcp::ie::Interface;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
@@ -83,6 +83,9 @@ impl Way {
 impl Plan {
     /// The plan of a session, or why a switch cannot carry it.
     pub fn of(session: &Session) -> Result<Plan, String> {
+        if session.kind != SessionKind::Ip || session.pdrs.values().any(|pdr| pdr.beyond.is_some()) {
+            return Err("it carries frames, octets without a form, or packets of networks behind the UE".into());
+        }
         let fours: Vec<Ipv4Addr> = session
             .ue_addresses()
             .into_iter()

@@ -25,12 +25,13 @@ fn pdr(id: u16, precedence: u32, uplink: bool, filters: &[&str]) -> Pdr {
         qers: vec![1],
         urrs: vec![1],
         returns: false,
+        beyond: None,
     }
 }
 
 fn far(id: u32, tunnel: Option<Tunnel>) -> Far {
     let destination = Some(if tunnel.is_some() { Interface::Access } else { Interface::Core });
-    Far { id, action: Action::Forward, destination, network_instance: None, tunnel, bar: None }
+    Far { id, action: Action::Forward, destination, network_instance: None, tunnel, datagrams: None, bar: None }
 }
 
 fn qer(id: u32, mbr: Option<u64>) -> Qer {

@@ -266,6 +266,7 @@ impl Draw {
                 let pdr = Pdr {
                     returns: false,
                     application: None,
+                    beyond: None,
                     id,
                     precedence: if last { 1000 } else { self.0.random_range(1..20) },
                     source,
@@ -295,6 +296,7 @@ impl Draw {
                     destination: Some(destination),
                     network_instance: None,
                     tunnel,
+                    datagrams: None,
                     bar: None,
                 };
                 session.fars.insert(id.into(), far);

@@ -12,6 +12,7 @@
 //! The programs are in the crate `martlet-upf-xdp`. What they cannot do they leave to the kernel, through a pair of
 //! interfaces: to find neighbours, to translate addresses, to fragment, to answer with ICMP.
 mod apply;
+mod beyond;
 mod compile;
 mod device;
 #[cfg(test)]

@@ -90,6 +90,7 @@ impl Bench {
         for (id, source) in [(1, Interface::Access), (2, Interface::Core)] {
             let local = (id == 1).then_some(LocalTunnel { teid, ipv4: Some(N3), ipv6: None });
             let pdr = Pdr {
+                beyond: None,
                 id,
                 precedence: 100,
                 source,
@@ -108,6 +109,7 @@ impl Bench {
             };
             session.pdrs.insert(id, pdr);
             let far = Far {
+                datagrams: None,
                 id: id.into(),
                 action: Action::Forward,
                 destination: Some(if id == 1 { Interface::Core } else { Interface::Access }),

@@ -1,5 +1,6 @@
 //! Information elements (TS 29.244, 8.2), by what they are about.
 mod address;
+mod ethernet;
 mod node;
 mod numbers;
 mod pfd;
@@ -11,6 +12,7 @@ mod traffic;
 mod usage;
 
 pub use address::*;
+pub use ethernet::*;
 pub use node::*;
 pub use numbers::*;
 pub use pfd::*;

@@ -12,7 +12,6 @@ fn ip(last: u8) -> IpAddr {
 
 fn establishment() -> SessionEstablishmentRequest {
     let pdi = |interface, fteid, ue, filters: &[&str]| Pdi {
-        source_interface: SourceInterface(interface),
         local_fteid: fteid,
         network_instance: Some(NetworkInstance::new("internet")),
         ue_ip_addresses: ue,
@@ -20,8 +19,7 @@ fn establishment() -> SessionEstablishmentRequest {
             .iter()
             .map(|f| SdfFilter { flow_description: Some(f.to_string()), ..Default::default() })
             .collect(),
-        application_id: None,
-        qfis: vec![],
+        ..Pdi::of(interface)
     };
     let ue =
         |is_destination| UeIpAddress { is_destination, ipv4: Some(Ipv4Addr::new(10, 45, 0, 2)), ..Default::default() };

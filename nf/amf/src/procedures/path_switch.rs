@@ -124,7 +124,7 @@ async fn stay_behind(ue: &mut Ue, request: &PathSwitchRequested, done: &[Session
     }
     let told: Vec<u8> = failed.iter().map(|(psi, _)| *psi).collect();
     let mut silent = Vec::new();
-    for (psi, session) in &mut ue.sessions {
+    for (psi, session) in ue.sessions.iter_mut() {
         let switched = done.iter().any(|(switched, _)| switched == psi);
         if session.active && !switched && !told.contains(psi) {
             silent.push(*psi);

@@ -98,7 +98,9 @@ async fn establish(
     })?;
     let root = smf.root().clone();
     let number = ue.amf.tables.next_number();
-    let data = create_data(ue, psi, number, slice, &dnn).ok_or(GmmCause::PayloadWasNotForwarded)?;
+    let mut data = create_data(ue, psi, number, slice, &dnn).ok_or(GmmCause::PayloadWasNotForwarded)?;
+    // The session that this one takes over from (TS 23.502, 4.3.5.2).
+    data.old_pdu_session_id = transport.old_pdu_session_id.as_ref().map(|old| old.pdu_session_id());
     let body = Multipart::new(data).part(N1, content_type::NAS, message.clone());
     let created: Created<Multipart<SmContextCreatedData>> =
         SmfPduSessionClient::new(smf).post_sm_contexts(body).await.map_err(|problem| refused(ue, psi, problem))?;

@@ -322,6 +322,13 @@ impl SmfCallback for SmfByHand {
     ) -> Result<(), Problem> {
         Ok(())
     }
+    async fn charging_notify(
+        &self,
+        _: &str,
+        _: martlet_sbi_api::nchf_converged_charging::ChargingNotifyRequest,
+    ) -> Result<(), Problem> {
+        Ok(())
+    }
     async fn sdm_change_notify(
         &self,
         _: &str,

@@ -1,4 +1,5 @@
 //! What the AMF knows of a UE (TS 23.502, 5.2.2.2.2).
+use super::by_session::BySession;
 use super::{Event, Security, Session, Transfer, UeHandle, Work};
 use crate::Amf;
 use crate::concurrency::Slot;
@@ -12,7 +13,7 @@ use martlet_nas::identifiers::Slice;
 use martlet_nas::{Guti, Nas5gsMessage, NasUeSecurityCapability};
 use martlet_sbi_api::common::{Ambr, Pei, Supi, SupiOrSuci};
 use martlet_sbi_api::nudm_sdm::{AccessAndMobilitySubscriptionData, SmfSelectionSubscriptionData};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::mpsc;
@@ -99,7 +100,7 @@ pub(crate) struct Ue {
     pub area: Vec<Tai>,
     /// T3512, seconds.
     pub t3512: u32,
-    pub sessions: BTreeMap<u8, Session>,
+    pub sessions: BySession<Session>,
     /// What it has for positioning.
     pub positioning: Positioning,
     /// What is brought to the UE once it has answered to paging.
@@ -146,7 +147,7 @@ impl Ue {
             policy: None,
             allowed: Vec::new(),
             area: Vec::new(),
-            sessions: BTreeMap::new(),
+            sessions: BySession::new(),
             positioning: Positioning::default(),
             pending: Vec::new(),
             paging: false,

@@ -1,5 +1,6 @@
 //! A UE's context and the task that it belongs to.
 mod admission;
+mod by_session;
 mod context;
 mod event;
 mod inbox;

@@ -1,6 +1,6 @@
 //! An association with a UPF: set up, kept by heartbeats, set up anew when the UPF has started anew (TS 29.244, 6.2.6).
 use super::load::Load;
-use super::{N4, SessionLayer};
+use super::{N4, SessionLayer, Wanted};
 use crate::{UpfConfig, metrics};
 use martlet_pfcp::ie::{CpFunctionFeatures, RecoveryTimeStamp};
 use martlet_pfcp::{
@@ -56,9 +56,24 @@ impl Association {
         self.upf.dnns.is_empty() || self.upf.dnns.iter().any(|name| name.eq_ignore_ascii_case(dnn))
     }
 
-    /// Whether new sessions of a data network may go there.
-    pub fn takes_sessions(&self, dnn: &str) -> bool {
-        self.is_up() && self.leaves.is_none() && self.leads_to(dnn)
+    /// Whether new sessions may go there.
+    pub fn takes_sessions(&self, wanted: &Wanted<'_>) -> bool {
+        self.is_up() && self.leaves.is_none() && self.fits(wanted)
+    }
+
+    /// Whether a session may be there.
+    pub fn fits(&self, wanted: &Wanted<'_>) -> bool {
+        let slices = &self.upf.slices;
+        self.leads_to(wanted.dnn) && (slices.is_empty() || slices.iter().any(|slice| slice.snssai() == wanted.slice))
+    }
+
+    /// How well it suits the UE's place.
+    pub fn rank(&self, wanted: &Wanted<'_>) -> u8 {
+        match wanted.tac {
+            _ if self.upf.tacs.is_empty() => 1,
+            Some(tac) if self.upf.tacs.contains(&tac) => 0,
+            _ => 2,
+        }
     }
 
     pub fn status(&self) -> serde_json::Value {
@@ -183,6 +198,7 @@ impl N4 {
                     _ => {
                         tracing::warn!(%upf, "the UPF is lost");
                         self.lost(upf);
+                        sessions.upf_lost(upf);
                     }
                 }
             }

@@ -25,13 +25,8 @@ pub fn switch_to_gnb(teid: u32, address: IpAddr) -> SessionModificationRequest {
 /// A tunnel of the UPF's, which leads to this one of the target gNB. The UPF says in its answer which it is.
 pub fn forward(teid: u32, address: IpAddr) -> SessionModificationRequest {
     let pdi = Pdi {
-        source_interface: SourceInterface(Interface::Access),
         local_fteid: Some(FTeid::Choose { ipv4: true, ipv6: false, choose_id: None }),
-        network_instance: None,
-        ue_ip_addresses: vec![],
-        sdf_filters: vec![],
-        application_id: None,
-        qfis: vec![],
+        ..Pdi::of(Interface::Access)
     };
     SessionModificationRequest {
         create_pdrs: vec![CreatePdr {

@@ -1,29 +1,88 @@
 //! The rules of a PDU session at its UPF (TS 23.501, 5.8.2; TS 29.244, 5.2): one PDR, FAR for each direction, and for both
 //! a QER with the session's bit rate and a URR that counts.
 use crate::addresses::Addresses;
-use crate::flows::{Filter, Flow};
+use crate::filter::Filter;
+use crate::flows::Flow;
 use martlet_pfcp::ie::*;
 use martlet_pfcp::{SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationRequest};
-use std::net::IpAddr;
+use martlet_sbi_api::common::PduSessionType;
+use std::net::{IpAddr, SocketAddrV6};
 
-const UPLINK: u16 = 1;
-const DOWNLINK: u16 = 2;
-const TO_CORE: u32 = 1;
-const TO_ACCESS: u32 = 2;
-const QER: u32 = 1;
+pub(super) const UPLINK: u16 = 1;
+pub(super) const DOWNLINK: u16 = 2;
+pub(super) const TO_CORE: u32 = 1;
+pub(super) const TO_ACCESS: u32 = 2;
+pub(super) const QER: u32 = 1;
 const URR: u32 = 1;
+/// The rule that counts all that a session uses.
+pub const CHARGING: UrrId = UrrId(URR);
 const BAR: u8 = 1;
+/// Outer header removal of UDP over IPv6 (TS 29.244, 8.2.64).
+const UDP_IPV6: u8 = 3;
 
 /// DROBU: what is buffered is dropped (TS 29.244, 8.2.34).
 const DROP_BUFFERED: PfcpSmReqFlags = PfcpSmReqFlags(1);
+
+/// Whose packets the rules are for.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    pub kind: &'a PduSessionType,
+    pub ue: Addresses,
+    pub dnn: &'a str,
+    /// Networks behind the UE.
+    pub routes: &'a [String],
+}
+
+impl Subject<'_> {
+    /// Packets of an interface that are the UE's.
+    pub(super) fn pdi(&self, interface: Interface) -> Pdi {
+        let is_destination = interface == Interface::Core;
+        let mut pdi = Pdi { network_instance: Some(NetworkInstance::new(self.dnn)), ..Pdi::of(interface) };
+        if *self.kind == PduSessionType::Ethernet {
+            pdi.ethernet = Some(EthernetPduSessionInformation(1));
+            return pdi;
+        }
+        pdi.ue_ip_addresses = vec![ue_address(&self.ue, is_destination)];
+        let (ipv6, ipv4): (Vec<&String>, Vec<&String>) = self.routes.iter().partition(|route| route.contains(':'));
+        pdi.framed_routes = ipv4.into_iter().map(|route| FramedRoute(format!("{route} 0.0.0.0 1"))).collect();
+        pdi.framed_ipv6_routes = ipv6.into_iter().map(|route| FramedIpv6Route(format!("{route} :: 1"))).collect();
+        pdi
+    }
+}
+
+/// What a session may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Quota {
+    /// Octets.
+    pub octets: u64,
+    /// Octets that are left when the UPF reports; 0 for none.
+    pub left_at_report: u64,
+}
+
+/// What nobody uses up.
+const ENDLESS: Quota = Quota { octets: u64::MAX >> 2, left_at_report: 0 };
+
+impl Quota {
+    fn threshold(self) -> Option<VolumeThreshold> {
+        let at = self.octets.checked_sub(self.left_at_report).filter(|at| self.left_at_report > 0 && *at > 0);
+        at.map(|at| VolumeThreshold { total: Some(at), ..Default::default() })
+    }
+
+    fn quota(self) -> VolumeQuota {
+        VolumeQuota { total: Some(self.octets), ..Default::default() }
+    }
+}
+
+const QUOTA_TRIGGERS: ReportingTriggers = ReportingTriggers(ReportingTriggers::VOLTH.0 | ReportingTriggers::VOLQU.0);
 
 /// What the rules are made of.
 pub struct Plan<'a> {
     pub node: NodeId,
     pub cp_address: IpAddr,
     pub cp_seid: u64,
-    pub ue: Addresses,
-    pub dnn: &'a str,
+    pub subject: Subject<'a>,
+    /// Where the data of an unstructured session go.
+    pub server: Option<SocketAddrV6>,
     pub qfi: u8,
     /// Bits per second.
     pub uplink: u64,
@@ -31,6 +90,8 @@ pub struct Plan<'a> {
     pub downlink: u64,
     /// Flows beside the default one.
     pub flows: &'a [Flow],
+    /// What it may use.
+    pub quota: Option<Quota>,
     /// The UPF's end of N3, where the session is one that the UPF has lost; else the UPF chooses it.
     pub restored: Option<(u32, IpAddr)>,
     /// Seconds without packets after which the UPF tells of it: it learns whether this SMF still has the session.
@@ -74,8 +135,7 @@ const RESTORATION: PfcpSeReqFlags = PfcpSeReqFlags(1);
 
 /// Makes the session, or makes it anew: uplink goes to the data network.
 pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
-    let network = Some(NetworkInstance::new(plan.dnn));
-    let ue = |is_destination| ue_address(&plan.ue, is_destination);
+    let network = Some(NetworkInstance::new(plan.subject.dnn));
     let pdr = |id, pdi, outer_header_removal, far| CreatePdr {
         pdr_id: PdrId(id),
         precedence: Precedence(255),
@@ -92,34 +152,20 @@ pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
         Some((teid, IpAddr::V4(ip))) => FTeid::Given { teid, ipv4: Some(ip), ipv6: None },
         Some((teid, IpAddr::V6(ip))) => FTeid::Given { teid, ipv4: None, ipv6: Some(ip) },
     };
-    let uplink = Pdi {
-        source_interface: SourceInterface(Interface::Access),
-        local_fteid: Some(local_fteid),
-        network_instance: network.clone(),
-        ue_ip_addresses: vec![ue(false)],
-        sdf_filters: vec![],
-        application_id: None,
-        qfis: vec![Qfi(plan.qfi)],
-    };
-    let downlink = Pdi {
-        source_interface: SourceInterface(Interface::Core),
-        local_fteid: None,
-        network_instance: network.clone(),
-        ue_ip_addresses: vec![ue(true)],
-        sdf_filters: vec![],
-        application_id: None,
-        qfis: vec![],
-    };
+    let uplink =
+        Pdi { local_fteid: Some(local_fteid), qfis: vec![Qfi(plan.qfi)], ..plan.subject.pdi(Interface::Access) };
+    let downlink = plan.subject.pdi(Interface::Core);
+    let from_server = plan.server.map(|_| OuterHeaderRemoval { description: UDP_IPV6 });
     let to_core = ForwardingParameters {
         destination_interface: DestinationInterface(Interface::Core),
         network_instance: network,
-        outer_header_creation: None,
+        outer_header_creation: plan.server.map(OuterHeaderCreation::udp6),
     };
     let mut create_pdrs = vec![
         pdr(UPLINK, uplink, Some(OuterHeaderRemoval { description: 0 }), TO_CORE),
-        pdr(DOWNLINK, downlink, None, TO_ACCESS),
+        pdr(DOWNLINK, downlink, from_server, TO_ACCESS),
     ];
-    create_pdrs.extend(plan.flows.iter().flat_map(|flow| flow_pdrs(flow, &plan.ue, plan.dnn, &local_fteid)));
+    create_pdrs.extend(plan.flows.iter().flat_map(|flow| flow_pdrs(flow, &plan.subject, &local_fteid)));
     SessionEstablishmentRequest {
         node_id: plan.node.clone(),
         cp_fseid: FSeid::new(plan.cp_seid, plan.cp_address),
@@ -141,10 +187,10 @@ pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
         create_urrs: vec![CreateUrr {
             urr_id: UrrId(URR),
             measurement_method: MeasurementMethod(3),
-            reporting_triggers: ReportingTriggers::default(),
+            reporting_triggers: plan.quota.map_or(ReportingTriggers::default(), |_| QUOTA_TRIGGERS),
             measurement_period: None,
-            volume_threshold: None,
-            volume_quota: None,
+            volume_threshold: plan.quota.and_then(Quota::threshold),
+            volume_quota: plan.quota.map(Quota::quota),
             time_threshold: None,
             time_quota: None,
         }],
@@ -160,10 +206,12 @@ pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
         .chain(plan.flows.iter().map(flow_qer))
         .collect(),
         create_bar: Some(CreateBar { bar_id: BarId(BAR), notification_delay: None, suggested_packets: None }),
-        pdn_type: Some(PdnType(match (plan.ue.ipv4, plan.ue.prefix) {
-            (_, None) => 1,
-            (None, _) => 2,
-            _ => 3,
+        pdn_type: Some(PdnType(match plan.subject.kind {
+            PduSessionType::Ipv6 => 2,
+            PduSessionType::Ipv4v6 => 3,
+            PduSessionType::Unstructured => 4,
+            PduSessionType::Ethernet => 5,
+            _ => 1,
         })),
         inactivity_timer: plan.audit_s.map(UserPlaneInactivityTimer),
         flags: plan.restored.map(|_| RESTORATION),
@@ -204,7 +252,7 @@ fn flow_qer(flow: &Flow) -> CreateQer {
 
 /// The PDRs of a flow. A packet takes the mark of the first QER that has one: the flow's. The session's bit rate holds for
 /// flows without a guaranteed one (TS 23.501, 5.7.2.6).
-fn flow_pdrs(flow: &Flow, ue: &Addresses, dnn: &str, fteid: &FTeid) -> Vec<CreatePdr> {
+fn flow_pdrs(flow: &Flow, subject: &Subject<'_>, fteid: &FTeid) -> Vec<CreatePdr> {
     let mut pdrs = Vec::new();
     let mut qer_ids = vec![QerId(flow_qer_id(flow.qfi))];
     if flow.guaranteed.is_none() {
@@ -214,25 +262,17 @@ fn flow_pdrs(flow: &Flow, ue: &Addresses, dnn: &str, fteid: &FTeid) -> Vec<Creat
         for (direction, far) in [(UPLINK, TO_CORE), (DOWNLINK, TO_ACCESS)] {
             let uplink = direction == UPLINK;
             let of_direction = |filter: &&Filter| if uplink { filter.uplink } else { filter.downlink };
-            let filter = |filter: &Filter| SdfFilter {
-                flow_description: Some(filter.description.clone()),
-                tos_traffic_class: None,
-                security_parameter_index: None,
-                flow_label: None,
-                filter_id: None,
-            };
-            let sdf_filters: Vec<_> = rule.filters.iter().filter(of_direction).map(filter).collect();
-            if sdf_filters.is_empty() {
+            let filters: Vec<_> = rule.filters.iter().filter(of_direction).collect();
+            if filters.is_empty() {
                 continue;
             }
+            let (frames, packets): (Vec<&Filter>, Vec<&Filter>) = filters.into_iter().partition(|f| f.frame.is_some());
             let pdi = Pdi {
-                source_interface: SourceInterface(if uplink { Interface::Access } else { Interface::Core }),
                 local_fteid: uplink.then_some(*fteid),
-                network_instance: Some(NetworkInstance::new(dnn)),
-                ue_ip_addresses: vec![ue_address(ue, !uplink)],
-                sdf_filters,
-                application_id: None,
+                sdf_filters: packets.into_iter().map(Filter::to_sdf).collect(),
+                ethernet_filters: frames.into_iter().filter_map(|filter| filter.to_ethernet(uplink)).collect(),
                 qfis: if uplink { vec![Qfi(flow.qfi)] } else { vec![] },
+                ..subject.pdi(if uplink { Interface::Access } else { Interface::Core })
             };
             pdrs.push(CreatePdr {
                 pdr_id: PdrId(flow_pdr_id(rule.id, direction)),
@@ -251,8 +291,7 @@ fn flow_pdrs(flow: &Flow, ue: &Addresses, dnn: &str, fteid: &FTeid) -> Vec<Creat
 
 /// What changes between two states of a session at its UPF.
 pub struct FlowsChange<'a> {
-    pub ue: Addresses,
-    pub dnn: &'a str,
+    pub subject: Subject<'a>,
     /// The UPF's end of N3.
     pub tunnel: (u32, IpAddr),
     pub before: &'a [Flow],
@@ -268,7 +307,7 @@ pub fn to_flows(change: &FlowsChange<'_>) -> Option<SessionModificationRequest> 
         (teid, IpAddr::V6(ip)) => FTeid::Given { teid, ipv4: None, ipv6: Some(ip) },
     };
     let pdrs = |flows: &[Flow]| -> Vec<CreatePdr> {
-        flows.iter().flat_map(|flow| flow_pdrs(flow, &change.ue, change.dnn, &fteid)).collect()
+        flows.iter().flat_map(|flow| flow_pdrs(flow, &change.subject, &fteid)).collect()
     };
     let (old, new) = (pdrs(change.before), pdrs(change.now));
     let mut request = SessionModificationRequest {
@@ -339,6 +378,30 @@ pub fn to_buffer() -> SessionModificationRequest {
 /// What is buffered is dropped, and the next packet told.
 pub fn to_buffer_anew() -> SessionModificationRequest {
     SessionModificationRequest { flags: Some(DROP_BUFFERED), ..to_buffer() }
+}
+
+/// What the session may use from now on; none for all it likes.
+pub fn to_quota(quota: Option<Quota>) -> SessionModificationRequest {
+    let quota = quota.unwrap_or(ENDLESS);
+    let update = UpdateUrr {
+        urr_id: CHARGING,
+        measurement_method: None,
+        reporting_triggers: Some(match quota.threshold() {
+            Some(_) => QUOTA_TRIGGERS,
+            None => ReportingTriggers::VOLQU,
+        }),
+        measurement_period: None,
+        volume_threshold: quota.threshold(),
+        volume_quota: Some(quota.quota()),
+        time_threshold: None,
+        time_quota: None,
+    };
+    SessionModificationRequest { update_urrs: vec![update], ..Default::default() }
+}
+
+/// What the session has used since it was last told.
+pub fn query() -> SessionModificationRequest {
+    SessionModificationRequest { query_urrs: vec![QueryUrr { urr_id: CHARGING }], ..Default::default() }
 }
 
 /// Ends the session.

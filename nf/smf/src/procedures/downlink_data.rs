@@ -1,6 +1,7 @@
 //! Downlink data for an idle UE (TS 23.502, 4.2.3.3): the UPF tells, the AMF is asked to reach the UE.
 use crate::metrics;
 use crate::n4::{to_buffer, to_buffer_anew};
+use crate::procedures::charging;
 use crate::session::{Session, SessionEvent};
 use martlet_ngap::ngap::{Cause, CauseTransport};
 use martlet_ngap::transfer::ReleaseCommand;
@@ -9,10 +10,13 @@ use martlet_pfcp::ie::ReportType;
 use martlet_sbi_api::namf_communication::NgapIeType;
 use std::time::Instant;
 
-/// Acts on a report of the UPF.
-pub async fn report(session: &mut Session, report: SessionReportRequest) {
+/// Acts on a report of the UPF: false where the session ends for it.
+pub async fn report(session: &mut Session, report: SessionReportRequest) -> bool {
     if report.report_type.has(ReportType::USAR) {
         metrics::n4("usage report");
+        if !session.is_releasing() && !charging::reported(session, &report.usage_reports).await {
+            return false;
+        }
     }
     if report.report_type.has(ReportType::ERIR) && session.active {
         // The gNB does not know the tunnel any more: downlink waits until the UE is reached anew (TS 23.527, 5.3.2).
@@ -27,6 +31,7 @@ pub async fn report(session: &mut Session, report: SessionReportRequest) {
             false => reach(session),
         }
     }
+    true
 }
 
 /// Asks the AMF without waiting for it: the UE may be coming back by itself, and then the AMF waits for this session.

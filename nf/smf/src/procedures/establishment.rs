@@ -1,18 +1,17 @@
 //! PDU session establishment (TS 23.502, 4.3.2.2.1; TS 29.502, 5.2.2.2).
 use crate::flows::Decided;
+use crate::procedures::negotiation::{Offer, asked_type, choose_mode, choose_type, framed_routes};
 use crate::procedures::transfer::{N1, reference};
-use crate::procedures::{modification, release, user_plane};
+use crate::procedures::{charging, modification, release, relocation, user_plane};
 use crate::session::{QFI, Session, SessionEvent};
 use crate::{DnnConfig, Smf, metrics, n1};
 use martlet_nas::options::{Given, Requested};
-use martlet_nas::{
-    GsmCause, Nas5gsMessage, Nas5gsmMessage, NasPduSessionEstablishmentRequest, PduSessionTypeValue, SscModeValue,
-};
+use martlet_nas::{GsmCause, Nas5gsMessage, Nas5gsmMessage, NasPduSessionEstablishmentRequest};
 use martlet_nf::Criteria;
 use martlet_sbi::{ApiRoot, Created, Multipart, Problem, ProblemDetails, content_type, trace};
 use martlet_sbi_api::Json;
 use martlet_sbi_api::common::{
-    Ambr, Arp, BitRate, Dnn, PduSessionType, PreemptionCapability, PreemptionVulnerability, Snssai, Supi,
+    Ambr, Arp, BitRate, Dnn, PduSessionType, PreemptionCapability, PreemptionVulnerability, Snssai, SscMode, Supi,
 };
 use martlet_sbi_api::namf_communication::{AmfCommunicationClient, NgapIeType};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
@@ -76,14 +75,6 @@ async fn begin(
             format!("no data network {dnn} here"),
         ));
     };
-    if asked.message.ssc_mode.as_ref().and_then(|mode| mode.mode()).is_some_and(|mode| mode != SscModeValue::Ssc1) {
-        return Err(refused(
-            403,
-            "SSC_NOT_SUPPORTED",
-            GsmCause::NotSupportedSscMode,
-            "SSC mode 1 alone is there".into(),
-        ));
-    }
     // A session of the same identity is one that the UE has forgotten (TS 23.502, 4.3.2.2.1, step 2).
     if let Some(old) = smf.sessions.of(&supi, asked.id) {
         let (done, wait) = oneshot::channel();
@@ -101,11 +92,17 @@ async fn begin(
         ),
         _ => refused(504, "PEER_NOT_RESPONDING", GsmCause::NetworkFailure, problem.to_string()),
     })?;
-    let chosen = choose_type(asked_type(&asked.message), smf.pools.families(&dnn), &subscription);
+    let (ipv4, ipv6) = smf.pools.families(&dnn);
+    let unstructured = network.unstructured.filter(|_| ipv6);
+    let offer = Offer { ipv4, ipv6, ethernet: network.ethernet, unstructured: unstructured.is_some() };
+    let chosen = choose_type(asked_type(&asked.message), offer, &subscription);
     let (kind, lesser) = chosen.map_err(|gsm| {
         let detail = "neither subscription nor data network have this session type".to_string();
         refused(403, "PDUTYPE_DENIED", gsm, detail)
     })?;
+    let asked_mode = asked.message.ssc_mode.as_ref().and_then(|mode| mode.mode());
+    let ssc_mode = choose_mode(asked_mode, &kind, &subscription)
+        .map_err(|gsm| refused(403, "SSC_NOT_SUPPORTED", gsm, "the subscription does not have this SSC mode".into()))?;
     let no_room =
         |what: &str| refused(500, "INSUFFICIENT_RESOURCES_SLICE_DNN", GsmCause::InsufficientResources, what.into());
     // From here on nothing is waited for: an AMF that gives up takes this with it wherever it waits, and what the session had
@@ -138,6 +135,9 @@ async fn begin(
         status_uri: data.sm_context_status_uri.clone(),
         kind,
         addresses,
+        ssc_mode,
+        routes: framed_routes(&subscription),
+        server: unstructured,
         always_on: network.always_on
             || asked.message.always_on_pdu_session_requested.as_ref().is_some_and(|asked| asked.apsr()),
         ambr: subscription.session_ambr.clone().unwrap_or_else(|| Ambr { uplink: usual(), downlink: usual() }),
@@ -146,10 +146,15 @@ async fn begin(
         policy: None,
         decided: Decided::default(),
         flows: Vec::new(),
+        charging: None,
+        refusal: GsmCause::NetworkFailure,
         sdm_subscription: None,
         modifying: None,
         registered: false,
         upf: None,
+        anchor: None,
+        tac: relocation::place(data.ue_location.as_ref()),
+        relocating: false,
         gnb: None,
         active: false,
         activating: false,
@@ -167,7 +172,14 @@ async fn begin(
     let given = given(network).of(requested);
     let location = format!("{}/nsmf-pdusession/v1/sm-contexts/{reference}", smf.context.api_root());
     let created = SmContextCreatedData { pdu_session_id: Some(asked.id), s_nssai: Some(slice), ..Default::default() };
-    trace::spawn(trace::Origin::here(), go_on(session, subscription, given, lesser, started));
+    // What it takes to set the session up is let go afterwards: there are many tasks of sessions, and they live for long.
+    let begun = Box::pin(go_on(session.into(), subscription, given, lesser, started));
+    trace::spawn(trace::Origin::here(), async move {
+        let session = begun.await;
+        if let Some(session) = session {
+            session.run().await;
+        }
+    });
     Ok(Created { location, body: Multipart::new(created) })
 }
 
@@ -190,46 +202,6 @@ fn read_request(body: &Multipart<SmContextCreateData>) -> Result<Asked, Problem>
     Ok(Asked { id, pti, message: *message })
 }
 
-/// What the UE asks for; `None` where it leaves it to the network.
-fn asked_type(message: &NasPduSessionEstablishmentRequest) -> Option<PduSessionTypeValue> {
-    message.pdu_session_type.as_ref().and_then(|kind| kind.session_type())
-}
-
-/// The session's type, and why it is less than what was asked for (TS 23.501, 5.8.2.2.1; TS 24.501, 6.4.1.3).
-///
-/// # Errors
-/// The cause where there is none.
-fn choose_type(
-    asked: Option<PduSessionTypeValue>,
-    (has_ipv4, has_ipv6): (bool, bool),
-    subscription: &DnnConfiguration,
-) -> Result<(PduSessionType, Option<GsmCause>), GsmCause> {
-    let types = &subscription.pdu_session_types;
-    let allowed: Vec<&PduSessionType> =
-        types.default_session_type.iter().chain(types.allowed_session_types.iter().flatten()).collect();
-    let both = allowed.contains(&&PduSessionType::Ipv4v6);
-    let ipv4 = has_ipv4 && (both || allowed.contains(&&PduSessionType::Ipv4));
-    let ipv6 = has_ipv6 && (both || allowed.contains(&&PduSessionType::Ipv6));
-    use PduSessionTypeValue as Asked;
-    let asked = asked.unwrap_or(match &types.default_session_type {
-        Some(PduSessionType::Ipv6) => Asked::Ipv6,
-        Some(PduSessionType::Ipv4v6) => Asked::Ipv4v6,
-        _ => Asked::Ipv4,
-    });
-    match (asked, ipv4, ipv6) {
-        (Asked::Ipv4, true, _) => Ok((PduSessionType::Ipv4, None)),
-        (Asked::Ipv6, _, true) => Ok((PduSessionType::Ipv6, None)),
-        (Asked::Ipv4, false, true) => Err(GsmCause::PduSessionTypeIpv6OnlyAllowed),
-        (Asked::Ipv6, true, false) => Err(GsmCause::PduSessionTypeIpv4OnlyAllowed),
-        (Asked::Ipv4v6, true, true) if both => Ok((PduSessionType::Ipv4v6, None)),
-        (Asked::Ipv4v6, true, false) => Ok((PduSessionType::Ipv4, Some(GsmCause::PduSessionTypeIpv4OnlyAllowed))),
-        (Asked::Ipv4v6, false, true) => Ok((PduSessionType::Ipv6, Some(GsmCause::PduSessionTypeIpv6OnlyAllowed))),
-        // Each alone: the UE may ask for the other one in another session.
-        (Asked::Ipv4v6, true, true) => Ok((PduSessionType::Ipv4, None)),
-        _ => Err(GsmCause::UnknownPduSessionType),
-    }
-}
-
 /// Addresses of a type; all or none.
 fn take_addresses(
     smf: &Smf,
@@ -243,10 +215,10 @@ fn take_addresses(
         prefix.split('/').next()?.parse().ok()
     };
     let mut addresses = crate::addresses::Addresses::default();
-    if *kind != PduSessionType::Ipv6 {
+    if matches!(kind, PduSessionType::Ipv4 | PduSessionType::Ipv4v6) {
         addresses.ipv4 = Some(smf.pools.take(dnn, fixed().find_map(|ip| ip.ipv4_addr))?);
     }
-    if *kind != PduSessionType::Ipv4 {
+    if matches!(kind, PduSessionType::Ipv6 | PduSessionType::Ipv4v6 | PduSessionType::Unstructured) {
         addresses.prefix = smf.pools.take6(dnn, fixed().find_map(|ip| ip.ipv6_addr).or_else(fixed_prefix));
         if addresses.prefix.is_none() {
             smf.pools.give_back(dnn, &addresses);
@@ -308,12 +280,12 @@ async fn amf_of(smf: &Smf, data: &SmContextCreateData, supi: &Supi) -> Result<Am
 
 /// Policy, user plane, and the messages for UE and gNB (steps 7 to 11). A failure undoes what was done and tells the UE.
 async fn go_on(
-    mut session: Session,
+    mut session: Box<Session>,
     subscription: DnnConfiguration,
     given: Given,
     lesser: Option<GsmCause>,
     started: Instant,
-) {
+) -> Option<Box<Session>> {
     let outcome = set_up(&mut session, &subscription, given, lesser).await;
     match outcome {
         Ok(()) => {
@@ -323,15 +295,16 @@ async fn go_on(
             // The UE need not wait for it.
             modification::subscribe(&mut session).await;
             session.keep();
-            session.run().await;
+            Some(session)
         }
         Err(reason) => {
             metrics::procedure("pdu_session_establishment", "failed", started);
             tracing::warn!(supi = %session.supi, session = session.id, reason, "a PDU session is not set up");
-            let reject = n1::reject(session.id, session.pti, GsmCause::NetworkFailure);
+            let reject = n1::reject(session.id, session.pti, session.refusal);
             let _ = session.transfer(Some(reject), None).await;
             release::finish(&mut session, true).await;
             session.smf.sessions.remove(session.reference);
+            None
         }
     }
 }
@@ -343,17 +316,24 @@ async fn set_up(
     lesser: Option<GsmCause>,
 ) -> Result<(), String> {
     policy(session, subscription).await.map_err(|p| format!("policy: {p}"))?;
+    charging::begin(session).await?;
     // The UDM need not know before the UPF does.
     let (registered, user_plane) = tokio::join!(register(session), user_plane::establish(session));
     // Each is undone if it was done, whatever became of the other.
     session.registered = registered.is_ok();
-    session.upf = user_plane.as_ref().ok().copied();
-    let upf = user_plane.map_err(|e| format!("N4: {e}"))?;
+    session.upf = user_plane.as_ref().ok().map(|at| at.upf);
+    session.anchor = user_plane.as_ref().ok().and_then(|at| at.anchor);
+    let at = user_plane.map_err(|e| format!("N4: {e}"))?;
     registered.map_err(|p| format!("UDM: {p}"))?;
-    session.smf.sessions.locate(session.reference, upf);
+    session.smf.sessions.locate(session.reference, at.upf);
+    if let Some(anchor) = at.anchor {
+        session.smf.sessions.locate_anchor(session.reference, anchor);
+    }
     let n1 = n1::accept(n1::Accepted {
         id: session.id,
         pti: session.pti,
+        kind: &session.kind,
+        ssc_mode: session.ssc_mode,
         addresses: session.addresses,
         interface: session.reference,
         slice: &session.slice,
@@ -383,6 +363,11 @@ async fn policy(session: &mut Session, subscription: &DnnConfiguration) -> Resul
         SmPolicyContextData::new(session.supi.clone(), session.id, kind, session.dnn.clone(), notify, session.slice);
     data.subs_sess_ambr = subscription.session_ambr.clone();
     data.subs_def_qos = subscription.five_g_qos_profile.clone();
+    data.ssc_mode = Some(match session.ssc_mode {
+        2 => SscMode::SscMode2,
+        3 => SscMode::SscMode3,
+        _ => SscMode::SscMode1,
+    });
     data.ipv4_address = session.addresses.ipv4;
     data.ipv6_address_prefix = session.addresses.ipv6().map(|prefix| format!("{prefix}/64"));
     let created = pcf.create_sm_policy(data).await?;
@@ -401,37 +386,4 @@ async fn register(session: &Session) -> Result<(), Problem> {
     registration.dnn = Some(session.dnn.clone());
     let udm = UdmUeContextManagementClient::new(peer);
     udm.registration(&session.supi, &session.id.to_string(), registration).await.map(|_| ())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use martlet_sbi_api::common::SscMode;
-    use martlet_sbi_api::nudm_sdm::{PduSessionTypes, SscModes};
-
-    #[test]
-    fn the_session_type_is_what_ue_network_and_subscription_have_in_common() {
-        use GsmCause as Cause;
-        use PduSessionType as Type;
-        use PduSessionTypeValue as Asked;
-        let choose = |asked, families, allowed: &[Type]| {
-            let types = PduSessionTypes {
-                default_session_type: allowed.first().cloned(),
-                allowed_session_types: Some(allowed[1..].to_vec()),
-            };
-            choose_type(asked, families, &DnnConfiguration::new(types, SscModes::new(SscMode::SscMode1)))
-        };
-        let (ipv4, ipv6, both) = ((true, false), (false, true), (true, true));
-        let ipv4_only = Some(Cause::PduSessionTypeIpv4OnlyAllowed);
-        assert_eq!(choose(Some(Asked::Ipv4v6), both, &[Type::Ipv4v6]), Ok((Type::Ipv4v6, None)));
-        assert_eq!(choose(Some(Asked::Ipv4v6), both, &[Type::Ipv4]), Ok((Type::Ipv4, ipv4_only)));
-        assert_eq!(choose(Some(Asked::Ipv4v6), ipv4, &[Type::Ipv4v6]), Ok((Type::Ipv4, ipv4_only)));
-        assert_eq!(choose(Some(Asked::Ipv4v6), both, &[Type::Ipv4, Type::Ipv6]), Ok((Type::Ipv4, None)));
-        assert_eq!(choose(Some(Asked::Ipv6), both, &[Type::Ipv4]), Err(Cause::PduSessionTypeIpv4OnlyAllowed));
-        assert_eq!(choose(Some(Asked::Ipv4), ipv6, &[Type::Ipv4v6]), Err(Cause::PduSessionTypeIpv6OnlyAllowed));
-        assert_eq!(choose(None, both, &[Type::Ipv6]), Ok((Type::Ipv6, None)));
-        assert_eq!(choose(None, both, &[Type::Ipv4v6]), Ok((Type::Ipv4v6, None)));
-        assert_eq!(choose(Some(Asked::Ethernet), both, &[Type::Ipv4]), Err(Cause::UnknownPduSessionType));
-        assert_eq!(choose(Some(Asked::Ipv4), both, &[Type::Ethernet]), Err(Cause::UnknownPduSessionType));
-    }
 }

@@ -1,7 +1,7 @@
 //! PDU session modification by the network (TS 23.502, 4.3.3.2): a policy or a subscription changes, and with it the session's
 //! bit rate, its default flow, and the flows beside it, at UPF, gNB and UE.
 use crate::flows::{self, Flow};
-use crate::n4::{FlowsChange, to_flows};
+use crate::n4::{FlowsChange, divided, to_flows};
 use crate::procedures::establishment::subscription;
 use crate::procedures::release;
 use crate::procedures::transfer::{parameters, to_ngap};
@@ -11,12 +11,13 @@ use martlet_nas::GsmCause;
 use martlet_nf::Criteria;
 use martlet_ngap::ngap::{Cause, CauseNas};
 use martlet_ngap::transfer::{self, FailedFlow, FlowChange, ModifyRequest, QosFlow};
+use martlet_pfcp::Message;
 use martlet_sbi::Problem;
 use martlet_sbi_api::common::Ambr;
 use martlet_sbi_api::namf_communication::{N1N2MessageTransferCause, NgapIeType};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::npcf_sm_policy_control::{
-    PolicyControlRequestTrigger, SmPolicyDecision, SmPolicyUpdateContextData,
+    FailureCode, PolicyControlRequestTrigger, RuleReport, RuleStatus, SmPolicyDecision, SmPolicyUpdateContextData,
 };
 use martlet_sbi_api::nudm_sdm::{SdmSubscription, UdmSubscriberDataManagementClient};
 use std::time::Instant;
@@ -26,10 +27,20 @@ const MOST_COMMANDS: u8 = 5;
 
 /// What the UE was told to change.
 pub struct Modifying {
-    command: Vec<u8>,
-    sent: u8,
+    pub command: Vec<u8>,
+    /// The procedure transaction of the UE's own request; 0 of the network's.
+    pub pti: u8,
+    pub sent: u8,
     /// As it was before, should the UE refuse.
-    flows: Vec<Flow>,
+    pub flows: Vec<Flow>,
+}
+
+/// Session-AMBR, 5QI and priority of the default flow, and the flows beside it.
+pub type Before = (Ambr, u8, martlet_sbi_api::common::Arp, Vec<Flow>);
+
+/// What the session is like now.
+pub fn now(session: &Session) -> Before {
+    (session.ambr.clone(), session.five_qi, session.arp.clone(), session.flows.clone())
 }
 
 /// Takes a decision of the PCF into the session, without telling anybody.
@@ -54,7 +65,7 @@ pub async fn by_policy(session: &mut Session, decision: SmPolicyDecision) {
         return;
     }
     let started = Instant::now();
-    let before = (session.ambr.clone(), session.five_qi, session.arp.clone(), session.flows.clone());
+    let before = now(session);
     take(session, &decision);
     let outcome = carry_out(session, before).await;
     metrics::procedure("pdu_session_modification", if outcome.is_ok() { "ok" } else { "failed" }, started);
@@ -99,24 +110,8 @@ pub async fn by_subscription(session: &mut Session) -> bool {
 }
 
 /// Brings UPF, gNB and UE up to date with the session.
-async fn carry_out(
-    session: &mut Session,
-    (old_ambr, old_5qi, old_arp, old_flows): (Ambr, u8, martlet_sbi_api::common::Arp, Vec<Flow>),
-) -> Result<(), &'static str> {
-    let ambr = (session.ambr != old_ambr).then(|| session.ambr.clone());
-    let default = (session.five_qi != old_5qi).then_some((QFI, session.five_qi));
-    let default_qos = default.is_some() || session.arp != old_arp;
-    if ambr.is_none() && !default_qos && session.flows == old_flows {
-        return Ok(());
-    }
-    tracing::info!(supi = %session.supi, session = session.id, flows = session.flows.len(), "a session changes");
-    user_plane(session, &old_flows, ambr.as_ref()).await?;
-    // What the gNB has to know, while it has the session: else it learns all with the next activation.
-    let n2 = session.active.then(|| gnb_change(session, &old_flows, ambr.as_ref(), default_qos)).flatten();
-    let changed =
-        n1::Changed { id: session.id, pti: 0, ambr: ambr.as_ref(), default, before: &old_flows, now: &session.flows };
-    let command = n1::modification_command(&changed).ok_or("the command does not encode")?;
-    session.modifying = Some(Modifying { command: command.clone(), sent: 1, flows: old_flows });
+async fn carry_out(session: &mut Session, before: Before) -> Result<(), &'static str> {
+    let Some((command, n2)) = prepare(session, before, 0, None).await? else { return Ok(()) };
     // An idle UE is paged for it.
     let sent = session.transfer(Some(command), n2.map(|n2| (NgapIeType::PduResModReq, n2))).await;
     if let Err(problem) = sent {
@@ -126,18 +121,54 @@ async fn carry_out(
     Ok(())
 }
 
+/// Brings the UPF up to date with the session: what UE and gNB are to be told; `None` where nothing changes. A UE that
+/// has asked (with a procedure transaction of its own) is always answered.
+pub async fn prepare(
+    session: &mut Session,
+    (old_ambr, old_5qi, old_arp, old_flows): Before,
+    pti: u8,
+    always_on: Option<bool>,
+) -> Result<Option<(Vec<u8>, Option<Vec<u8>>)>, &'static str> {
+    let ambr = (session.ambr != old_ambr).then(|| session.ambr.clone());
+    let default = (session.five_qi != old_5qi).then_some((QFI, session.five_qi));
+    let default_qos = default.is_some() || session.arp != old_arp;
+    if ambr.is_none() && !default_qos && session.flows == old_flows && pti == 0 {
+        return Ok(None);
+    }
+    tracing::info!(supi = %session.supi, session = session.id, flows = session.flows.len(), "a session changes");
+    user_plane(session, &old_flows, ambr.as_ref()).await?;
+    // What the gNB has to know, while it has the session: else it learns all with the next activation.
+    let n2 = session.active.then(|| gnb_change(session, &old_flows, ambr.as_ref(), default_qos)).flatten();
+    let ambr = ambr.as_ref();
+    let changed =
+        n1::Changed { id: session.id, pti, ambr, default, always_on, before: &old_flows, now: &session.flows };
+    let command = n1::modification_command(&changed).ok_or("the command does not encode")?;
+    session.modifying = Some(Modifying { command: command.clone(), pti, sent: 1, flows: old_flows });
+    Ok(Some((command, n2)))
+}
+
 async fn user_plane(session: &mut Session, before: &[Flow], ambr: Option<&Ambr>) -> Result<(), &'static str> {
-    let Some(upf) = session.upf else { return Err("the session has no user plane") };
+    let Some(upf) = session.anchor.or(session.upf) else { return Err("the session has no user plane") };
     let now = session.flows.clone();
     let change = to_flows(&FlowsChange {
-        ue: session.addresses,
-        dnn: &session.dnn,
+        subject: session.subject(),
         tunnel: (upf.teid, upf.address),
         before,
         now: &now,
         ambr: ambr.map(|ambr| (ambr.uplink.bps(), ambr.downlink.bps())),
     });
-    let Some(change) = change else { return Ok(()) };
+    let Some(mut change) = change else { return Ok(()) };
+    if let Some(anchor) = session.anchor {
+        let (at_anchor, here) = divided(change);
+        if let Some(at_anchor) = at_anchor {
+            match session.smf.n4.request(anchor.upf, Some(anchor.seid), at_anchor).await {
+                Ok(Message::SessionModificationResponse(answer)) if answer.cause.is_accepted() => {}
+                _ => return Err("the anchor refused"),
+            }
+        }
+        let Some(here) = here else { return Ok(()) };
+        change = here;
+    }
     session.modify(change).await.map_err(|error| {
         tracing::warn!(supi = %session.supi, session = session.id, %error, "the UPF does not change the session");
         "the UPF refused"
@@ -212,6 +243,22 @@ async fn take_back(session: &mut Session) {
     let Some(modifying) = session.modifying.take() else { return };
     let refused = std::mem::replace(&mut session.flows, modifying.flows);
     let _ = user_plane(session, &refused, None).await;
+    not_carried_out(session, &refused).await;
+}
+
+/// Tells the PCF which of its rules the session does not have (TS 29.512, 4.2.4.15).
+pub async fn not_carried_out(session: &mut Session, refused: &[Flow]) {
+    let has = |pcc: &str| session.flows.iter().flat_map(|flow| &flow.rules).any(|rule| rule.pcc == pcc);
+    let lost: Vec<String> =
+        refused.iter().flat_map(|flow| &flow.rules).map(|rule| rule.pcc.clone()).filter(|pcc| !has(pcc)).collect();
+    let Some((pcf, id)) = session.policy.clone().filter(|_| !lost.is_empty()) else { return };
+    session.decided.forget(&lost);
+    let mut report = RuleReport::new(lost, RuleStatus::Inactive);
+    report.failure_code = Some(FailureCode::ResAlloFail);
+    let update = SmPolicyUpdateContextData { rule_reports: Some(vec![report]), ..Default::default() };
+    if let Err(problem) = pcf.update_sm_policy(&id, update).await {
+        tracing::debug!(supi = %session.supi, %problem, "the PCF does not learn of rules that are not carried out");
+    }
 }
 
 /// Asks the UDM to tell of changes (Nudm_SDM_Subscribe).

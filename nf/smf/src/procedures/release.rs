@@ -1,13 +1,15 @@
 //! PDU session release (TS 23.502, 4.3.4).
-use crate::n4::deletion;
-use crate::procedures::modification;
+use crate::n4::{CHARGING, deletion};
+use crate::procedures::charging::{self, Used};
 use crate::procedures::transfer::{N1, N2, reference};
+use crate::procedures::{modification, relocation};
 use crate::session::{Session, Updated};
 use crate::{metrics, n1};
 use martlet_nas::GsmCause;
 use martlet_nf::Criteria;
 use martlet_ngap::ngap::{Cause, CauseNas};
 use martlet_ngap::transfer::ReleaseCommand;
+use martlet_pfcp::Message;
 use martlet_sbi::{Multipart, Problem, content_type};
 use martlet_sbi_api::namf_communication::{N1N2MessageTransferCause, NgapIeType};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
@@ -84,13 +86,27 @@ pub async fn command_again(session: &mut Session) -> bool {
     reached
 }
 
-/// N4 session deletion.
+/// N4 session deletion, and the end of charging with what the UPF has counted last.
 async fn user_plane(session: &mut Session) {
-    if let Some(upf) = session.upf.take()
-        && let Err(error) = session.smf.n4.request(upf.upf, Some(upf.seid), deletion()).await
-    {
-        tracing::warn!(supi = %session.supi, session = session.id, %error, "the UPF may still have the session");
+    let mut used = Used::default();
+    if let Some(upf) = session.upf.take() {
+        match session.smf.n4.request(upf.upf, Some(upf.seid), deletion()).await {
+            Ok(Message::SessionDeletionResponse(answer)) => {
+                let counted = answer.usage_reports.iter().filter(|report| report.urr_id == CHARGING);
+                counted.for_each(|report| used.add(report.volume));
+            }
+            Ok(_) => {}
+            Err(error) => {
+                tracing::warn!(supi = %session.supi, session = session.id, %error, "the UPF may still have the session");
+            }
+        }
     }
+    if let Some(anchor) = session.anchor.take()
+        && let Err(error) = relocation::let_go(session, anchor).await
+    {
+        tracing::warn!(supi = %session.supi, session = session.id, %error, "the anchor may still have the session");
+    }
+    charging::end(session, used).await;
 }
 
 /// Takes back all that the session has; with `tell`, the AMF is told that it is gone. Each step is tried whatever

@@ -56,6 +56,8 @@ impl Session {
         let kind = match self.kind {
             PduSessionType::Ipv6 => SessionType::Ipv6,
             PduSessionType::Ipv4v6 => SessionType::Ipv4v6,
+            PduSessionType::Ethernet => SessionType::Ethernet,
+            PduSessionType::Unstructured => SessionType::Unstructured,
             _ => SessionType::Ipv4,
         };
         let request = SetupRequest::new(GtpTunnel::new(upf.address, upf.teid), kind, flows)

@@ -1,7 +1,9 @@
 //! What the AMF has of a session: messages of the UE, answers of the gNB, the user plane on and off (TS 29.502, 5.2.2.3).
 use crate::n4::{to_buffer, to_buffer_anew, to_gnb};
 use crate::procedures::transfer::{N1, N2, reference};
-use crate::procedures::{downlink_data, handover, modification, path_switch, release};
+use crate::procedures::{
+    downlink_data, handover, modification, path_switch, release, relocation, requested_modification,
+};
 use crate::session::{Session, Updated};
 use crate::{metrics, n1};
 use bytes::Bytes;
@@ -15,6 +17,7 @@ use std::time::Instant;
 /// The answer, and whether the session goes on.
 pub async fn run(session: &mut Session, body: Multipart<SmContextUpdateData>) -> (Updated, bool) {
     let data = &body.json;
+    relocation::consider(session, data.ue_location.as_ref());
     let n1 = data.n1_sm_msg.as_ref().and_then(|r| body.find(&r.content_id)).cloned();
     let n2 = data.n2_sm_info.as_ref().and_then(|r| body.find(&r.content_id)).cloned();
     if let Some(uri) = data.sm_context_status_uri.as_ref().filter(|_| data.serving_nf_id.is_some()) {
@@ -50,7 +53,7 @@ fn amf_changed(session: &mut Session, status_uri: &str) {
     session.status_uri = status_uri.to_string();
 }
 
-fn n1_answer(octets: Vec<u8>) -> Updated {
+pub fn n1_answer(octets: Vec<u8>) -> Updated {
     let data = SmContextUpdatedData { n1_sm_msg: Some(reference(N1)), ..Default::default() };
     Ok(Some(Multipart::new(data).part(N1, content_type::NAS, octets)))
 }
@@ -78,9 +81,8 @@ async fn from_ue(session: &mut Session, octets: &[u8]) -> (Updated, bool) {
         }
         // One that comes after its time.
         Nas5gsmMessage::PduSessionModificationComplete(_) => (Ok(None), true),
-        Nas5gsmMessage::PduSessionModificationRequest(_) => {
-            let reject = n1::modification_reject(session.id, pti, GsmCause::ServiceOptionNotSupported);
-            (n1_answer(reject), true)
+        Nas5gsmMessage::PduSessionModificationRequest(request) => {
+            (requested_modification::run(session, pti, &request).await, true)
         }
         Nas5gsmMessage::FiveGsmStatus(status) => {
             let cause = status.fgsm_cause.cause_raw();

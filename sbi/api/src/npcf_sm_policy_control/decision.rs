@@ -160,6 +160,8 @@ pub struct PccRule {
 pub struct FlowInformation {
     /// Content, as IPFilterRule
     pub flow_description: Option<String>,
+    /// Content, of frames
+    pub eth_flow_description: Option<EthFlowDescription>,
     /// Identity
     pub pack_filt_id: Option<String>,
     /// The UE is told of it
@@ -172,6 +174,29 @@ pub struct FlowInformation {
     pub flow_label: Option<String>,
     /// Direction
     pub flow_direction: Option<FlowDirection>,
+}
+
+/// Frames (TS 29.514, 5.6).
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EthFlowDescription {
+    /// Receiver, as 02-00-00-00-00-01
+    pub dest_mac_addr: Option<String>,
+    /// EtherType in four hexadecimal digits
+    pub eth_type: String,
+    /// Of a frame with an IP packet, as IPFilterRule
+    pub f_desc: Option<String>,
+    /// Which way the frame goes
+    pub f_dir: Option<FlowDirection>,
+    /// Sender
+    pub source_mac_addr: Option<String>,
+    /// Customer's and service's tag, each in four hexadecimal digits
+    pub vlan_tags: Option<Vec<String>>,
+    /// Last of a range of senders
+    pub src_mac_addr_end: Option<String>,
+    /// Last of a range of receivers
+    pub dest_mac_addr_end: Option<String>,
 }
 
 /// QoS of PCC rules (TS 29.512, 5.6).

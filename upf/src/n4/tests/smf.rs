@@ -206,13 +206,10 @@ pub fn report_of(packet: Packet) -> Option<(Packet, SessionReportRequest)> {
 fn pdi(interface: Interface, local_fteid: Option<FTeid>, is_destination: bool) -> Pdi {
     let ue = UeIpAddress { is_destination, ipv4: Some(UE), ..Default::default() };
     Pdi {
-        source_interface: SourceInterface(interface),
         local_fteid,
         network_instance: Some(NetworkInstance::new("internet")),
         ue_ip_addresses: vec![ue],
-        sdf_filters: vec![],
-        application_id: None,
-        qfis: vec![],
+        ..Pdi::of(interface)
     }
 }
 

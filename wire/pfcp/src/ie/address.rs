@@ -266,6 +266,12 @@ pub struct OuterHeaderCreation {
 }
 
 impl OuterHeaderCreation {
+    /// UDP over IPv6, without GTP-U: the tunnel of an unstructured session on N6 (TS 29.561, 7.2).
+    pub fn udp6(to: std::net::SocketAddrV6) -> Self {
+        let (ipv6, port) = (Some(*to.ip()), Some(to.port()));
+        OuterHeaderCreation { description: 0x0800, teid: None, ipv4: None, ipv6, port }
+    }
+
     /// GTP-U to an address.
     pub fn gtpu(teid: u32, ip: IpAddr) -> Self {
         let none = OuterHeaderCreation { description: 0, teid: Some(teid), ipv4: None, ipv6: None, port: None };

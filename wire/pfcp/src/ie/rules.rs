@@ -12,6 +12,29 @@ group! {
         /** Service data flows, of which one fits. */ list sdf_filters: SdfFilter,
         /** Application. */ opt application_id: ApplicationId,
         /** QoS flows, of which one fits. */ list qfis: Qfi,
+        /** All traffic of an Ethernet session. */ opt ethernet: EthernetPduSessionInformation,
+        /** Frames, of which one fits. */ list ethernet_filters: EthernetPacketFilter,
+        /** IPv4 networks behind the UE. */ list framed_routes: FramedRoute,
+        /** IPv6 networks behind the UE. */ list framed_ipv6_routes: FramedIpv6Route,
+    }
+}
+
+impl Pdi {
+    /// All packets of an interface.
+    pub fn of(interface: Interface) -> Self {
+        Pdi {
+            source_interface: SourceInterface(interface),
+            local_fteid: None,
+            network_instance: None,
+            ue_ip_addresses: vec![],
+            sdf_filters: vec![],
+            application_id: None,
+            qfis: vec![],
+            ethernet: None,
+            ethernet_filters: vec![],
+            framed_routes: vec![],
+            framed_ipv6_routes: vec![],
+        }
     }
 }
 

@@ -157,6 +157,7 @@ pub fn session() -> Session {
             qers: vec![1],
             urrs: vec![1],
             returns: false,
+            beyond: None,
         };
         session.pdrs.insert(id, pdr);
         let far = Far {
@@ -165,6 +166,7 @@ pub fn session() -> Session {
             destination: Some(if id == 1 { Interface::Core } else { Interface::Access }),
             network_instance: None,
             tunnel: (id == 2).then_some(Tunnel { teid: 0x2000, peer: gnb }),
+            datagrams: None,
             bar: None,
         };
         session.fars.insert(id.into(), far);

@@ -1,0 +1,274 @@
+//! What subscribers may use and have used, and the record of each session. Knows no clock and no transport: what changed is handed
+//! to a keeper.
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// A subscriber's account.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Account {
+    /// Octets that are left; none where there is no limit.
+    pub left: Option<u64>,
+    /// Octets used from and to the UE, ever.
+    pub uplink: u64,
+    /// Octets to the UE.
+    pub downlink: u64,
+}
+
+/// What one session used.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// The subscriber.
+    pub supi: String,
+    /// PDU session identity.
+    pub session: u8,
+    /// Data network.
+    pub dnn: String,
+    /// Slice.
+    pub slice: String,
+    /// Address of the UE.
+    pub address: String,
+    /// When it began, as RFC 3339 has it.
+    pub started: String,
+    /// When it ended; empty while it lasts.
+    pub ended: String,
+    /// Octets from the UE.
+    pub uplink: u64,
+    /// Octets to the UE.
+    pub downlink: u64,
+    /// Reports of the SMF.
+    pub reports: u32,
+    /// Granted and not yet reported as used.
+    #[serde(default)]
+    pub reserved: u64,
+    /// Number of the last request, so that one that is repeated counts once.
+    #[serde(default)]
+    pub sequence: u32,
+}
+
+/// What a session is granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grant {
+    /// Octets; none where they need not be counted.
+    pub octets: Option<u64>,
+    /// No more will come.
+    pub last: bool,
+}
+
+/// What changed and has to be kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Changed {
+    /// The account of a subscriber.
+    Account(String),
+    /// The record of a session.
+    Record(u64),
+    /// A record is there no more.
+    Gone(u64),
+}
+
+/// Accounts and records.
+pub struct Accounts {
+    /// Octets of subscribers without an account of their own.
+    default: Option<u64>,
+    grant: u64,
+    accounts: BTreeMap<String, Account>,
+    records: HashMap<u64, Record>,
+    ended: VecDeque<u64>,
+    active: usize,
+    most_active: usize,
+    most_ended: usize,
+    last: u64,
+}
+
+impl Accounts {
+    /// Without any.
+    pub fn new(default: Option<u64>, grant: u64, most_active: usize, most_ended: usize) -> Self {
+        Accounts {
+            default,
+            grant,
+            accounts: BTreeMap::new(),
+            records: HashMap::new(),
+            ended: VecDeque::new(),
+            active: 0,
+            most_active,
+            most_ended,
+            last: 0,
+        }
+    }
+
+    /// Takes in what was kept of an account.
+    pub fn restore_account(&mut self, supi: String, account: Account) {
+        self.accounts.insert(supi, account);
+    }
+
+    /// Takes in what was kept of a session.
+    pub fn restore_record(&mut self, id: u64, record: Record) {
+        self.last = self.last.max(id);
+        match record.ended.is_empty() {
+            true => self.active += 1,
+            false => self.ended.push_back(id),
+        }
+        self.records.insert(id, record);
+    }
+
+    /// A session begins; none where there are too many.
+    pub fn open(&mut self, record: Record) -> Option<u64> {
+        if self.active >= self.most_active {
+            return None;
+        }
+        self.last += 1;
+        self.active += 1;
+        self.records.insert(self.last, record);
+        Some(self.last)
+    }
+
+    /// The account of a subscriber, made where there is none.
+    fn account(&mut self, supi: &str) -> &mut Account {
+        let left = self.default;
+        self.accounts.entry(supi.to_string()).or_insert_with(|| Account { left, ..Account::default() })
+    }
+
+    /// Octets that are granted to no session.
+    fn free(&mut self, supi: &str) -> Option<u64> {
+        let left = self.account(supi).left?;
+        let reserved: u64 =
+            self.records.values().filter(|r| r.supi == supi && r.ended.is_empty()).map(|r| r.reserved).sum();
+        Some(left.saturating_sub(reserved))
+    }
+
+    /// A session has used something since it last said so. False for a session that is not there, or has said it before.
+    pub fn used(&mut self, id: u64, sequence: u32, uplink: u64, downlink: u64) -> bool {
+        let Some(record) = self.records.get_mut(&id).filter(|r| r.ended.is_empty() && r.sequence < sequence) else {
+            return false;
+        };
+        record.sequence = sequence;
+        record.uplink = record.uplink.saturating_add(uplink);
+        record.downlink = record.downlink.saturating_add(downlink);
+        record.reports += 1;
+        // What was granted before is settled: what was not used of it is free again.
+        record.reserved = 0;
+        let supi = record.supi.clone();
+        let account = self.account(&supi);
+        account.left = account.left.map(|left| left.saturating_sub(uplink.saturating_add(downlink)));
+        account.uplink = account.uplink.saturating_add(uplink);
+        account.downlink = account.downlink.saturating_add(downlink);
+        true
+    }
+
+    /// Grants a session something; none where nothing is left.
+    pub fn grant(&mut self, id: u64) -> Option<Grant> {
+        let supi = self.records.get(&id)?.supi.clone();
+        let Some(free) = self.free(&supi) else { return Some(Grant { octets: None, last: false }) };
+        let octets = free.min(self.grant);
+        if octets == 0 {
+            return None;
+        }
+        self.records.get_mut(&id)?.reserved = octets;
+        Some(Grant { octets: Some(octets), last: octets == free })
+    }
+
+    /// A session has ended; which record is kept no more for it.
+    pub fn close(&mut self, id: u64, ended: String) -> Vec<Changed> {
+        let Some(record) = self.records.get_mut(&id).filter(|record| record.ended.is_empty()) else { return vec![] };
+        (record.ended, record.reserved) = (ended, 0);
+        self.active = self.active.saturating_sub(1);
+        self.ended.push_back(id);
+        let mut changed = vec![Changed::Record(id)];
+        while self.ended.len() > self.most_ended {
+            if let Some(oldest) = self.ended.pop_front() {
+                self.records.remove(&oldest);
+                changed.push(Changed::Gone(oldest));
+            }
+        }
+        changed
+    }
+
+    /// Sets what a subscriber may use from now on; the sessions of it that are there.
+    pub fn set(&mut self, supi: &str, left: Option<u64>) -> Vec<u64> {
+        self.account(supi).left = left;
+        self.records.iter().filter(|(_, r)| r.supi == supi && r.ended.is_empty()).map(|(id, _)| *id).collect()
+    }
+
+    /// A session's record.
+    pub fn record(&self, id: u64) -> Option<&Record> {
+        self.records.get(&id)
+    }
+
+    /// A subscriber's account, if it has one.
+    pub fn account_of(&self, supi: &str) -> Option<&Account> {
+        self.accounts.get(supi)
+    }
+
+    /// All accounts.
+    pub fn accounts(&self) -> &BTreeMap<String, Account> {
+        &self.accounts
+    }
+
+    /// Records of one subscriber, or of all, the latest first.
+    pub fn records(&self, supi: Option<&str>, most: usize) -> Vec<(u64, &Record)> {
+        let of = self.records.iter().filter(|(_, record)| supi.is_none_or(|supi| record.supi == supi));
+        let mut all: Vec<_> = of.map(|(id, record)| (*id, record)).collect();
+        all.sort_unstable_by_key(|(id, _)| std::cmp::Reverse(*id));
+        all.truncate(most);
+        all
+    }
+
+    /// Sessions that are charged at this moment.
+    pub fn active(&self) -> usize {
+        self.active
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(supi: &str) -> Record {
+        Record { supi: supi.into(), ..Record::default() }
+    }
+
+    #[test]
+    fn what_is_left_is_granted_in_parts_and_the_last_part_is_said_to_be_it() {
+        let mut accounts = Accounts::new(Some(25), 10, 9, 9);
+        let (a, b) = (accounts.open(of("x")).unwrap(), accounts.open(of("x")).unwrap());
+        assert_eq!(accounts.grant(a), Some(Grant { octets: Some(10), last: false }));
+        assert_eq!(accounts.grant(b), Some(Grant { octets: Some(10), last: false }));
+        assert!(accounts.used(a, 1, 3, 5));
+        // 25 less 8 used, less 10 that the other one has.
+        assert_eq!(accounts.grant(a), Some(Grant { octets: Some(7), last: true }));
+        // A request that is repeated counts once; what was used beyond the grant counts, too.
+        assert!(!accounts.used(a, 1, 3, 5) && accounts.used(a, 2, 0, 9));
+        assert_eq!(accounts.grant(a), None);
+        assert!(accounts.used(b, 1, 0, 0));
+        assert_eq!(accounts.grant(a), Some(Grant { octets: Some(8), last: true }));
+        assert_eq!((accounts.record(a).unwrap().uplink, accounts.record(a).unwrap().downlink), (3, 14));
+        let account = accounts.account_of("x").unwrap().clone();
+        assert_eq!((account.left, account.uplink, account.downlink), (Some(8), 3, 14));
+        assert_eq!(accounts.set("x", None).len(), 2);
+        assert_eq!(accounts.grant(a), Some(Grant { octets: None, last: false }));
+    }
+
+    #[test]
+    fn what_was_kept_is_gone_on_with() {
+        let mut accounts = Accounts::new(Some(5), 10, 9, 9);
+        accounts.restore_account("x".into(), Account { left: Some(30), uplink: 1, downlink: 2 });
+        accounts.restore_record(7, Record { reserved: 10, sequence: 3, ..of("x") });
+        accounts.restore_record(6, Record { ended: "then".into(), ..of("x") });
+        assert_eq!((accounts.active(), accounts.open(of("x"))), (1, Some(8)));
+        // The other session's grant is still its own.
+        assert!(!accounts.used(7, 3, 1, 1) && accounts.used(7, 4, 1, 1));
+        assert_eq!(accounts.grant(8), Some(Grant { octets: Some(10), last: false }));
+        assert_eq!(accounts.account_of("x").unwrap().left, Some(28));
+    }
+
+    #[test]
+    fn records_are_bounded_the_oldest_goes() {
+        let mut accounts = Accounts::new(None, 10, 2, 1);
+        let (a, b) = (accounts.open(of("x")).unwrap(), accounts.open(of("y")).unwrap());
+        assert_eq!(accounts.open(of("z")), None);
+        assert_eq!(accounts.close(a, "1".into()), [Changed::Record(a)]);
+        assert_eq!(accounts.close(a, "1".into()), []);
+        assert_eq!(accounts.close(b, "2".into()), [Changed::Record(b), Changed::Gone(a)]);
+        assert_eq!((accounts.active(), accounts.records(None, 9).len()), (0, 1));
+        assert!(accounts.open(of("z")).is_some());
+    }
+}

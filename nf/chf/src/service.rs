@@ -1,0 +1,137 @@
+//! Nchf_ConvergedCharging (TS 32.290, 6.2; TS 32.291, 5.2).
+use crate::{Changed, Chf, Record};
+use martlet_sbi::{Created, Problem};
+use martlet_sbi_api::common::DateTime;
+use martlet_sbi_api::nchf_converged_charging::{
+    ChargingDataRequest, ChargingDataResponse, ChargingNotifyRequest, ChfConvergedCharging, FinalUnitAction,
+    FinalUnitIndication, GrantedUnit, MultipleUnitInformation, NotificationType, ResultCode,
+};
+use martlet_sbi_api::nsmf_callback::SmfCallbackClient;
+
+fn unknown(reference: &str) -> Problem {
+    Problem::new(404, "CHARGING_SESSION_NOT_FOUND").detail(format!("there is no charging session {reference}"))
+}
+
+impl Chf {
+    /// Takes what was used, and answers to what is wanted.
+    fn account_for(&self, id: u64, request: &ChargingDataRequest) -> ChargingDataResponse {
+        let mut accounts = self.accounts();
+        let usages = request.multiple_unit_usage.as_deref().unwrap_or_default();
+        let containers = || usages.iter().flat_map(|usage| usage.used_unit_container.iter().flatten());
+        let sum = |of: fn(&_) -> Option<u64>| containers().filter_map(of).fold(0, u64::saturating_add);
+        let (uplink, downlink) = (sum(|c| c.uplink_volume), sum(|c| c.downlink_volume));
+        let supi = accounts.record(id).map(|record| record.supi.clone()).unwrap_or_default();
+        if containers().next().is_some() {
+            accounts.used(id, request.invocation_sequence_number, uplink, downlink);
+        }
+        let mut answers = Vec::new();
+        for usage in usages.iter().filter(|usage| usage.requested_unit.is_some()) {
+            let mut answer = MultipleUnitInformation { rating_group: usage.rating_group, ..Default::default() };
+            match accounts.grant(id) {
+                None => answer.result_code = Some(ResultCode::QuotaLimitReached),
+                Some(grant) => {
+                    answer.result_code = Some(match grant.octets {
+                        Some(_) => ResultCode::Success,
+                        None => ResultCode::QuotaManagementNotApplicable,
+                    });
+                    if let Some(octets) = grant.octets {
+                        answer.granted_unit = Some(GrantedUnit { total_volume: Some(octets), ..Default::default() });
+                        let left = octets / 100 * u64::from(self.config.threshold_percent);
+                        answer.volume_quota_threshold = (!grant.last && left > 0).then_some(left);
+                    }
+                    answer.validity_time = (self.config.validity_s > 0).then_some(self.config.validity_s);
+                    answer.final_unit_indication =
+                        grant.last.then_some(FinalUnitIndication { final_unit_action: FinalUnitAction::Terminate });
+                }
+            }
+            answers.push(answer);
+        }
+        self.keep(&accounts, &[Changed::Account(supi), Changed::Record(id)]);
+        ChargingDataResponse {
+            invocation_time_stamp: DateTime::now(),
+            invocation_sequence_number: request.invocation_sequence_number,
+            multiple_unit_information: (!answers.is_empty()).then_some(answers),
+            triggers: None,
+        }
+    }
+
+    fn find(&self, reference: &str) -> Result<u64, Problem> {
+        let id = reference.parse().map_err(|_| unknown(reference))?;
+        let there = self.accounts().record(id).is_some_and(|record| record.ended.is_empty());
+        if there { Ok(id) } else { Err(unknown(reference)) }
+    }
+}
+
+/// The record of a session that begins.
+fn record(request: &ChargingDataRequest) -> Result<Record, Problem> {
+    let missing = |name: &str| Problem::new(400, "MANDATORY_IE_MISSING").detail(name.to_string());
+    let supi = request.subscriber_identifier.as_ref().ok_or_else(|| missing("subscriberIdentifier"))?;
+    let about = request.pdu_session_charging_information.as_ref();
+    let session = about.and_then(|about| about.pdu_session_information.as_ref());
+    let session = session.ok_or_else(|| missing("pduSessionInformation"))?;
+    let address = session.pdu_address.as_ref().map(|address| {
+        let ipv4 = address.pdu_ipv4_address.map(|ip| ip.to_string());
+        let ipv6 = address.pdu_ipv6_address_with_prefix.map(|ip| format!("{ip}/64"));
+        ipv4.into_iter().chain(ipv6).collect::<Vec<_>>().join(", ")
+    });
+    Ok(Record {
+        supi: supi.to_string(),
+        session: session.pdu_session_id,
+        dnn: session.dnn_id.to_string(),
+        slice: session.network_slicing_info.as_ref().map(|info| info.s_nssai.to_string()).unwrap_or_default(),
+        address: address.unwrap_or_default(),
+        started: request.invocation_time_stamp.to_string(),
+        ..Record::default()
+    })
+}
+
+impl ChfConvergedCharging for Chf {
+    async fn post_chargingdata(&self, body: ChargingDataRequest) -> Result<Created<ChargingDataResponse>, Problem> {
+        let record = record(&body)?;
+        let id = self.accounts().open(record).ok_or_else(|| {
+            Problem::new(503, "NF_CONGESTION").detail("too many sessions are charged: raise chf.max_sessions")
+        })?;
+        if let Some(uri) = &body.notify_uri {
+            self.notify().insert(id, uri.clone());
+        }
+        let answer = self.account_for(id, &body);
+        let location = format!("{}/nchf-convergedcharging/v3/chargingdata/{id}", self.context.api_root());
+        Ok(Created { location, body: answer })
+    }
+
+    async fn update_chargingdata(
+        &self,
+        charging_data_ref: &str,
+        body: ChargingDataRequest,
+    ) -> Result<ChargingDataResponse, Problem> {
+        let id = self.find(charging_data_ref)?;
+        if let Some(uri) = &body.notify_uri {
+            self.notify().insert(id, uri.clone());
+        }
+        Ok(self.account_for(id, &body))
+    }
+
+    async fn release_chargingdata(&self, charging_data_ref: &str, body: ChargingDataRequest) -> Result<(), Problem> {
+        let id = self.find(charging_data_ref)?;
+        self.notify().remove(&id);
+        self.account_for(id, &body);
+        let mut accounts = self.accounts();
+        let changed = accounts.close(id, body.invocation_time_stamp.to_string());
+        self.keep(&accounts, &changed);
+        Ok(())
+    }
+}
+
+/// Has the SMFs of sessions ask anew (TS 32.290, 5.4.2.5).
+pub async fn reauthorize(chf: &Chf, sessions: &[u64]) {
+    for id in sessions {
+        let Some(uri) = chf.notify().get(id).cloned() else { continue };
+        let body = ChargingNotifyRequest {
+            notification_type: NotificationType::Reauthorization,
+            reauthorization_details: None,
+        };
+        if let Err(problem) = SmfCallbackClient::new(chf.context.callback_peer()).charging_notify(&uri, body).await {
+            tracing::info!(%problem, "an SMF did not take a change of an account");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Filters for frames of Ethernet sessions, as the configuration has them.
+use martlet_sbi_api::npcf_sm_policy_control::EthFlowDescription;
+
+/// `ethernet [type HEX] [vlan NUMBER] [priority NUMBER] [from ADDRESS] [to ADDRESS]`, as the frame goes downlink; `None` for
+/// what is no such filter.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn read(text: &str) -> Result<Option<EthFlowDescription>, String> {
+    let mut words = text.split_ascii_whitespace();
+    if words.next() != Some("ethernet") {
+        return Ok(None);
+    }
+    let wrong = |why: &str| format!("{text:?}: {why}; write for example ethernet type 88f7 vlan 5");
+    let mut description = EthFlowDescription::default();
+    let (mut vlan, mut priority) = (None, None);
+    while let Some(word) = words.next() {
+        let value = words.next().ok_or_else(|| wrong("a word lacks its value"))?;
+        let number =
+            |most: u16| value.parse::<u16>().ok().filter(|n| *n <= most).ok_or_else(|| wrong("a number is none"));
+        match word {
+            "type" => {
+                let kind = u16::from_str_radix(value.trim_start_matches("0x"), 16)
+                    .map_err(|_| wrong("a type is hexadecimal"))?;
+                description.eth_type = format!("{kind:04x}");
+            }
+            "vlan" => vlan = Some(number(4094)?),
+            "priority" => priority = Some(number(7)?),
+            "from" | "to" => {
+                let octets: Vec<&str> = value.split(['-', ':']).collect();
+                if octets.len() != 6 || octets.iter().any(|o| o.len() != 2 || u8::from_str_radix(o, 16).is_err()) {
+                    return Err(wrong("a link address has six octets"));
+                }
+                let place =
+                    if word == "from" { &mut description.source_mac_addr } else { &mut description.dest_mac_addr };
+                *place = Some(octets.join("-").to_ascii_lowercase());
+            }
+            _ => return Err(wrong("a word is not known")),
+        }
+    }
+    if let Some(vlan) = vlan.or(priority.map(|_| 0)) {
+        description.vlan_tags = Some(vec![format!("{:04x}", vlan | priority.unwrap_or(0) << 13)]);
+    }
+    Ok(Some(description))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_read() {
+        assert_eq!(read("permit out ip from any to assigned"), Ok(None));
+        let all = read("ethernet type 0x88f7 vlan 5 priority 3 from 02:00:00:00:00:0A").unwrap().unwrap();
+        assert_eq!((all.eth_type.as_str(), all.vlan_tags.unwrap()[0].as_str()), ("88f7", "6005"));
+        assert_eq!(all.source_mac_addr.as_deref(), Some("02-00-00-00-00-0a"));
+        for wrong in ["ethernet type", "ethernet type x", "ethernet vlan 4095", "ethernet from 02:00", "ethernet up 1"]
+        {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Charging of sessions: what phones use is counted to the octet, and what they may not use they do not (TS 32.255, 5.2).
+use anyhow::{Context, Result, ensure};
+use martlet::config::Config;
+use martlet::core::Sbi;
+use martlet_ran::Ue;
+use martlet_ran::gnb::UeError;
+use martlet_ran::ue::SessionCause;
+use martlet_smf::{ChargingMode, OnFailure};
+use martlet_tests::{GATEWAY, TestCore, eventually, in_namespace, internet, ping, reaches};
+use std::net::Ipv4Addr;
+
+const PHONE: &str = "imsi-001010000000001";
+
+fn online(config: &mut Config) {
+    config.chf.enabled = true;
+    config.smf.charging.mode = ChargingMode::Online;
+}
+
+/// Octets that a phone has used by its account, uplink and downlink.
+async fn account(core: &TestCore, supi: &str) -> Result<(u64, u64)> {
+    let shown = core.ask(&format!("charging/{supi}")).await?;
+    let of = |name: &str| shown["accounts"][supi][name].as_u64();
+    Ok((of("uplink").context("an account")?, of("downlink").context("an account")?))
+}
+
+/// Sends echo requests, and waits for the answer of each; octets of one.
+async fn pings(phone: &Ue, from: Ipv4Addr, count: u16) -> Result<u64> {
+    for n in 0..count {
+        phone.send_ip(1, ping(from, GATEWAY, n)).await?;
+        phone.recv_ip().await?;
+    }
+    Ok(ping(from, GATEWAY, 0).len() as u64)
+}
+
+#[test]
+fn usage_is_counted_to_the_octet_and_kept_in_a_record() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Http, |config| {
+            online(config);
+            // Half of a grant is some twenty packets: time enough for the next one.
+            (config.chf.grant, config.chf.threshold_percent) = (4000, 50);
+        })
+        .await?;
+        core.ask(&format!("charging/{PHONE}/1000000")).await?;
+        let gnb = core.gnb(1).await?;
+        let (phone, address) = core.phone_with_session(&gnb, 1).await?;
+        // Many grants, one after the other: each runs out, and the next is there before it does.
+        let one = pings(&phone, address, 60).await?;
+        phone.deregister().await?;
+        core.until_nothing_is_left().await?;
+        ensure!(account(&core, PHONE).await? == (60 * one, 60 * one), "{}", core.ask("charging").await?);
+        let shown = core.ask(&format!("charging/{PHONE}")).await?;
+        let record = &shown["records"][0];
+        ensure!(record["uplink"] == 60 * one && record["downlink"] == 60 * one, "{shown}");
+        ensure!(record["reports"].as_u64() > Some(3), "the quota was renewed while it was used: {shown}");
+        ensure!(
+            record["address"] == address.to_string() && record["ended"] != "" && record["dnn"] == "internet",
+            "{shown}"
+        );
+        ensure!(shown["accounts"][PHONE]["left"] == 1_000_000 - 120 * one, "{shown}");
+        core.bodies.check(&[
+            "nchf-convergedcharging Create",
+            "nchf-convergedcharging Update",
+            "nchf-convergedcharging Release",
+        ])
+    });
+}
+
+#[test]
+fn who_has_used_up_its_units_is_told_so_and_comes_back_when_there_are_more() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Http, online).await?;
+        let size = ping(Ipv4Addr::UNSPECIFIED, GATEWAY, 0).len() as u64;
+        core.ask(&format!("charging/{PHONE}/{}", 10 * size)).await?;
+        let gnb = core.gnb(1).await?;
+        let (phone, address) = core.phone_with_session(&gnb, 1).await?;
+        let (other, _) = core.phone_with_session(&gnb, 2).await?;
+        // Five there and back are what there is; what is sent beyond is not carried.
+        pings(&phone, address, 5).await?;
+        core.until("the session is gone", |counts| counts.sessions == 1).await?;
+        ensure!(account(&core, PHONE).await? == (5 * size, 5 * size), "{}", core.ask("charging").await?);
+        let refused = phone.establish_pdu_session(internet()).await;
+        ensure!(matches!(refused, Err(UeError::Session(SessionCause::Sm(8)))), "{refused:?}");
+        reaches(&other, 1, GATEWAY).await?;
+        // More units: a new session. While it lasts, the CHF says that there are more still, and the SMF asks anew.
+        core.ask(&format!("charging/{PHONE}/{}", 4 * size)).await?;
+        let session = phone.establish_pdu_session(internet()).await?;
+        let address = session.ipv4.context("an address")?;
+        pings(&phone, address, 1).await?;
+        core.ask(&format!("charging/{PHONE}/{}", 100 * size)).await?;
+        let asked = || (core.bodies.check(&["nsmf-callback ChargingNotify"]).is_ok()).then_some(());
+        eventually("the SMF is told", asked, String::new).await?;
+        pings(&phone, address, 20).await?;
+        phone.deregister().await?;
+        other.deregister().await?;
+        core.until_nothing_is_left().await
+    });
+}
+
+#[test]
+fn without_a_chf_sessions_go_on_where_the_policy_has_it_so() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |config| config.smf.charging.mode = ChargingMode::Online).await?;
+        let gnb = core.gnb(1).await?;
+        core.use_session_and_leave_as(&gnb, 1).await?;
+        core.until_nothing_is_left().await
+    });
+}
+
+#[test]
+fn without_a_chf_sessions_are_refused_where_the_policy_has_it_so() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |config| {
+            config.smf.charging.mode = ChargingMode::Offline;
+            config.smf.charging.on_failure = OnFailure::Refuse;
+        })
+        .await?;
+        let gnb = core.gnb(1).await?;
+        let phone = gnb.new_ue(core.phone(1))?;
+        phone.register().await?;
+        let refused = phone.establish_pdu_session(internet()).await;
+        ensure!(refused.is_err_and(|error| error.cause() == Some(38)), "there is no CHF");
+        phone.deregister().await?;
+        core.until_nothing_is_left().await
+    });
+}

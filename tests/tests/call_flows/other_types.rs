@@ -1,0 +1,209 @@
+//! Sessions of Ethernet frames and of octets without a form (TS 23.501, 5.6.10), and networks behind a phone (5.6.14).
+use anyhow::{Context, Result, ensure};
+use martlet::core::Sbi;
+use martlet_nas::PduSessionTypeValue;
+use martlet_pcf::FlowConfig;
+use martlet_ran::Ue;
+use martlet_ran::ue::{PduSession, PduSessionRequest};
+use martlet_smf::DnnConfig;
+use martlet_store::{SessionType, SubscribedDnn};
+use martlet_tests::{TestCore, in_namespace, internet, programs_carry_packets, run};
+use martlet_upf::config::EthernetConfig;
+use std::net::{Ipv4Addr, SocketAddrV6, UdpSocket};
+use std::time::Duration;
+
+/// Of the host behind the TAP device.
+const HOST: [u8; 4] = [10, 9, 0, 1];
+
+fn of(dnn: &str, session_type: PduSessionTypeValue) -> PduSessionRequest {
+    PduSessionRequest { dnn: Some(dnn.into()), session_type, ..PduSessionRequest::default() }
+}
+
+fn subscribed(name: &str, session_types: Vec<SessionType>) -> SubscribedDnn {
+    SubscribedDnn { session_types, ..SubscribedDnn::new(name) }
+}
+
+/// Who has `wanted`, asks `own` at `address` (RFC 826).
+fn arp_request(own: [u8; 6], address: [u8; 4], wanted: [u8; 4]) -> Vec<u8> {
+    let mut frame = [&[0xff; 6][..], &own, &[8, 6, 0, 1, 8, 0, 6, 4, 0, 1], &own, &address].concat();
+    frame.extend([0; 6]);
+    frame.extend(wanted);
+    frame
+}
+
+/// A frame that a phone receives and that is as wanted; others may come before it.
+async fn receives(phone: &Ue, what: &str, wanted: impl Fn(&[u8]) -> bool) -> Result<Vec<u8>> {
+    for _ in 0..20 {
+        let (_, frame) = phone.recv_ip().await.context(what.to_string())?;
+        if wanted(&frame) {
+            return Ok(frame.to_vec());
+        }
+    }
+    anyhow::bail!("{what}: 20 other frames came")
+}
+
+async fn lan(core: &TestCore, phone: &Ue) -> Result<PduSession> {
+    phone.register().await?;
+    let session = phone.establish_pdu_session(of("lan", PduSessionTypeValue::Ethernet)).await?;
+    ensure!(session.kind == PduSessionTypeValue::Ethernet && session.ipv4.is_none(), "{session:?}");
+    ensure!(core.status("smf")["sessions"].as_u64() > Some(0), "the SMF has it");
+    Ok(session)
+}
+
+#[test]
+fn phones_and_a_network_exchange_frames() {
+    in_namespace(|| async {
+        if programs_carry_packets() {
+            eprintln!("SKIPPED: the XDP programs carry IP packets alone");
+            return Ok(());
+        }
+        let core = TestCore::start(Sbi::Http, |config| {
+            let (name, pool, pool6) = ("lan".into(), String::new(), String::new());
+            config.smf.dnns.push(DnnConfig { name, pool, pool6, ethernet: true, ..DnnConfig::default() });
+            config.upf.n6.ethernet = vec![EthernetConfig { dnn: "lan".into(), interface: "test-lan".into() }];
+            config.pcf.flows = vec![FlowConfig {
+                name: "clock".into(),
+                dnn: "lan".into(),
+                five_qi: 5,
+                filters: vec!["ethernet type 88f7".into()],
+                precedence: 9,
+                ..FlowConfig::default()
+            }];
+        })
+        .await?;
+        for n in [1, 2] {
+            let dnns =
+                vec![subscribed("internet", vec![SessionType::Ipv4]), subscribed("lan", vec![SessionType::Ethernet])];
+            core.subscribe(n, |subscriber| subscriber.slices[0].dnns = dnns)?;
+        }
+        run("ip", &["addr", "add", "10.9.0.1/24", "dev", "test-lan"]).await?;
+        let gnb = core.gnb(1).await?;
+        let (one, two) = (gnb.new_ue(core.phone(1))?, gnb.new_ue(core.phone(2))?);
+        let now = lan(&core, &one).await?;
+        ensure!(now.flows == [(1, 9), (2, 5)] && now.rules == [(1, 1), (2, 2)], "{now:?}");
+        lan(&core, &two).await?;
+        core.bodies.check(&["nsmf-pdusession PostSmContexts", "npcf-smpolicycontrol CreateSMPolicy"])?;
+
+        // The machine behind the TAP device answers one phone; the other phone hears the question and not the answer.
+        let (mac_one, mac_two) = ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]);
+        one.send_ip(1, arp_request(mac_one, [10, 9, 0, 2], HOST)).await?;
+        let answer =
+            receives(&one, "an answer of the host", |f| f.starts_with(&mac_one) && f[20..22] == [0, 2]).await?;
+        ensure!(answer[28..32] == HOST, "{answer:02x?}");
+        let question = receives(&two, "the question", |frame| frame[12..14] == [8, 6]).await?;
+        ensure!(question[6..12] == mac_one && question[20..22] == [0, 1], "{question:02x?}");
+        // From phone to phone, once it is known who is where; whatever is in the frame, with its tag.
+        two.send_ip(1, arp_request(mac_two, [10, 9, 0, 3], HOST)).await?;
+        receives(&two, "an answer of the host", |frame| frame.starts_with(&mac_two)).await?;
+        let tagged = [&mac_two[..], &mac_one, &[0x81, 0, 0, 5, 0x88, 0xf7], b"what time is it?"].concat();
+        one.send_ip(1, tagged.clone()).await?;
+        let got =
+            receives(&two, "a frame of the other phone", |frame| frame.starts_with(&mac_two) && frame[12] == 0x81)
+                .await?;
+        ensure!(got == tagged, "{got:02x?}");
+        // Nobody speaks with another's address; and a phone that is idle is paged for a frame.
+        two.release_to_idle().await?;
+        core.until("one phone is idle", |counts| counts.connected == 1).await?;
+        let forged = [&mac_one[..], &mac_one, &[0x88, 0xb5], b"forged"].concat();
+        one.send_ip(1, [&mac_two[..], &mac_one, &[0x88, 0xb5], b"wake up"].concat()).await?;
+        let woken = receives(&two, "a frame that waited", |frame| frame.ends_with(b"wake up")).await?;
+        ensure!(woken.starts_with(&mac_two), "{woken:02x?}");
+        two.send_ip(1, forged).await?;
+        two.send_ip(1, [&mac_one[..], &mac_two, &[0x88, 0xb5], b"honest"].concat()).await?;
+        let heard = receives(&one, "a frame of the other phone", |frame| frame[12..14] == [0x88, 0xb5]).await?;
+        ensure!(heard.ends_with(b"honest"), "{heard:02x?}");
+        // An IP session is beside it.
+        two.establish_pdu_session(internet()).await?;
+        one.deregister().await?;
+        two.deregister().await?;
+        core.until_nothing_is_left().await
+    });
+}
+
+#[test]
+fn octets_without_a_form_go_to_a_server_and_come_back() {
+    in_namespace(|| async {
+        if programs_carry_packets() {
+            eprintln!("SKIPPED: the XDP programs carry IP packets alone");
+            return Ok(());
+        }
+        let server: SocketAddrV6 = "[fd45::1]:4000".parse()?;
+        let core = TestCore::start(Sbi::Http, |config| config.smf.dnns[0].unstructured = Some(server)).await?;
+        for n in [1, 2] {
+            let dnns = vec![subscribed("internet", vec![SessionType::Ipv4, SessionType::Unstructured])];
+            core.subscribe(n, |subscriber| subscriber.slices[0].dnns = dnns)?;
+        }
+        let socket = UdpSocket::bind(server)?;
+        socket.set_read_timeout(Some(Duration::from_secs(5)))?;
+        let gnb = core.gnb(1).await?;
+        let (one, two) = (gnb.new_ue(core.phone(1))?, gnb.new_ue(core.phone(2))?);
+        for phone in [&one, &two] {
+            phone.register().await?;
+            let session = phone.establish_pdu_session(of("internet", PduSessionTypeValue::Unstructured)).await?;
+            ensure!(
+                session.kind == PduSessionTypeValue::Unstructured && session.ipv6_interface_id.is_none(),
+                "{session:?}"
+            );
+        }
+        core.bodies.check(&["nsmf-pdusession PostSmContexts"])?;
+        one.send_ip(1, &b"21.5 degrees"[..]).await?;
+        let mut buffer = [0; 64];
+        let (length, from) = socket.recv_from(&mut buffer)?;
+        ensure!(&buffer[..length] == b"21.5 degrees", "{:02x?}", &buffer[..length]);
+        // What others send to the session's address, or from another port, does not reach it.
+        let stranger = UdpSocket::bind("[fd45::1]:4001")?;
+        stranger.send_to(b"boo", from)?;
+        socket.send_to(b"thank you", from)?;
+        let (_, answer) = one.recv_ip().await?;
+        ensure!(&answer[..] == b"thank you", "{answer:02x?}");
+        // Each phone has an address of its own there; idle, it is paged.
+        two.send_ip(1, &b"x"[..]).await?;
+        let (_, other) = socket.recv_from(&mut buffer)?;
+        ensure!(other != from, "{other} is the other phone's");
+        one.release_to_idle().await?;
+        core.until("one phone is idle", |counts| counts.connected == 1).await?;
+        socket.send_to(b"are you there?", from)?;
+        let (_, question) = one.recv_ip().await?;
+        ensure!(&question[..] == b"are you there?", "{question:02x?}");
+        one.deregister().await?;
+        two.deregister().await?;
+        core.until_nothing_is_left().await
+    });
+}
+
+#[test]
+fn a_network_behind_a_phone_is_reached_through_its_session() {
+    in_namespace(|| async {
+        if programs_carry_packets() {
+            eprintln!("SKIPPED: the XDP programs know phones, and no networks behind them");
+            return Ok(());
+        }
+        let core = TestCore::start(Sbi::Http, |_| {}).await?;
+        core.subscribe(1, |subscriber| {
+            subscriber.slices[0].dnns[0].framed_routes = vec!["10.60.0.0/24".into()];
+        })?;
+        let gnb = core.gnb(1).await?;
+        let (phone, _) = core.phone_with_session(&gnb, 1).await?;
+        let (other, own) = core.phone_with_session(&gnb, 2).await?;
+        // The machine sends to a host there: the packet comes to the phone.
+        let socket = UdpSocket::bind("10.45.0.1:5353")?;
+        socket.set_read_timeout(Some(Duration::from_secs(5)))?;
+        socket.send_to(b"hello", "10.60.0.7:7")?;
+        let (_, packet) = phone.recv_ip().await?;
+        ensure!(packet[16..20] == [10, 60, 0, 7], "{packet:02x?}");
+        // And back; but nobody else may say so.
+        let echo = martlet_tests::ping(Ipv4Addr::new(10, 60, 0, 7), own, 1);
+        other.send_ip(1, echo.clone()).await?;
+        phone.send_ip(1, martlet_tests::ping(Ipv4Addr::new(10, 60, 0, 7), own, 2)).await?;
+        let (_, packet) = other.recv_ip().await?;
+        ensure!(packet[12..16] == [10, 60, 0, 7] && packet[26..28] == [0, 2], "{packet:02x?}");
+        core.bodies.check(&["nudm-sdm GetSmData"])?;
+        // With the session the route goes.
+        phone.deregister().await?;
+        core.until("one session is left", |counts| counts.sessions == 1).await?;
+        let routes = run("ip", &["route", "show", "10.60.0.0/24"]).await?;
+        ensure!(routes.trim().is_empty(), "{routes}");
+        other.deregister().await?;
+        core.until_nothing_is_left().await
+    });
+}

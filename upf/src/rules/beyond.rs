@@ -1,0 +1,106 @@
+//! What PDRs have beside plain addresses: Ethernet (TS 23.501, 5.6.10.2), and networks behind the UE (5.6.14).
+use super::{Direction, Flow, FrameRule, RuleError};
+use martlet_pfcp::ie::{FailedRuleId, Pdi};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Networks behind one UE.
+const MOST_ROUTES: usize = 16;
+
+/// A network that is routed to a UE.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Prefix {
+    /// Its first address.
+    pub network: IpAddr,
+    /// Its bits.
+    pub length: u8,
+}
+
+impl Prefix {
+    /// The network of this length that an address is in.
+    pub fn of(address: IpAddr, length: u8) -> Prefix {
+        let network = match address {
+            IpAddr::V4(ip) => {
+                let mask = u32::MAX.checked_shl(32_u32.saturating_sub(length.into())).unwrap_or(0);
+                IpAddr::V4(Ipv4Addr::from_bits(ip.to_bits() & mask))
+            }
+            IpAddr::V6(ip) => {
+                let mask = u128::MAX.checked_shl(128_u32.saturating_sub(length.into())).unwrap_or(0);
+                IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & mask))
+            }
+        };
+        Prefix { network, length }
+    }
+
+    /// Whether an address is in it.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        self.network.is_ipv4() == address.is_ipv4() && Prefix::of(address, self.length) == *self
+    }
+
+    /// `NETWORK/LENGTH`, and what a framed route has behind it (RFC 2865, 5.22).
+    fn parse(text: &str) -> Option<Prefix> {
+        let (address, length) = text.split_ascii_whitespace().next()?.split_once('/')?;
+        let (address, length): (IpAddr, u8) = (address.parse().ok()?, length.parse().ok()?);
+        let prefix = Prefix::of(address, length);
+        (length > 0 && length <= if address.is_ipv4() { 32 } else { 128 } && prefix.network == address)
+            .then_some(prefix)
+    }
+}
+
+/// What few PDRs have.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Beyond {
+    /// All frames of an Ethernet session are meant.
+    pub ethernet: bool,
+    /// Frames, of which one is meant; empty for all.
+    pub frames: Vec<FrameRule>,
+    /// Networks behind the UE.
+    pub routes: Vec<Prefix>,
+}
+
+impl Beyond {
+    /// From a PDI; `None` where it has nothing of it.
+    ///
+    /// # Errors
+    /// What is none.
+    pub fn of(id: u16, pdi: &Pdi) -> Result<Option<Box<Beyond>>, RuleError> {
+        let failure = |why: String| RuleError::failure(FailedRuleId::Pdr(id), format!("PDR {id} {why}"));
+        let texts = pdi.framed_routes.iter().map(|r| &r.0).chain(pdi.framed_ipv6_routes.iter().map(|r| &r.0));
+        let route = |text: &String| {
+            let text = text.chars().take(100).collect::<String>();
+            Prefix::parse(&text).ok_or_else(|| failure(format!("has a framed route {text:?} that is none")))
+        };
+        let frames = pdi.ethernet_filters.iter().map(|filter| FrameRule::of(filter).map_err(&failure));
+        let beyond = Beyond {
+            ethernet: pdi.ethernet.is_some_and(|information| information.0 & 1 != 0)
+                || !pdi.ethernet_filters.is_empty(),
+            frames: frames.collect::<Result<_, _>>()?,
+            routes: texts.map(route).collect::<Result<_, _>>()?,
+        };
+        if beyond.routes.len() > MOST_ROUTES {
+            return Err(RuleError::no_resources(format!("{} framed routes in PDR {id}", beyond.routes.len())));
+        }
+        Ok((beyond != Beyond::default()).then(|| beyond.into()))
+    }
+
+    /// Whether a frame is meant.
+    pub fn matches(&self, flow: &Flow, direction: Direction) -> bool {
+        (!self.ethernet || flow.ethernet.is_some())
+            && (self.frames.is_empty() || self.frames.iter().any(|frame| frame.matches(flow, direction)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn framed_routes_are_networks() {
+        let route = Prefix::parse("10.60.0.0/16 0.0.0.0 1").unwrap();
+        assert!(route.contains("10.60.255.1".parse().unwrap()) && !route.contains("10.61.0.1".parse().unwrap()));
+        assert!(!route.contains("::1".parse().unwrap()));
+        assert!(Prefix::parse("fd60::/48").unwrap().contains("fd60::1".parse().unwrap()));
+        for wrong in ["", "10.60.0.1/16", "10.60.0.0", "10.60.0.0/33", "0.0.0.0/0", "x/8"] {
+            assert!(Prefix::parse(wrong).is_none(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! What the programs do not carry: it is refused, and not done by halves.
+use crate::datapath::DatapathError;
+use crate::rules::{Session, SessionKind};
+
+/// Refuses sessions whose packets the programs do not know.
+pub(super) fn refuse(session: &Session) -> Result<(), DatapathError> {
+    let beyond = session.kind != SessionKind::Ip;
+    let pdr = session.pdrs.values().find(|pdr| beyond || !pdr.routes().is_empty());
+    let Some(pdr) = pdr else { return Ok(()) };
+    let what = if beyond { "Ethernet and unstructured sessions are" } else { "networks behind a UE are" };
+    Err(DatapathError::Pdr { pdr: pdr.id, why: format!("{what} carried by the datapath `kernel`") })
+}
