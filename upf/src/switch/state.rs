@@ -1,25 +1,21 @@
 //! The native UPF and the switch, and what is known of each session on either.
+mod moves;
+mod reconcile;
+mod usage;
+
 use super::account::Accounts;
 use super::controller::{Ask, Controller, Told};
-use super::neighbours;
 use super::plan::Plan;
 use super::policy::Policy;
-use super::tables::{ACCESS, CORE, Counted, OURS, Placed, Tables};
+use super::tables::{Placed, Tables};
 use crate::config::{OffloadPolicy, SwitchConfig, network};
 use crate::counters::Counters;
-use crate::datapath::{Change, Datapath, DatapathError, Event, EventSender, Reached, Usage};
-use crate::kernel::netns;
-use crate::rules::{Direction, Session};
-use martlet_switch_control::model::{Key, Operation, TableEntry, Update};
+use crate::datapath::{Change, Datapath, DatapathError, EventSender, Usage};
+use crate::rules::Session;
 use std::collections::{BTreeSet, HashMap};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
-
-/// Counters asked for in one question.
-const AT_A_TIME: usize = 2048;
-/// Seconds in which a session on the switch must not use up its quota.
-const QUOTA_SECONDS: u64 = 10;
 
 /// Where a session's packets go.
 pub(super) enum Place {
@@ -91,13 +87,6 @@ pub(super) struct Surroundings {
     pub longest: u16,
 }
 
-fn direction_of(counters: &Counters, direction: Direction) -> (&crate::counters::Count, &crate::counters::Count) {
-    match direction {
-        Direction::Uplink => (&counters.uplink_packets, &counters.uplink_octets),
-        Direction::Downlink => (&counters.downlink_packets, &counters.downlink_octets),
-    }
-}
-
 impl State {
     pub fn new(
         native: Box<dyn Datapath>,
@@ -149,201 +138,12 @@ impl State {
         told
     }
 
-    /// Connects, and has the switch be what it is to be. False where there is none.
-    pub fn connect(&mut self) -> bool {
-        match self.controller.ask(Ask::Connect) {
-            Told::Done => {}
-            Told::Lost(why) | Told::Refused(why) => {
-                self.happened.why = why;
-                return false;
-            }
-            _ => return false,
-        }
-        self.connected = true;
-        let ports = self.tables.ports(self.ues, self.longest);
-        if !matches!(self.ask(Ask::Write(ports)), Told::Done) || !self.reconcile() {
-            self.connected = false;
-            return false;
-        }
-        self.happened.connections += 1;
-        tracing::info!(sessions = self.on_switch(), "the switch is there");
-        true
-    }
-
     pub fn on_switch(&self) -> usize {
         self.known.values().filter(|known| matches!(known.place, Place::Switch(_))).count()
     }
 
-    /// Makes our entries in the switch what they are to be, whatever is there.
-    fn reconcile(&mut self) -> bool {
-        let Told::Entries(there) = self.ask(Ask::Entries) else { return false };
-        let mut wanted: HashMap<(usize, Key), TableEntry> = HashMap::new();
-        let placed = self.known.values().filter_map(|known| match &known.place {
-            Place::Switch(placed) => Some(&placed.entries),
-            Place::Moving(placed) => Some(&placed.holds),
-            Place::Native => None,
-        });
-        for entry in placed.flatten().cloned().chain(self.tables.hop_entries()) {
-            wanted.insert((entry.table, entry.key.clone()), entry);
-        }
-        let mut updates = Vec::new();
-        for entry in there {
-            match wanted.remove(&(entry.table, entry.key.clone())) {
-                Some(own) if own.call == entry.call => {}
-                Some(own) => updates.push(Update { operation: Operation::Modify, entry: own }),
-                None if entry.metadata == OURS => updates.push(Update { operation: Operation::Delete, entry }),
-                None => {}
-            }
-        }
-        updates.extend(wanted.into_values().map(|entry| Update { operation: Operation::Insert, entry }));
-        for chunk in updates.chunks(4096) {
-            if let told @ (Told::Lost(_) | Told::Refused(_)) = self.ask(Ask::Write(chunk.to_vec())) {
-                tracing::error!(?told, "the switch does not take back what it had");
-                return false;
-            }
-        }
-        let meters: Vec<_> = self
-            .known
-            .values()
-            .filter_map(|known| match &known.place {
-                Place::Switch(placed) | Place::Moving(placed) => Some(placed.meters.clone()),
-                Place::Native => None,
-            })
-            .flatten()
-            .collect();
-        if !meters.is_empty() && !matches!(self.ask(Ask::Meters(meters)), Told::Done) {
-            return false;
-        }
-        for mut orphan in std::mem::take(&mut self.orphans) {
-            if !self.count(orphan.seid, &mut orphan.placed.counted) {
-                self.orphans.push(orphan);
-                return false;
-            }
-            self.tables.free(&orphan.placed);
-        }
-        true
-    }
-
-    /// Adds what counters of a session have more to its accounts. False where the switch does not tell.
-    fn count(&mut self, seid: u64, counted: &mut [Counted]) -> bool {
-        let indexes = counted.iter().map(|of| of.index).collect();
-        let Told::Counts(counts) = self.ask(Ask::Counts(indexes)) else { return false };
-        self.credit(seid, counted, &counts);
-        true
-    }
-
-    fn credit(&mut self, seid: u64, counted: &mut [Counted], counts: &[(u64, u64)]) {
-        let now = SystemTime::now();
-        let mut known = self.known.get_mut(&seid);
-        for (of, (packets, octets)) in counted.iter_mut().zip(counts) {
-            let news = (packets.saturating_sub(of.packets), octets.saturating_sub(of.octets));
-            if news == (0, 0) {
-                continue;
-            }
-            (of.packets, of.octets) = (*packets, *octets);
-            let (all_packets, all_octets) = direction_of(&self.counters, of.direction);
-            all_packets.add(news.0);
-            all_octets.add(news.1);
-            self.happened.octets += news.1;
-            let Some(known) = &mut known else { continue };
-            known.carried += news.1;
-            known.last = Some(Instant::now());
-            for urr in of.urrs.iter().filter_map(|urr| known.session.urrs.get(urr)) {
-                known.accounts.of(urr).count(of.direction, news, self.looked, now);
-            }
-        }
-    }
-
-    /// Reads the counters of sessions on the switch.
-    pub fn settle(&mut self, seids: &[u64]) -> bool {
-        let mut taken: Vec<(u64, Vec<Counted>)> = Vec::new();
-        for seid in seids {
-            if let Some(Known { place: Place::Switch(placed), .. }) = self.known.get_mut(seid) {
-                taken.push((*seid, std::mem::take(&mut placed.counted)));
-            }
-        }
-        let indexes: Vec<u32> = taken.iter().flat_map(|(_, counted)| counted.iter().map(|of| of.index)).collect();
-        let mut counts = Vec::with_capacity(indexes.len());
-        let mut whole = true;
-        for chunk in indexes.chunks(AT_A_TIME) {
-            match self.ask(Ask::Counts(chunk.to_vec())) {
-                Told::Counts(told) => counts.extend(told),
-                _ => {
-                    whole = false;
-                    break;
-                }
-            }
-        }
-        let mut counts = &counts[..];
-        for (seid, mut counted) in taken {
-            let own = counts.split_off(..counted.len().min(counts.len())).unwrap_or_default();
-            self.credit(seid, &mut counted, own);
-            if let Some(Known { place: Place::Switch(placed), .. }) = self.known.get_mut(&seid) {
-                placed.counted = counted;
-            }
-        }
-        whole
-    }
-
-    /// All sessions on the switch.
-    pub fn settle_all(&mut self) -> bool {
-        let on_switch = |(seid, known): (&u64, &Known)| matches!(known.place, Place::Switch(_)).then_some(*seid);
-        let seids: Vec<u64> = self.known.iter().filter_map(on_switch).collect();
-        let whole = self.settle(&seids);
-        self.looked = SystemTime::now();
-        whole
-    }
-
-    /// Sessions take the native path from here on, and all that the switch has counted of them is known.
-    pub fn take_off(&mut self, seids: &[u64]) {
-        let mut gone = Vec::new();
-        for seid in seids {
-            let Some(known) = self.known.get_mut(seid) else { continue };
-            let (placed, moving) = match std::mem::replace(&mut known.place, Place::Native) {
-                Place::Native => continue,
-                Place::Moving(placed) => (placed, true),
-                Place::Switch(placed) => (placed, false),
-            };
-            gone.push((*seid, placed, moving));
-        }
-        if gone.is_empty() {
-            return;
-        }
-        let entries = gone.iter().flat_map(|(_, placed, moving)| if *moving { &placed.holds } else { &placed.entries });
-        let updates = entries.map(|entry| Update { operation: Operation::Delete, entry: entry.clone() }).collect();
-        if let Told::Refused(why) = self.ask(Ask::Write(updates)) {
-            // Somebody else has had a hand in it.
-            tracing::warn!(why, "the switch's rules are not what they were: they are made anew");
-            self.reconcile();
-        }
-        for (seid, mut placed, moving) in gone {
-            self.happened.moved_off += u64::from(!moving);
-            if moving || self.count(seid, &mut placed.counted) {
-                self.tables.free(&placed);
-            } else {
-                self.orphans.push(Orphan { seid, placed });
-            }
-            self.adjust(seid);
-        }
-        self.show();
-    }
-
     fn show(&self) {
         super::SESSIONS.set(self.on_switch() as i64);
-    }
-
-    /// Has the native UPF count against what is left of each limit.
-    fn adjust(&mut self, seid: u64) {
-        let Some(known) = self.known.get_mut(&seid) else { return };
-        let adjusted = known.accounts.adjusted(&known.session);
-        if adjusted.is_none() && !known.adjusted {
-            return;
-        }
-        known.adjusted = adjusted.is_some();
-        let session = adjusted.as_ref().unwrap_or(&known.session);
-        if let Err(error) = self.native.apply(&Change::to(session)) {
-            tracing::warn!(seid, %error, "the native UPF does not take the rules that it has");
-        }
     }
 
     /// See [`Datapath::apply`]. True where the switch may carry it now, and does not.
@@ -398,34 +198,6 @@ impl State {
         Ok(wanted && !stays)
     }
 
-    /// A quota that is given anew counts from here on: what was counted before is of the one before.
-    fn renew_quotas(&mut self, session: &Session) {
-        let Some(known) = self.known.get(&session.seid) else { return };
-        let renewed = session
-            .urrs
-            .values()
-            .any(|urr| known.session.urrs.get(&urr.id).is_some_and(|before| before.quota_given != urr.quota_given));
-        if renewed && !known.accounts.is_empty() {
-            self.settle(&[session.seid]);
-            self.carry(session.seid);
-        }
-    }
-
-    /// Takes over what the native UPF has counted.
-    pub fn carry(&mut self, seid: u64) {
-        let Some(known) = self.known.get_mut(&seid) else { return };
-        let urrs: Vec<u32> = known.session.urrs.keys().copied().collect();
-        if urrs.is_empty() {
-            return;
-        }
-        for usage in self.native.take_usage(seid, &urrs) {
-            if let Some(urr) = known.session.urrs.get(&usage.urr) {
-                known.accounts.of(urr).carry(&usage);
-            }
-        }
-        self.adjust(seid);
-    }
-
     /// See [`Datapath::remove`].
     pub fn remove(&mut self, seid: u64) -> Vec<Usage> {
         self.take_off(&[seid]);
@@ -434,17 +206,6 @@ impl State {
         if let Some(mut known) = self.known.remove(&seid) {
             known.accounts.add_to(&mut usage, |_| true);
         }
-        usage
-    }
-
-    /// See [`Datapath::take_usage`].
-    pub fn take_usage(&mut self, seid: u64, urrs: &[u32]) -> Vec<Usage> {
-        self.settle(&[seid]);
-        let mut usage = self.native.take_usage(seid, urrs);
-        if let Some(known) = self.known.get_mut(&seid) {
-            known.accounts.add_to(&mut usage, |urr| urrs.contains(&urr));
-        }
-        self.adjust(seid);
         usage
     }
 
@@ -473,218 +234,6 @@ impl State {
                         && within(&rule.gnb, &peers)
                         && rule.qfi.is_none_or(|qfi| qfis.contains(&qfi))
                 })
-            }
-        }
-    }
-
-    /// Whether a quota of a session is so nearly used up that the native UPF has to watch over it.
-    pub fn is_near_quota(&mut self, seid: u64) -> bool {
-        let margin = (self.config.quota_margin_kb * 1000).max(self.policy.rate(seid).saturating_mul(QUOTA_SECONDS));
-        let Some(known) = self.known.get_mut(&seid) else { return false };
-        let Known { session, accounts, .. } = known;
-        session.urrs.values().filter(|urr| urr.volume_quota.is_some()).any(|urr| {
-            let left = match accounts.get_mut(urr.id) {
-                Some(account) => account.quota_left(urr),
-                // Nothing is known yet of what it has used: to be looked at once it has been carried over.
-                None => urr.volume_quota.and_then(|quota| quota.total.or(quota.uplink).or(quota.downlink)),
-            };
-            left.is_some_and(|left| left < margin)
-        })
-    }
-
-    /// Tells of thresholds that sessions on the switch have reached.
-    pub fn tell_thresholds(&mut self) {
-        for (seid, known) in &mut self.known {
-            if !matches!(known.place, Place::Switch(_)) {
-                continue;
-            }
-            for urr in known.session.urrs.values().filter(|urr| urr.volume_threshold.is_some()) {
-                let Some(account) = known.accounts.get_mut(urr.id) else { continue };
-                if account.reaches_threshold(urr) {
-                    let event = Event::UsageReached { seid: *seid, urr: urr.id, limit: Reached::Threshold };
-                    if self.events.try_send(event).is_err() {
-                        account.tell_again();
-                    }
-                }
-            }
-        }
-    }
-
-    /// The next hop to a gNB or, without one, to the data network; with its entry where it is new.
-    fn next_hop(&mut self, peer: Option<Ipv4Addr>) -> Result<(u32, Option<TableEntry>), String> {
-        let netns = self.netns[usize::from(peer.is_none())].clone();
-        let configured = self.config.core_next_hop;
-        let (to, hop) = netns::within(netns.as_deref(), || {
-            let to = match peer.or(configured) {
-                Some(to) => to,
-                None => neighbours::default_router()?,
-            };
-            Ok((to, neighbours::hop(to)?))
-        })?;
-        self.tables.hop(if peer.is_some() { ACCESS } else { CORE }, to, hop)
-    }
-
-    /// Neighbours may have other link addresses than before.
-    pub fn renew_hops(&mut self) {
-        for (port, to) in self.tables.hop_targets() {
-            let netns = self.netns[usize::from(port == CORE)].clone();
-            let Ok(hop) = netns::within(netns.as_deref(), || neighbours::hop(to)) else { continue };
-            if let Some(entry) = self.tables.renew_hop(port, to, hop) {
-                self.ask(Ask::Write(vec![Update { operation: Operation::Modify, entry }]));
-            }
-        }
-    }
-
-    /// Makes the entries of sessions that are to move. Gives, with what it needs of next hops, each that can.
-    pub fn prepare(&mut self, seids: &[u64]) -> Vec<u64> {
-        let seids = if self.ended { &[] } else { seids };
-        let (mut ready, mut hops, mut meters, mut hop_entries) =
-            (Vec::new(), HashMap::<Option<Ipv4Addr>, u32>::new(), Vec::new(), Vec::new());
-        for &seid in seids {
-            let Some(known) = self.known.get(&seid) else { continue };
-            let Ok(plan) = known.plan.clone() else { continue };
-            if !matches!(known.place, Place::Native) || !known.wanted {
-                continue;
-            }
-            let peers = plan.peers().into_iter().map(Some).chain(plan.uplink.as_ref().map(|_| None));
-            let mut found = Ok(());
-            for peer in peers {
-                if hops.contains_key(&peer) {
-                    continue;
-                }
-                match self.next_hop(peer) {
-                    Ok((number, entry)) => {
-                        hops.insert(peer, number);
-                        hop_entries.extend(entry);
-                    }
-                    Err(why) => found = Err(why),
-                }
-            }
-            match found.and_then(|()| self.tables.place(&plan, &hops)) {
-                Ok(placed) => {
-                    meters.extend(placed.meters.iter().copied());
-                    if let Some(known) = self.known.get_mut(&seid) {
-                        known.place = Place::Moving(placed);
-                    }
-                    ready.push(seid);
-                }
-                Err(why) => self.fail(seid, why),
-            }
-        }
-        let hop_updates =
-            hop_entries.into_iter().map(|entry| Update { operation: Operation::Insert, entry }).collect::<Vec<_>>();
-        let mut done = hop_updates.is_empty() || matches!(self.ask(Ask::Write(hop_updates)), Told::Done);
-        if done && !meters.is_empty() {
-            done &= matches!(self.ask(Ask::Meters(meters)), Told::Done);
-        }
-        if !done {
-            self.abandon(&ready, "the switch does not take what the sessions need");
-            self.reconcile();
-            return Vec::new();
-        }
-        ready
-    }
-
-    fn fail(&mut self, seid: u64, why: String) {
-        tracing::debug!(seid, why, "the session stays on the native path");
-        self.happened.failed += 1;
-        self.happened.why = why;
-        self.policy.failed(seid, Instant::now());
-    }
-
-    /// Sessions that were to move and have no entry in the switch yet.
-    fn abandon(&mut self, seids: &[u64], why: &str) {
-        for &seid in seids {
-            if let Some(known) = self.known.get_mut(&seid)
-                && let Place::Moving(placed) = std::mem::replace(&mut known.place, Place::Native)
-            {
-                self.tables.free(&placed);
-            }
-            self.fail(seid, why.into());
-        }
-    }
-
-    /// Has the packets of sessions wait at the switch. Gives those that do.
-    pub fn hold(&mut self, seids: Vec<u64>) -> Vec<u64> {
-        let holds = seids.iter().filter_map(|seid| match &self.known.get(seid)?.place {
-            Place::Moving(placed) => Some(&placed.holds),
-            _ => None,
-        });
-        let updates: Vec<Update> =
-            holds.flatten().map(|entry| Update { operation: Operation::Insert, entry: entry.clone() }).collect();
-        match self.ask(Ask::Write(updates)) {
-            Told::Done => seids,
-            Told::Refused(why) if seids.len() > 1 => {
-                tracing::debug!(why, "one by one");
-                seids.into_iter().flat_map(|seid| self.hold(vec![seid])).collect()
-            }
-            told => {
-                self.abandon(&seids, &format!("{told:?}"));
-                Vec::new()
-            }
-        }
-    }
-
-    /// Puts sessions onto the switch whose packets wait there, or that have had none.
-    pub fn put_on(&mut self, seids: &[u64], held: bool) {
-        for &seid in seids {
-            self.carry(seid);
-        }
-        let (near, seids): (Vec<u64>, Vec<u64>) = seids.iter().partition(|seid| self.is_near_quota(**seid));
-        if held {
-            self.take_off(&near);
-        } else {
-            self.abandon(&near, "its quota is nearly used up");
-        }
-        // Counters go on from wherever they are.
-        let indexes: Vec<u32> = seids
-            .iter()
-            .filter_map(|seid| match &self.known.get(seid)?.place {
-                Place::Moving(placed) => Some(&placed.counted),
-                _ => None,
-            })
-            .flatten()
-            .map(|counted| counted.index)
-            .collect();
-        let Told::Counts(counts) = self.ask(Ask::Counts(indexes)) else {
-            return if held { self.take_off(&seids) } else { self.abandon(&seids, "the switch does not answer") };
-        };
-        let (mut counts, mut updates) = (counts.into_iter(), Vec::new());
-        for seid in &seids {
-            let Some(Known { place: Place::Moving(placed), .. }) = self.known.get_mut(seid) else { continue };
-            for counted in &mut placed.counted {
-                (counted.packets, counted.octets) = counts.next().unwrap_or_default();
-            }
-            for entry in &placed.entries {
-                let was_held =
-                    held && placed.holds.iter().any(|hold| (hold.table, &hold.key) == (entry.table, &entry.key));
-                let operation = if was_held { Operation::Modify } else { Operation::Insert };
-                updates.push(Update { operation, entry: entry.clone() });
-            }
-        }
-        match self.ask(Ask::Write(updates)) {
-            Told::Done => {
-                for seid in &seids {
-                    let Some(known) = self.known.get_mut(seid) else { continue };
-                    known.place = match std::mem::replace(&mut known.place, Place::Native) {
-                        Place::Moving(placed) => Place::Switch(placed),
-                        other => other,
-                    };
-                    self.happened.moved_on += 1;
-                }
-                self.show();
-            }
-            Told::Refused(why) if seids.len() > 1 => {
-                tracing::debug!(why, "one by one");
-                seids.iter().for_each(|seid| self.put_on(&[*seid], held));
-            }
-            told => {
-                if held {
-                    self.take_off(&seids);
-                    seids.iter().for_each(|seid| self.fail(*seid, format!("{told:?}")));
-                } else {
-                    self.abandon(&seids, &format!("{told:?}"));
-                }
             }
         }
     }
