@@ -151,7 +151,8 @@ fn an_smf_in_go_has_its_way_with_the_upf() {
             assert_eq!(status(), serde_json::Value::Null);
             if let Some((wrong, all)) = capture.and_then(Capture::wrong) {
                 assert_eq!(wrong, "");
-                assert!(all > 3000, "{all} messages");
+                // Most of what was said: on a busy machine a capture misses some.
+                assert!(all > 1000, "{all} messages");
             }
         });
     });

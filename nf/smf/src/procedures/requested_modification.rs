@@ -178,11 +178,11 @@ fn translate(
         };
     };
     let (operation, filters) = match rule.op_code {
-        QosRuleOpCode::Delete => (RuleOperation::DeletePccRule, vec![]),
+        QosRuleOpCode::Delete => (RuleOperation::DeletePccRule, all_of(old)),
         QosRuleOpCode::ModifyAdd => (RuleOperation::ModifyPccRuleAndAddPacketFilters, filters_of(rule, &old.filters)?),
         QosRuleOpCode::ModifyReplace => (RuleOperation::ModifyPccRuleAndReplacePacketFilters, filters_of(rule, &[])?),
         QosRuleOpCode::ModifyDelete => (RuleOperation::ModifyPccRuleAndDeletePacketFilters, deleted(rule, old)?),
-        _ => (RuleOperation::ModifyPccRuleWithoutModifyPacketFilters, vec![]),
+        _ => (RuleOperation::ModifyPccRuleWithoutModifyPacketFilters, all_of(old)),
     };
     let mut request = UeInitiatedResourceRequest::new(operation, filters);
     request.pcc_rule_id = Some(old.pcc.clone());
@@ -204,7 +204,7 @@ fn of_description(flows: &[Flow], description: &QosFlowDescription) -> Result<Ue
         QosFlowOpCode::Delete => RuleOperation::DeletePccRule,
         _ => return Err(GsmCause::SemanticErrorInTheQosOperation),
     };
-    let mut request = UeInitiatedResourceRequest::new(operation, vec![]);
+    let mut request = UeInitiatedResourceRequest::new(operation, all_of(rule));
     request.pcc_rule_id = Some(rule.pcc.clone());
     if description.op_code == QosFlowOpCode::Modify {
         request.req_qos = Some(quality(description, flow.five_qi)?);
@@ -260,6 +260,11 @@ fn filters_of(rule: &QosRule, beside: &[Filter]) -> Result<Vec<PacketFilterInfo>
 
 fn identifier(filter: &Filter, place: usize) -> u8 {
     if filter.id > 0 { filter.id } else { place as u8 + 1 }
+}
+
+/// The filters of a rule that stay, or go with it: the list must not be empty (TS 29.512, 5.6.2.29).
+fn all_of(rule: &Rule) -> Vec<PacketFilterInfo> {
+    rule.filters.iter().map(Filter::to_policy).collect()
 }
 
 fn deleted(rule: &QosRule, old: &Rule) -> Result<Vec<PacketFilterInfo>, GsmCause> {

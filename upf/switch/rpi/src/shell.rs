@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(of("ru"), ["rule "]);
         assert_eq!(of("rule lo"), ["load "]);
         assert_eq!(of("rule add de"), ["decap ", "decap-filtered "]);
-        assert_eq!(of("rule add decap teid 1 "), ["ue ", "via ", "counter ", "meter "]);
+        assert_eq!(of("rule add decap teid 1 "), ["ue ", "via ", "counter ", "meter ", "qfi "]);
         assert_eq!(of("rule add application protocol t"), ["tcp "]);
         assert!(of("rule add decap teid ").is_empty());
         assert_eq!(candidates("rule add de").0, 9);
