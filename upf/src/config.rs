@@ -1,5 +1,6 @@
 //! The UPF's configuration.
 use crate::rules::RuleLimits;
+use crate::telemetry::TelemetryConfig;
 use martlet_config::Finding;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -27,6 +28,8 @@ pub struct UpfConfig {
     pub kernel: KernelLimits,
     /// The `xdp` datapath.
     pub xdp: XdpConfig,
+    /// What is told of packets.
+    pub telemetry: TelemetryConfig,
 }
 
 /// What carries the packets.

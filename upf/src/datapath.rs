@@ -4,6 +4,7 @@
 //! is the datapath's affair. [`conformance`](crate::conformance) holds every datapath to what is written here.
 use crate::counters::Counters;
 use crate::rules::{Session, Tunnel};
+use crate::telemetry::{Fill, TraceBatch, TraceWish, Traffic};
 use martlet_pfcp::ie::UpFunctionFeatures;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -43,6 +44,22 @@ pub trait Datapath: Send + 'static {
 
     /// What it has counted.
     fn counters(&self) -> Arc<Counters>;
+
+    /// What sessions have sent, received and lost; in the order in which they are asked for.
+    fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
+        vec![Traffic::default(); seids.len()]
+    }
+
+    /// How full its tables are.
+    fn tables(&self) -> Vec<Fill> {
+        Vec::new()
+    }
+
+    /// Traces packets until a moment after the last call, and gives those since the call before. The error says why it
+    /// cannot.
+    fn trace(&self, _wish: TraceWish) -> Result<TraceBatch, String> {
+        Err(format!("the datapath {} does not trace: set upf.datapath to xdp", self.name()))
+    }
 
     /// What it says of itself beside that, for people: interfaces, how full its tables are. Nothing, unless it has more
     /// to say.

@@ -6,6 +6,7 @@
 //! | [`n4`] | PFCP with the SMF, one file for each procedure |
 //! | [`rules`] | the rules of a session: PDR, FAR, QER, URR, BAR, and whether they fit together |
 //! | [`datapath`] | what N4 asks of whatever carries the packets |
+//! | [`telemetry`] | what is told of packets: metrics, `martlet top`, tracing |
 //! | [`conformance`] | what every datapath has to pass |
 //! | [`KernelDatapath`] | the datapath of sockets and a TUN device |
 //! | [`XdpDatapath`] | the datapath of programs in the kernel |
@@ -21,11 +22,12 @@ pub mod n4;
 pub mod rules;
 mod signalling;
 mod start;
+pub mod telemetry;
 mod xdp;
 
 pub use config::UpfConfig;
 pub use kernel::{KernelDatapath, Signals};
-pub use start::{StatusSource, UpfError, UpfHandle, open_datapath, start};
+pub use start::{AskSource, StatusSource, UpfError, UpfHandle, open_datapath, start};
 pub use xdp::{Verdict, XdpDatapath, XdpError};
 
 /// Reads octets as a flow description, up to the first that is 0, and a packet after it, for fuzzing.

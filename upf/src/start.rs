@@ -3,6 +3,7 @@ use crate::config::{DatapathChoice, UpfConfig};
 use crate::datapath::Datapath;
 use crate::kernel::{KernelDatapath, Signals};
 use crate::n4::{self, Moment, N4, Settings};
+use crate::telemetry::{self, TraceWish};
 use crate::xdp::XdpDatapath;
 use serde_json::Value;
 use std::future::Future;
@@ -37,11 +38,17 @@ pub enum UpfError {
 /// Gives what the UPF says of itself, whenever it is asked.
 pub type StatusSource = Arc<dyn Fn() -> Value + Send + Sync>;
 
+/// Answers questions: `top`, and `trace` or `trace/all`. None: there is no such question. An error says why there is no
+/// answer.
+pub type AskSource = Arc<dyn Fn(&str) -> Option<Result<Value, String>> + Send + Sync>;
+
 /// A UPF at work.
 pub struct UpfHandle {
     n4: Arc<Mutex<N4>>,
     address: SocketAddr,
     task: JoinHandle<Result<(), UpfError>>,
+    /// Metrics are shown while it is kept.
+    _watched: Arc<dyn Fn() -> Option<telemetry::Watched> + Send + Sync>,
     /// Dropped with the handle, which ends the UPF.
     _alive: oneshot::Sender<()>,
 }
@@ -73,6 +80,10 @@ pub async fn start(
     let opened = opened.map_err(|error| UpfError::Datapath(error.to_string()))?;
     let (datapath, mut signals) = opened.map_err(UpfError::Datapath)?;
     let n4 = Arc::new(Mutex::new(N4::new(settings, datapath, Moment::now())));
+    let watched = Arc::downgrade(&n4);
+    let watched = telemetry::watch(Arc::new(move || {
+        Some(watched.upgrade()?.lock().unwrap_or_else(PoisonError::into_inner).watched())
+    }));
     let (alive, dropped) = oneshot::channel::<()>();
     let served = n4.clone();
     let task = tokio::spawn(async move {
@@ -92,7 +103,7 @@ pub async fn start(
         outcome
     });
     tracing::info!(n4 = %address, "the UPF is ready");
-    Ok(UpfHandle { n4, address, task, _alive: alive })
+    Ok(UpfHandle { n4, address, task, _watched: watched, _alive: alive })
 }
 
 impl UpfHandle {
@@ -107,6 +118,21 @@ impl UpfHandle {
         Arc::new(move || match n4.upgrade() {
             Some(n4) => n4.lock().unwrap_or_else(PoisonError::into_inner).status(),
             None => Value::Null,
+        })
+    }
+
+    /// Answers questions; none any more once the UPF has ended.
+    pub fn ask_source(&self) -> AskSource {
+        let n4 = Arc::downgrade(&self.n4);
+        Arc::new(move |question| {
+            let n4 = n4.upgrade()?;
+            let n4 = n4.lock().unwrap_or_else(PoisonError::into_inner);
+            match question {
+                "top" => Some(Ok(n4.top())),
+                "trace" => Some(n4.trace(TraceWish { forwarded: false })),
+                "trace/all" => Some(n4.trace(TraceWish { forwarded: true })),
+                _ => None,
+            }
         })
     }
 

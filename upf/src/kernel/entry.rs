@@ -1,7 +1,9 @@
 //! A session as packets meet it: its rules by precedence, and what they count.
 use super::bucket::Bucket;
+use crate::counters::DropReason;
 use crate::datapath::Usage;
 use crate::rules::{Action, Direction, Far, Flow, Pdr, Session, Tunnel, UeAddress, Urr};
+use crate::telemetry::{Traffic, Volume};
 use martlet_pfcp::ie::{Interface, ReportingTriggers};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -32,6 +34,10 @@ pub(super) struct State {
     pub buffer_limit: usize,
     pub notified: bool,
     pub last_activity: Option<Instant>,
+    /// Forwarded since the session began, from and to the UE.
+    pub forwarded: [Volume; 2],
+    /// Not forwarded, by reason.
+    pub drops: [u32; DropReason::ALL.len()],
 }
 
 /// A PDR with what applies to its packets.
@@ -93,9 +99,25 @@ impl State {
             buffer_limit,
             notified: false,
             last_activity: None,
+            forwarded: [Volume::default(); 2],
+            drops: [0; DropReason::ALL.len()],
         };
         state.take_rules(session, buffer_limit, burst, now);
         state
+    }
+
+    /// What it has forwarded and dropped.
+    pub fn traffic(&self) -> Traffic {
+        let drops = DropReason::ALL.into_iter().zip(self.drops).filter(|(_, packets)| *packets > 0);
+        let [uplink, downlink] = self.forwarded;
+        Traffic { uplink, downlink, drops: drops.map(|(reason, packets)| (reason, packets.into())).collect() }
+    }
+
+    /// Counts a packet that is not forwarded.
+    pub fn dropped(&mut self, reason: DropReason) {
+        if let Some(packets) = self.drops.get_mut(reason as usize) {
+            *packets = packets.saturating_add(1);
+        }
     }
 
     /// Takes new rules; what those that stay have counted stays.

@@ -7,6 +7,7 @@ use crate::config::KernelLimits;
 use crate::counters::{Counters, DropReason};
 use crate::datapath::{Buffered, Change, DatapathError, EventSender, Usage};
 use crate::rules::UeAddress;
+use crate::telemetry::{Fill, Traffic};
 use martlet_gtpu::end_marker;
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -27,6 +28,21 @@ pub(super) struct Forwarder<O> {
     pub(super) complaints: Mutex<Limiter>,
     /// Until then, tunnels that are not known may be those of sessions that are still to be restored.
     quiet_until: Option<Instant>,
+}
+
+/// Packets that are being carried.
+pub(super) struct Sampled<'a> {
+    counters: &'a Counters,
+    since: Instant,
+}
+
+impl Sampled<'_> {
+    /// So many have been.
+    pub fn each(self, packets: usize) {
+        if let Some(each) = self.since.elapsed().as_nanos().checked_div(packets as u128) {
+            self.counters.latency.add(each as u64);
+        }
+    }
 }
 
 #[derive(Default)]
@@ -54,6 +70,27 @@ impl<O: Outlet> Forwarder<O> {
             complaints,
             quiet_until: None,
         }
+    }
+
+    /// Has the time be counted that the packets take which came at `since`.
+    pub fn sampled(&self, since: Instant) -> Sampled<'_> {
+        Sampled { counters: &self.counters, since }
+    }
+
+    /// See [`Datapath::traffic`](crate::datapath::Datapath::traffic).
+    pub fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
+        let of = |seid: &u64| self.by_seid(*seid).map(|entry| lock(&entry.state).traffic()).unwrap_or_default();
+        seids.iter().map(of).collect()
+    }
+
+    /// See [`Datapath::tables`](crate::datapath::Datapath::tables).
+    pub fn tables(&self) -> Vec<Fill> {
+        let sessions = self.tables.read().unwrap_or_else(PoisonError::into_inner).sessions.len();
+        let fill = |table, used: usize, most: usize| Fill { table, used: used as u64, most: most as u64 };
+        vec![
+            fill("sessions", sessions, self.limits.sessions),
+            fill("waiting", self.buffered.load(Ordering::Relaxed), self.limits.buffer_packets),
+        ]
     }
 
     /// Leaves unknown tunnels unanswered until then.

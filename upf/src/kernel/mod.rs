@@ -33,6 +33,7 @@ mod tests;
 use crate::config::UpfConfig;
 use crate::counters::Counters;
 use crate::datapath::{Buffered, Change, Datapath, DatapathError, Event, EventSender, Usage};
+use crate::telemetry::{Fill, Traffic};
 use forwarder::Forwarder;
 use martlet_pfcp::ie::UpFunctionFeatures;
 use nat::Nat;
@@ -110,6 +111,14 @@ impl<O: Outlet> Datapath for Arc<Forwarder<O>> {
     fn counters(&self) -> Arc<Counters> {
         self.counters.clone()
     }
+
+    fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
+        Forwarder::traffic(self, seids)
+    }
+
+    fn tables(&self) -> Vec<Fill> {
+        Forwarder::tables(self)
+    }
 }
 
 impl Datapath for KernelDatapath {
@@ -143,5 +152,13 @@ impl Datapath for KernelDatapath {
 
     fn counters(&self) -> Arc<Counters> {
         Datapath::counters(&self.forwarder)
+    }
+
+    fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
+        Datapath::traffic(&self.forwarder, seids)
+    }
+
+    fn tables(&self) -> Vec<Fill> {
+        Datapath::tables(&self.forwarder)
     }
 }

@@ -35,9 +35,13 @@ impl<O: Outlet> Forwarder<O> {
         // A PDR need not name the UE's address; that of its session counts all the same.
         let is_uplink = |rule: usize| state.rules.get(rule).is_some_and(|r| r.pdr.direction() == Direction::Uplink);
         if rule.is_none_or(is_uplink) && state.is_foreign(flow.source) {
+            state.dropped(DropReason::ForeignSource);
             return self.counters.dropped(DropReason::ForeignSource);
         }
-        let Some(rule) = rule else { return self.counters.dropped(DropReason::NoRule) };
+        let Some(rule) = rule else {
+            state.dropped(DropReason::NoRule);
+            return self.counters.dropped(DropReason::NoRule);
+        };
         let next = self.carry_out(entry, &mut state, rule, &flow, qfi, &mut frame, now);
         drop(state);
         if let Next::Network = next {
@@ -71,7 +75,10 @@ impl<O: Outlet> Forwarder<O> {
         if state.removed {
             return self.counters.dropped(DropReason::UnknownUe);
         }
-        let Some(rule) = state.rule_for_network(flow) else { return self.counters.dropped(DropReason::NoRule) };
+        let Some(rule) = state.rule_for_network(flow) else {
+            state.dropped(DropReason::NoRule);
+            return self.counters.dropped(DropReason::NoRule);
+        };
         let next = self.carry_out(entry, &mut state, rule, flow, None, frame, now);
         drop(state);
         if let Next::Network = next {
@@ -94,6 +101,7 @@ impl<O: Outlet> Forwarder<O> {
         if self.limits.local_switching
             && let Some(entry) = self.by_ue(flow.destination)
         {
+            self.counters.switched_packets.add(1);
             return self.to_ue(&entry, &mut frame, flow, now);
         }
         self.leave(&frame, now);
@@ -101,6 +109,7 @@ impl<O: Outlet> Forwarder<O> {
 
     fn leave(&self, frame: &Frame<'_>, _now: Instant) {
         if self.outlet.to_network(frame.packet()).is_err() {
+            self.counters.lost_packets.add(1);
             self.counters.dropped(DropReason::N6);
         }
     }
@@ -118,12 +127,13 @@ impl<O: Outlet> Forwarder<O> {
     ) -> Next {
         let Some(found) = state.rules.get(rule) else { return Next::Done };
         let (target, mark, direction) = (found.target, found.mark, found.pdr.direction());
-        let drop = |reason| {
+        let drop = |state: &mut State, reason| {
+            state.dropped(reason);
             self.counters.dropped(reason);
             Next::Done
         };
         match target {
-            Target::Drop => return drop(DropReason::Action),
+            Target::Drop => return drop(state, DropReason::Action),
             Target::Buffer { notify } => {
                 self.buffer(entry, state, rule, flow, notify, frame);
                 return Next::Done;
@@ -131,7 +141,7 @@ impl<O: Outlet> Forwarder<O> {
             Target::Network | Target::Tunnel { .. } => {}
         }
         if let Err(reason) = enforce(state, rule, direction, flow.length, now) {
-            return drop(reason);
+            return drop(state, reason);
         }
         let sent = match target {
             Target::Tunnel { tunnel, direction: towards } => {
@@ -151,7 +161,7 @@ impl<O: Outlet> Forwarder<O> {
             _ => true,
         };
         if !sent {
-            return drop(DropReason::N3);
+            return drop(state, DropReason::N3);
         }
         state.last_activity = Some(now);
         self.count(entry, state, rule, direction, flow.length);
@@ -165,6 +175,8 @@ impl<O: Outlet> Forwarder<O> {
         };
         packets.add(1);
         bytes.add(octets as u64);
+        let forwarded = &mut state.forwarded[usize::from(direction == Direction::Downlink)];
+        (forwarded.octets, forwarded.packets) = (forwarded.octets + octets as u64, forwarded.packets + 1);
         let State { rules, urrs, .. } = state;
         let Some(rule) = rules.get(rule).filter(|rule| !rule.urrs.is_empty()) else { return };
         let wall = SystemTime::now();
@@ -188,6 +200,7 @@ impl<O: Outlet> Forwarder<O> {
         let full = state.buffer.len() >= state.buffer_limit
             || self.buffered.load(Ordering::Relaxed) >= self.limits.buffer_packets;
         if full {
+            state.dropped(DropReason::BufferFull);
             self.counters.dropped(DropReason::BufferFull);
         } else {
             let packet = frame.packet();

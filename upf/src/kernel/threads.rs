@@ -99,7 +99,9 @@ fn from_n3(forwarder: &Forwarder<Sockets>, local: IpAddr, stopped: &UnixStream) 
             Err(error) => return Err(error),
         }
         let now = Instant::now();
+        let took = forwarder.sampled(now);
         batch.each(|datagram| {
+            forwarder.counters.received_packets.add(1);
             let Some((buffer, from)) = datagram else { return forwarder.counters.dropped(DropReason::Malformed) };
             if let Some(reply) = forwarder.take_datagram(buffer, HEADROOM, from, local, now)
                 && let Err(error) = socket.send_to(&reply, from)
@@ -107,6 +109,7 @@ fn from_n3(forwarder: &Forwarder<Sockets>, local: IpAddr, stopped: &UnixStream) 
                 tracing::debug!(peer = %from, %error, "GTP-U answer not sent");
             }
         });
+        took.each(batch.len());
     }
     Ok(())
 }
@@ -116,17 +119,22 @@ fn from_n6(forwarder: &Forwarder<Sockets>, stopped: &UnixStream) -> io::Result<(
     let mut buffer = vec![0; HEADROOM + 65_535];
     while readable(device, stopped)? {
         let now = Instant::now();
+        let took = forwarder.sampled(now);
+        let mut packets = 0;
         for _ in 0..AT_A_TIME {
             match device.read(buffer.get_mut(HEADROOM..).unwrap_or_default()) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(length) => {
+                    forwarder.counters.received_packets.add(1);
                     let filled = buffer.get_mut(..HEADROOM + length).unwrap_or_default();
                     forwarder.take_from_network(Frame::new(filled, HEADROOM), now);
+                    packets += 1;
                 }
                 Err(error) if transient(&error) => break,
                 Err(error) => return Err(error),
             }
         }
+        took.each(packets);
     }
     Ok(())
 }

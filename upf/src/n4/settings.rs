@@ -1,6 +1,7 @@
 //! What N4 has to know of its surroundings.
 use crate::config::UpfConfig;
 use crate::rules::RuleLimits;
+use crate::telemetry::TelemetryConfig;
 use martlet_pfcp::ie::NodeId;
 use martlet_pfcp::transaction::Limits;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -31,6 +32,8 @@ pub struct Settings {
     pub sessions: usize,
     /// Most rules of a session.
     pub rules: RuleLimits,
+    /// What is told of packets.
+    pub telemetry: TelemetryConfig,
 }
 
 impl From<&UpfConfig> for Settings {
@@ -60,6 +63,7 @@ impl From<&UpfConfig> for Settings {
             associations: config.n4.associations,
             sessions: config.n4.sessions,
             rules: config.rules.clone(),
+            telemetry: config.telemetry.clone(),
         }
     }
 }

@@ -7,6 +7,7 @@
 //! | `nat` | flows whose addresses the programs translate |
 //! | `ring`, `waiting` | what the programs tell, and packets that wait |
 //! | `socket`, `thread` | what is left to user space: signalling, what nobody knows, what came in parts |
+//! | `trace` | packets shown to who traces |
 //! | `link`, `device`, `packet_socket` | the interfaces between the kernel and the programs |
 //!
 //! The programs are in the crate `martlet-upf-xdp`. What they cannot do they leave to the kernel, through a pair of
@@ -26,6 +27,7 @@ mod slots;
 mod socket;
 mod state;
 mod thread;
+mod trace;
 mod usage;
 mod waiting;
 
@@ -33,6 +35,7 @@ use crate::config::{N6Mode, UpfConfig, XdpMode};
 use crate::counters::Counters;
 use crate::datapath::{Buffered, Change, Datapath, DatapathError, EventSender, Usage};
 use crate::kernel::{Signals, nat as kernel_nat, netns, sockets};
+use crate::telemetry::{Fill, TraceBatch, TraceWish, Traffic};
 use forwarder::Forwarder;
 use link::Link;
 use martlet_pfcp::ie::UpFunctionFeatures;
@@ -130,6 +133,7 @@ impl XdpDatapath {
             ring: config.xdp.ring,
             nat_flows: if translation.addresses > 0 { config.xdp.nat.flows } else { 0 },
             bench,
+            sample: config.telemetry.sample,
         };
         let text = |error: XdpError| error.to_string();
         let programs = Programs::load(settings, &sizes).map_err(text)?;
@@ -155,12 +159,13 @@ impl XdpDatapath {
         let burst = config.xdp.complaints_per_second;
         programs.buckets.write(0, complaints(burst));
         let ring = Ring::open(&programs).map_err(text)?;
+        let tracer = trace::Tracer::open(&programs).map_err(text)?;
         let frames = PacketSocket::open()?;
         let restored_by = Instant::now() + Duration::from_secs(config.n3.restoration_s);
         let limits = config.xdp.clone();
         let inner = link.inner;
         let forwarder =
-            Forwarder::new(programs, ring, limits, translation, events, gtpu, frames, inner, Some(restored_by));
+            Forwarder::new(programs, ring, tracer, limits, translation, events, gtpu, frames, inner, Some(restored_by));
         let forwarder = Arc::new(forwarder);
         crate::metrics::show(&forwarder.counters);
         let thread = Thread::start(&forwarder, local, failure)?;
@@ -258,6 +263,18 @@ impl Datapath for XdpDatapath {
     fn counters(&self) -> Arc<Counters> {
         self.forwarder.refresh();
         self.forwarder.counters.clone()
+    }
+
+    fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
+        self.forwarder.traffic(seids)
+    }
+
+    fn tables(&self) -> Vec<Fill> {
+        self.forwarder.tables()
+    }
+
+    fn trace(&self, wish: TraceWish) -> Result<TraceBatch, String> {
+        Ok(self.forwarder.trace(wish))
     }
 
     fn details(&self) -> serde_json::Value {

@@ -56,6 +56,8 @@ pub(super) struct Entry {
     pub held: bool,
     /// When rules that are gone saw their last packet, by the programs' clock.
     pub last: u64,
+    /// What they have forwarded: octets and packets, from and to the UE.
+    pub gone: [[u64; 2]; 2],
 }
 
 /// A packet that waits.
@@ -162,6 +164,9 @@ impl State {
         entry.old_rules = kept;
         let gone: Vec<(Instant, Placed)> = gone;
         for (_, placed) in &gone {
+            placed.add_to(&mut entry.gone, &programs.rules);
+        }
+        for (_, placed) in &gone {
             self.forget_rule(programs, placed);
         }
     }
@@ -190,7 +195,16 @@ impl Entry {
             buffers: false,
             held: false,
             last: 0,
+            gone: [[0; 2]; 2],
         }
+    }
+
+    /// Octets and packets from and to the UE since the session began.
+    pub fn forwarded(&self, programs: &Programs) -> [[u64; 2]; 2] {
+        let mut all = self.gone;
+        let placed = self.rules.iter().chain(self.old_rules.iter().map(|(_, placed)| placed));
+        placed.for_each(|placed| placed.add_to(&mut all, &programs.rules));
+        all
     }
 
     /// Adds what rules have counted to the accounts of their usage reporting rules.

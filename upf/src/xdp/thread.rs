@@ -79,6 +79,7 @@ fn serve(forwarder: &Forwarder, local: IpAddr, stopped: &UnixStream) -> io::Resu
             forwarder.lock().forget_retired(&forwarder.programs);
             // Whoever reads the metrics finds them no older than this.
             forwarder.refresh();
+            forwarder.end_trace();
         }
         if told {
             let state = &mut *forwarder.lock();
@@ -101,6 +102,7 @@ fn receive(forwarder: &Forwarder, socket: &mut Socket, batch: &mut Batch) -> io:
     }
     let now = Instant::now();
     batch.each(|datagram| {
+        forwarder.counters.received_packets.add(1);
         let Some((buffer, from)) = datagram else { return forwarder.counters.dropped(DropReason::Malformed) };
         let datagram = buffer.get(HEADROOM..).unwrap_or_default();
         if let Some(reply) = socket.take(forwarder, datagram, from, now)

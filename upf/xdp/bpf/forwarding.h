@@ -112,10 +112,10 @@ inline_always int send_to(struct xdp_md *ctx, __u32 ifindex, enum origin origin)
 {
 	if (origin == FROM_BUFFER || origin == FROM_SOCKET) {
 		if (bpf_xdp_adjust_head(ctx, -(int)sizeof(struct verdict)))
-			return dropped(DROP_N3);
+			return lost(DROP_N3);
 		struct verdict *verdict = data_of(ctx);
 		if ((void *)(verdict + 1) > end_of(ctx))
-			return dropped(DROP_N3);
+			return lost(DROP_N3);
 		verdict->action = XDP_REDIRECT;
 		verdict->ifindex = ifindex;
 		return XDP_REDIRECT;
@@ -151,7 +151,7 @@ inline_always int tunnelled_to_kernel(struct xdp_md *ctx, enum origin origin, __
 	static const __u8 own[6] = LINK_MAC;
 	struct ethhdr *eth = data_of(ctx);
 	if ((void *)(eth + 1) > end_of(ctx))
-		return dropped(DROP_N3);
+		return lost(DROP_N3);
 	COUNT(to_kernel);
 	link_to(eth, own, own, protocol);
 	if (origin == FROM_KERNEL)
@@ -178,16 +178,16 @@ inline_always int into_tunnel4(struct xdp_md *ctx, __u32 offset, __u32 length, s
 	__be32 peer = rule->peer4, teid = rule->teid;
 	__u8 type = rule->flags & RULE_TUNNEL_UP ? 0x10 : 0;
 	if (unlikely(length > 0xffff - headers))
-		return dropped(DROP_N3);
+		return lost(DROP_N3);
 	if (unlikely(!trim(ctx, offset + length)))
-		return dropped(DROP_N3);
+		return lost(DROP_N3);
 	if (bpf_xdp_adjust_head(ctx, (int)offset - (int)(sizeof(struct ethhdr) + headers)))
-		return dropped(DROP_N3);
+		return lost(DROP_N3);
 	struct ethhdr *eth = data_of(ctx);
 	struct outer4 *outer = (void *)(eth + 1);
 	struct gtp_extension *more = (void *)(outer + 1);
 	if ((void *)(more + 1) > end_of(ctx))
-		return dropped(DROP_N3);
+		return lost(DROP_N3);
 	__u32 whole = length + headers;
 	/* Version and length of the header, don't fragment not set, TTL and protocol are always the same. */
 	*(__be32 *)&outer->ip = bpf_htonl(0x45000000 | whole);
@@ -223,13 +223,13 @@ inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow
 {
 	static const __u8 own[6] = LINK_MAC, bounce[6] = BOUNCE_MAC;
 	if (unlikely(!trim(ctx, offset + flow->length)))
-		return dropped(DROP_N6);
+		return lost(DROP_N6);
 	if (bpf_xdp_adjust_head(ctx, (int)offset - (int)sizeof(struct ethhdr)))
-		return dropped(DROP_N6);
+		return lost(DROP_N6);
 	struct ethhdr *eth = data_of(ctx);
 	struct iphdr *ip = (void *)(eth + 1);
 	if ((void *)(ip + 1) > end_of(ctx))
-		return dropped(DROP_N6);
+		return lost(DROP_N6);
 	__be16 protocol = flow->version == 4 ? bpf_htons(ETH_P_IP) : bpf_htons(ETH_P_IPV6);
 	if (settings.direct && flow->version == 4 && flow->ttl > 1) {
 		__be32 source = settings.nat.addresses ? settings.nat.address[0] : flow->source4;
@@ -238,11 +238,11 @@ inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow
 		/* What the kernel takes or answers has the UE's address. */
 		if (rule && settings.nat.addresses && hop && !hop->local && (fits || !hop->ifindex || !flow->dont_fragment)) {
 			if (unlikely(!translate_out(ctx, sizeof(*eth), flow, rule)))
-				return dropped(DROP_NAT);
+				return lost(DROP_NAT);
 			eth = data_of(ctx);
 			ip = (void *)(eth + 1);
 			if ((void *)(ip + 1) > end_of(ctx))
-				return dropped(DROP_N6);
+				return lost(DROP_N6);
 		}
 		if (likely(fits)) {
 			age4(ip);
@@ -251,7 +251,7 @@ inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow
 		}
 	}
 	if (!settings.has_n6)
-		return dropped(DROP_N6);
+		return lost(DROP_N6);
 	COUNT(to_kernel);
 	if (settings.bounce) {
 		link_to(eth, own, bounce, protocol);

@@ -174,6 +174,7 @@ enum drop {
 	DROP_N3,
 	DROP_N6,
 	DROP_NAT,
+	DROP_THERMAL,
 	DROP_REASONS,
 };
 

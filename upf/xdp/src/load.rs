@@ -3,6 +3,7 @@ use crate::cells::Cells;
 use crate::nat::NatTables;
 use crate::skeleton::ProgramsSkelBuilder;
 use crate::table::Table;
+use crate::telemetry::{TelemetryTables, sample_mask};
 use crate::{XdpError, types};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, RingBuffer, RingBufferBuilder};
@@ -26,6 +27,8 @@ pub struct Sizes {
     pub nat_flows: u32,
     /// Sessions of which packets are made to measure; 0 for none, as ever but in the lab.
     pub bench: u32,
+    /// The time of one of so many packets is taken; 0 for none.
+    pub sample: u32,
 }
 
 /// One of the programs.
@@ -84,6 +87,7 @@ pub struct Programs {
     stats: MapHandle,
     events: MapHandle,
     pub(crate) nat: NatTables,
+    pub(crate) telemetry: TelemetryTables,
     pub(crate) fence: MapHandle,
     pub(crate) fence_slot: MapHandle,
     globals: Table<types::globals>,
@@ -127,6 +131,7 @@ impl Programs {
         let mut open = ProgramsSkelBuilder::default().open(&mut place).map_err(load_error)?;
         if let Some(data) = open.maps.rodata_data.as_mut() {
             data.settings = settings;
+            data.sample_mask = sample_mask(sizes.sample);
         }
         let maps = &mut open.maps;
         let entries = [
@@ -220,6 +225,12 @@ impl Programs {
                 free: handle(&maps.nat_free)?,
                 of_ue: handle(&maps.nat_of_ue)?,
                 of_public: handle(&maps.nat_of_public)?,
+            },
+            telemetry: TelemetryTables {
+                lanes: handle(&maps.lanes)?,
+                session_drops: handle(&maps.session_drops)?,
+                traces: handle(&maps.traces)?,
+                trace: Table::map("trace", maps.data_trace.as_fd(), 1)?,
             },
             fence: handle(&maps.fence)?,
             fence_slot: handle(&maps.fence_slot)?,
