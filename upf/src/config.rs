@@ -1,6 +1,8 @@
 //! The UPF's configuration.
 use crate::rules::RuleLimits;
 use crate::telemetry::TelemetryConfig;
+use crate::thermal::BoardSection;
+use martlet_board::GovernorConfig;
 use martlet_config::Finding;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -30,6 +32,10 @@ pub struct UpfConfig {
     pub xdp: XdpConfig,
     /// What is told of packets.
     pub telemetry: TelemetryConfig,
+    /// The board that it runs on.
+    pub board: BoardSection,
+    /// The thermal governor.
+    pub governor: GovernorConfig,
 }
 
 /// What carries the packets.

@@ -3,8 +3,9 @@
 //! N4 tells a datapath what a session shall be like, whole and checked ([`Change`]); how it gets there from what it has
 //! is the datapath's affair. [`conformance`](crate::conformance) holds every datapath to what is written here.
 use crate::counters::Counters;
-use crate::rules::{Session, Tunnel};
+use crate::rules::{Qer, Session, Tunnel};
 use crate::telemetry::{Fill, TraceBatch, TraceWish, Traffic};
+use martlet_board::governor::CLASSES;
 use martlet_pfcp::ie::UpFunctionFeatures;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -61,11 +62,38 @@ pub trait Datapath: Send + 'static {
         Err(format!("the datapath {} does not trace: set upf.datapath to xdp", self.name()))
     }
 
+    /// Has flows of low priority have no more than this together, and packets be taken in batches or not.
+    fn shape(&mut self, _shaping: &Shaping) {}
+
+    /// Octets forwarded of flows of each class, as [`Shaping`] has them.
+    fn class_octets(&self) -> [u64; CLASSES] {
+        [0; CLASSES]
+    }
+
     /// What it says of itself beside that, for people: interfaces, how full its tables are. Nothing, unless it has more
     /// to say.
     fn details(&self) -> serde_json::Value {
         serde_json::Value::Null
     }
+}
+
+/// What the thermal governor asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Shaping {
+    /// Bits per second for the flows of each class together; none: as many as there are. The classes: flows with a
+    /// guaranteed bit rate, those of the lowest priority, all others.
+    pub limits: [Option<u64>; CLASSES],
+    /// Packets are taken in batches.
+    pub batching: bool,
+}
+
+/// The class of a flow; see [`Shaping`]. `lowest` are the QFIs of those of the lowest priority.
+pub fn class_of<'a>(qers: impl Iterator<Item = &'a Qer> + Clone, lowest: &[u8]) -> usize {
+    if qers.clone().any(|qer| qer.gbr.is_some()) {
+        return 0;
+    }
+    let qfi = qers.into_iter().find_map(|qer| qer.qfi);
+    if qfi.is_some_and(|qfi| lowest.contains(&qfi)) { 1 } else { 2 }
 }
 
 /// A session as it shall be from now on.

@@ -7,6 +7,7 @@
 //! | [`rules`] | the rules of a session: PDR, FAR, QER, URR, BAR, and whether they fit together |
 //! | [`datapath`] | what N4 asks of whatever carries the packets |
 //! | [`telemetry`] | what is told of packets: metrics, `martlet top`, tracing |
+//! | [`thermal`] | the board's sensors and the thermal governor |
 //! | [`conformance`] | what every datapath has to pass |
 //! | [`KernelDatapath`] | the datapath of sockets and a TUN device |
 //! | [`XdpDatapath`] | the datapath of programs in the kernel |
@@ -23,6 +24,7 @@ pub mod rules;
 mod signalling;
 mod start;
 pub mod telemetry;
+pub mod thermal;
 mod xdp;
 
 pub use config::UpfConfig;

@@ -4,6 +4,7 @@ use crate::datapath::Datapath;
 use crate::kernel::{KernelDatapath, Signals};
 use crate::n4::{self, Moment, N4, Settings};
 use crate::telemetry::{self, TraceWish};
+use crate::thermal;
 use crate::xdp::XdpDatapath;
 use serde_json::Value;
 use std::future::Future;
@@ -49,6 +50,9 @@ pub struct UpfHandle {
     task: JoinHandle<Result<(), UpfError>>,
     /// Metrics are shown while it is kept.
     _watched: Arc<dyn Fn() -> Option<telemetry::Watched> + Send + Sync>,
+    /// The board, and what keeps it cool.
+    thermal: Arc<thermal::Shared>,
+    _thermal: tokio::task::JoinSet<()>,
     /// Dropped with the handle, which ends the UPF.
     _alive: oneshot::Sender<()>,
 }
@@ -76,10 +80,12 @@ pub async fn start(
     let settings = Settings::from(&config);
     let address = config.n4.address;
     let socket = UdpSocket::bind(address).await.map_err(|error| UpfError::N4 { address, error })?;
-    let opened = tokio::task::spawn_blocking(move || open_datapath(&config)).await;
+    let opening = config.clone();
+    let opened = tokio::task::spawn_blocking(move || open_datapath(&opening)).await;
     let opened = opened.map_err(|error| UpfError::Datapath(error.to_string()))?;
     let (datapath, mut signals) = opened.map_err(UpfError::Datapath)?;
     let n4 = Arc::new(Mutex::new(N4::new(settings, datapath, Moment::now())));
+    let (thermal, tasks) = thermal::run(&config, &n4);
     let watched = Arc::downgrade(&n4);
     let watched = telemetry::watch(Arc::new(move || {
         Some(watched.upgrade()?.lock().unwrap_or_else(PoisonError::into_inner).watched())
@@ -103,7 +109,7 @@ pub async fn start(
         outcome
     });
     tracing::info!(n4 = %address, "the UPF is ready");
-    Ok(UpfHandle { n4, address, task, _watched: watched, _alive: alive })
+    Ok(UpfHandle { n4, address, task, _watched: watched, thermal, _thermal: tasks, _alive: alive })
 }
 
 impl UpfHandle {
@@ -124,11 +130,16 @@ impl UpfHandle {
     /// Answers questions; none any more once the UPF has ended.
     pub fn ask_source(&self) -> AskSource {
         let n4 = Arc::downgrade(&self.n4);
+        let thermal = self.thermal.clone();
         Arc::new(move |question| {
             let n4 = n4.upgrade()?;
             let n4 = n4.lock().unwrap_or_else(PoisonError::into_inner);
             match question {
-                "top" => Some(Ok(n4.top())),
+                "top" => {
+                    let mut top = n4.top();
+                    (top["board"], top["governor"]) = (thermal.board.top(), thermal.top());
+                    Some(Ok(top))
+                }
                 "trace" => Some(n4.trace(TraceWish { forwarded: false })),
                 "trace/all" => Some(n4.trace(TraceWish { forwarded: true })),
                 _ => None,

@@ -9,7 +9,7 @@ use martlet_upf::Verdict;
 use martlet_upf::config::DatapathChoice;
 use martlet_upf::conformance::{Rig, g_pdu, session, udp_packet};
 use martlet_upf::counters::DropReason;
-use martlet_upf::datapath::{Change, Datapath};
+use martlet_upf::datapath::{Change, Datapath, Shaping};
 use martlet_upf::rules::{Action, BitRate};
 use martlet_upf::telemetry::{TraceWish, balance, summary};
 use std::net::Ipv4Addr;
@@ -215,5 +215,40 @@ fn counters_add_up_in_xdp_on_loopback() {
         config.datapath = DatapathChoice::Xdp;
         (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (64, 256, 256);
         everything(&mut rig::SocketRig::new(config));
+    });
+}
+
+#[test]
+fn flows_of_the_lowest_priority_are_shaped_and_others_are_not() {
+    in_namespace(|| {
+        let mut bench = Bench::new(|config| config.governor.lowest = vec![9]);
+        let first = bench.session();
+        let other = Ipv4Addr::new(10, 45, 0, 3);
+        let mut second = bench.session_of(2, 0x0202_0202, other);
+        second.qers.get_mut(&1).expect("the QER").qfi = Some(5);
+        bench.apply(&second);
+        let shaping = Shaping { limits: [None, Some(80_000), None], batching: true };
+        bench.datapath.shape(&shaping);
+        let passed = |bench: &Bench| {
+            let mut passed = [0; 2];
+            for _ in 0..200 {
+                let frame = uplink(bench, TEID, &up(972));
+                passed[0] += u32::from(bench.run_n3(&frame).0 == Verdict::Redirect(0));
+                let frame = uplink(bench, 0x0202_0202, &udp_packet((other, 9000), (HOST, 7000), &[0; 972]));
+                passed[1] += u32::from(bench.run_n3(&frame).0 == Verdict::Redirect(0));
+            }
+            passed
+        };
+        // A bucket holds 65,535 octets at the least, and 10,000 come in a second.
+        let [shaped, free] = passed(&bench);
+        assert!((65..100).contains(&shaped) && free == 200, "{shaped} and {free}");
+        assert_eq!(bench.drops(DropReason::Thermal), 200 - u64::from(shaped));
+        assert_eq!(bench.datapath.class_octets(), [0, u64::from(shaped) * 1000, 200_000]);
+        // New rules of a class that is shaped are, too.
+        bench.apply(&first);
+        assert!(passed(&bench)[0] < 40);
+        bench.datapath.shape(&Shaping::default());
+        assert_eq!(passed(&bench), [200, 200]);
+        adds_up(&bench.datapath);
     });
 }

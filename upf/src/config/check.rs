@@ -63,7 +63,42 @@ pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
         check_xdp(config, &mut findings);
     }
     check_pools(config, &mut findings);
+    check_governor(config, &mut findings);
     findings
+}
+
+fn check_governor(config: &UpfConfig, findings: &mut Vec<Finding>) {
+    let mut find = |path: &str, message: String| findings.push(Finding::new(path, message));
+    let governor = &config.governor;
+    for (path, value, from, to) in [
+        ("governor.set_point", governor.set_point, 30.0, 110.0),
+        ("governor.window_s", governor.window_s, 1.0, 3600.0),
+        ("governor.interval_s", governor.interval_s, 0.05, 60.0),
+    ] {
+        if !(from..=to).contains(&value) {
+            find(path, format!("{value} is not from {from} to {to}"));
+        }
+    }
+    if governor.interval_s * 6.0 > governor.window_s {
+        find("governor.window_s", "it has to be at least six times interval_s".into());
+    }
+    let Some(simulated) = &config.board.simulated else { return };
+    if config.board.root == std::path::Path::new("/") {
+        find(
+            "board.root",
+            "a simulated board writes its sensors there: name a folder of its own, as /run/martlet/board".into(),
+        );
+    }
+    for (path, value) in [
+        ("board.simulated.full_rate", simulated.full_rate),
+        ("board.simulated.speed", simulated.speed),
+        ("board.simulated.board.time_constant_s", simulated.board.time_constant_s),
+        ("board.simulated.board.idle_watts", simulated.board.idle_watts),
+    ] {
+        if value.is_nan() || value <= 0.0 {
+            find(path, format!("{value} is nothing that it could be: write a number above 0"));
+        }
+    }
 }
 
 fn check_xdp(config: &UpfConfig, findings: &mut Vec<Finding>) {

@@ -50,6 +50,8 @@ pub(super) struct Rule {
     pub urrs: Vec<usize>,
     /// QoS flow of downlink packets, and whether reflective QoS is indicated.
     pub mark: Option<(u8, bool)>,
+    /// A QER guarantees a bit rate.
+    pub guaranteed: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,7 +158,8 @@ impl State {
         let urrs = pdr.urrs.iter().filter_map(|id| self.urrs.iter().position(|urr| urr.urr.id == *id)).collect();
         let flow_rules = pdr.qers.iter().filter_map(|id| session.qers.get(id));
         let mark = flow_rules.filter_map(|qer| qer.qfi.map(|qfi| (qfi, qer.reflective))).next();
-        Some(Rule { pdr: pdr.clone(), target: target(session.fars.get(&pdr.far)?), qers, urrs, mark })
+        let guaranteed = pdr.qers.iter().any(|id| session.qers.get(id).is_some_and(|qer| qer.gbr.is_some()));
+        Some(Rule { pdr: pdr.clone(), target: target(session.fars.get(&pdr.far)?), qers, urrs, mark, guaranteed })
     }
 
     /// The rule for a packet that came in a tunnel of ours.

@@ -3,6 +3,7 @@
 use super::entry::{Entry, State};
 use super::limiter::Limiter;
 use super::outlet::Outlet;
+use super::shape::Shaper;
 use crate::config::KernelLimits;
 use crate::counters::{Counters, DropReason};
 use crate::datapath::{Buffered, Change, DatapathError, EventSender, Usage};
@@ -24,6 +25,7 @@ pub(super) struct Forwarder<O> {
     pub(super) limits: KernelLimits,
     /// Packets that wait, of all sessions.
     pub(super) buffered: AtomicUsize,
+    pub(super) shaper: Shaper,
     /// Answers to packets that nobody asked for.
     pub(super) complaints: Mutex<Limiter>,
     /// Until then, tunnels that are not known may be those of sessions that are still to be restored.
@@ -67,6 +69,7 @@ impl<O: Outlet> Forwarder<O> {
             events,
             limits,
             buffered: AtomicUsize::new(0),
+            shaper: Shaper::default(),
             complaints,
             quiet_until: None,
         }
@@ -91,6 +94,12 @@ impl<O: Outlet> Forwarder<O> {
             fill("sessions", sessions, self.limits.sessions),
             fill("waiting", self.buffered.load(Ordering::Relaxed), self.limits.buffer_packets),
         ]
+    }
+
+    /// Flows with these QFIs are shaped before others.
+    pub fn lowest(mut self, qfis: Vec<u8>) -> Self {
+        self.shaper.lowest = qfis;
+        self
     }
 
     /// Leaves unknown tunnels unanswered until then.

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `forwarder`, `entry` | sessions by tunnel and address |
 //! | `n3`, `packets` | what becomes of a datagram, and of a packet |
-//! | `bucket`, `limiter` | bit rates, and how often complaints are sent |
+//! | `bucket`, `limiter`, `shape` | bit rates, how often complaints are sent, and what the thermal governor asks for |
 //! | `sockets`, `batch`, `threads` | the socket and the device, and who reads from them |
 //! | `netns`, `tun`, `netlink`, `n6`, `nat` | how they are made |
 pub(crate) mod batch;
@@ -23,6 +23,7 @@ pub(crate) mod netns;
 mod outlet;
 mod packets;
 mod router;
+mod shape;
 pub(crate) mod sockets;
 pub(crate) mod threads;
 mod tun;
@@ -32,9 +33,10 @@ mod tests;
 
 use crate::config::UpfConfig;
 use crate::counters::Counters;
-use crate::datapath::{Buffered, Change, Datapath, DatapathError, Event, EventSender, Usage};
+use crate::datapath::{Buffered, Change, Datapath, DatapathError, Event, EventSender, Shaping, Usage};
 use crate::telemetry::{Fill, Traffic};
 use forwarder::Forwarder;
+use martlet_board::governor::CLASSES;
 use martlet_pfcp::ie::UpFunctionFeatures;
 use nat::Nat;
 use outlet::Outlet;
@@ -71,6 +73,7 @@ impl KernelDatapath {
         let sockets = Sockets::open(config, device)?;
         let restored_by = Instant::now() + Duration::from_secs(config.n3.restoration_s);
         let forwarder = Forwarder::new(sockets, config.kernel.clone(), events).quiet_until(restored_by);
+        let forwarder = forwarder.lowest(config.governor.lowest.clone());
         let forwarder = Arc::new(forwarder);
         crate::metrics::show(&forwarder.counters);
         let threads = Threads::start(&forwarder, config.n3.address.ip(), failure)?;
@@ -116,6 +119,14 @@ impl<O: Outlet> Datapath for Arc<Forwarder<O>> {
         Forwarder::traffic(self, seids)
     }
 
+    fn shape(&mut self, shaping: &Shaping) {
+        Forwarder::shape(self, shaping);
+    }
+
+    fn class_octets(&self) -> [u64; CLASSES] {
+        self.shaper.octets.each_ref().map(|octets| octets.get())
+    }
+
     fn tables(&self) -> Vec<Fill> {
         Forwarder::tables(self)
     }
@@ -156,6 +167,14 @@ impl Datapath for KernelDatapath {
 
     fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
         Datapath::traffic(&self.forwarder, seids)
+    }
+
+    fn shape(&mut self, shaping: &Shaping) {
+        Datapath::shape(&mut self.forwarder, shaping);
+    }
+
+    fn class_octets(&self) -> [u64; CLASSES] {
+        self.forwarder.class_octets()
     }
 
     fn tables(&self) -> Vec<Fill> {

@@ -127,6 +127,7 @@ impl<O: Outlet> Forwarder<O> {
     ) -> Next {
         let Some(found) = state.rules.get(rule) else { return Next::Done };
         let (target, mark, direction) = (found.target, found.mark, found.pdr.direction());
+        let guaranteed = found.guaranteed;
         let drop = |state: &mut State, reason| {
             state.dropped(reason);
             self.counters.dropped(reason);
@@ -142,6 +143,14 @@ impl<O: Outlet> Forwarder<O> {
         }
         if let Err(reason) = enforce(state, rule, direction, flow.length, now) {
             return drop(state, reason);
+        }
+        let class = match (guaranteed, mark) {
+            (true, _) => 0,
+            (_, Some((qfi, _))) if self.shaper.lowest.contains(&qfi) => 1,
+            _ => 2,
+        };
+        if !self.shaper.admits(class, flow.length, now) {
+            return drop(state, DropReason::Thermal);
         }
         let sent = match target {
             Target::Tunnel { tunnel, direction: towards } => {
@@ -164,6 +173,7 @@ impl<O: Outlet> Forwarder<O> {
             return drop(state, DropReason::N3);
         }
         state.last_activity = Some(now);
+        self.shaper.octets[class].add(flow.length as u64);
         self.count(entry, state, rule, direction, flow.length);
         if target == Target::Network { Next::Network } else { Next::Done }
     }

@@ -92,6 +92,7 @@ fn from_n3(forwarder: &Forwarder<Sockets>, local: IpAddr, stopped: &UnixStream) 
     let socket = &forwarder.outlet.gtpu;
     let mut batch = Batch::new();
     while readable(socket, stopped)? {
+        forwarder.shaper.gather();
         match batch.receive(socket) {
             Ok(_) => {}
             // A peer's closed port shows here, too.
@@ -118,6 +119,7 @@ fn from_n6(forwarder: &Forwarder<Sockets>, stopped: &UnixStream) -> io::Result<(
     let Some(mut device) = forwarder.outlet.device.as_ref() else { return Ok(()) };
     let mut buffer = vec![0; HEADROOM + 65_535];
     while readable(device, stopped)? {
+        forwarder.shaper.gather();
         let now = Instant::now();
         let took = forwarder.sampled(now);
         let mut packets = 0;

@@ -81,6 +81,21 @@ impl N4 {
         Watched { counters: self.datapath.counters(), sessions: self.traffic(most), tables: self.datapath.tables() }
     }
 
+    /// See [`Datapath::class_octets`](crate::datapath::Datapath::class_octets).
+    pub(crate) fn class_octets(&self) -> [u64; martlet_board::governor::CLASSES] {
+        self.datapath.class_octets()
+    }
+
+    /// See [`Datapath::shape`](crate::datapath::Datapath::shape).
+    pub(crate) fn shape(&mut self, shaping: &crate::datapath::Shaping) {
+        self.datapath.shape(shaping);
+    }
+
+    /// Packets dropped for a reason.
+    pub(crate) fn drops(&self, reason: DropReason) -> u64 {
+        self.datapath.counters().drops(reason).get()
+    }
+
     /// What `martlet top` shows.
     pub fn top(&self) -> Value {
         let Watched { counters, sessions, tables } = self.watched();

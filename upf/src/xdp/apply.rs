@@ -147,6 +147,7 @@ impl Forwarder {
             let (mut rule, mut rest) = (planned.rule, planned.rest);
             rule.index = at;
             (rule.session, rule.incarnation) = (entry.slot, entry.incarnation);
+            rule.flags |= self.class_flags(session, planned);
             rest.limits = limits_at;
             (rule.check_at, rule.stop_at) = (u64::MAX, u64::MAX);
             if plan.exact {

@@ -2,7 +2,7 @@
 use super::state::State;
 use crate::config::XdpConfig;
 use crate::counters::{Counters, DropReason};
-use crate::datapath::{Buffered, Event, EventSender, Reached, Usage};
+use crate::datapath::{Buffered, Event, EventSender, Reached, Shaping, Usage};
 use crate::rules::{Session, Tunnel};
 use crate::telemetry::{Fill, Traffic, Volume};
 use martlet_gtpu::end_marker;
@@ -26,6 +26,9 @@ pub(super) struct Forwarder {
     seen: Mutex<Seen>,
     pub events: EventSender,
     pub limits: XdpConfig,
+    /// QFIs of flows that are shaped before others.
+    pub lowest: Vec<u8>,
+    pub shaping: Mutex<Shaping>,
     /// Translation of addresses by the programs.
     pub nat: types::nat_settings,
     /// GTP-U that is not for the programs.
@@ -58,6 +61,7 @@ impl Forwarder {
         ring: Ring,
         tracer: Tracer,
         limits: XdpConfig,
+        lowest: Vec<u8>,
         nat: types::nat_settings,
         events: EventSender,
         gtpu: UdpSocket,
@@ -77,6 +81,8 @@ impl Forwarder {
             seen,
             events,
             limits,
+            lowest,
+            shaping: Mutex::default(),
             nat,
             gtpu,
             frames,

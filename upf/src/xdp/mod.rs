@@ -7,12 +7,14 @@
 //! | `nat` | flows whose addresses the programs translate |
 //! | `ring`, `waiting` | what the programs tell, and packets that wait |
 //! | `socket`, `thread` | what is left to user space: signalling, what nobody knows, what came in parts |
+//! | `shape`, `batching` | what the thermal governor asks for |
 //! | `trace` | packets shown to who traces |
 //! | `link`, `device`, `packet_socket` | the interfaces between the kernel and the programs |
 //!
 //! The programs are in the crate `martlet-upf-xdp`. What they cannot do they leave to the kernel, through a pair of
 //! interfaces: to find neighbours, to translate addresses, to fragment, to answer with ICMP.
 mod apply;
+mod batching;
 mod compile;
 mod device;
 #[cfg(test)]
@@ -23,6 +25,7 @@ mod link;
 mod nat;
 mod packet_socket;
 mod ring;
+mod shape;
 mod slots;
 mod socket;
 mod state;
@@ -33,11 +36,13 @@ mod waiting;
 
 use crate::config::{N6Mode, UpfConfig, XdpMode};
 use crate::counters::Counters;
-use crate::datapath::{Buffered, Change, Datapath, DatapathError, EventSender, Usage};
+use crate::datapath::{Buffered, Change, Datapath, DatapathError, EventSender, Shaping, Usage};
 use crate::kernel::{Signals, nat as kernel_nat, netns, sockets};
 use crate::telemetry::{Fill, TraceBatch, TraceWish, Traffic};
+use batching::Batching;
 use forwarder::Forwarder;
 use link::Link;
+use martlet_board::governor::CLASSES;
 use martlet_pfcp::ie::UpFunctionFeatures;
 use martlet_upf_xdp::{Attachment, Mode, NatTimes, Program, Programs, Sizes, nat_settings, types};
 pub use martlet_upf_xdp::{Verdict, XdpError};
@@ -58,6 +63,7 @@ pub struct XdpDatapath {
     _attached: Vec<Attachment>,
     _nat: Option<kernel_nat::Nat>,
     _link: Link,
+    batching: Batching,
     /// Interfaces with programs.
     ports: Vec<(String, Mode)>,
 }
@@ -163,13 +169,34 @@ impl XdpDatapath {
         let frames = PacketSocket::open()?;
         let restored_by = Instant::now() + Duration::from_secs(config.n3.restoration_s);
         let limits = config.xdp.clone();
+        let lowest = config.governor.lowest.clone();
+        let batching = Batching::new(ports.iter().map(|(name, ifindex)| (name.as_str(), *ifindex)));
         let inner = link.inner;
-        let forwarder =
-            Forwarder::new(programs, ring, tracer, limits, translation, events, gtpu, frames, inner, Some(restored_by));
+        let forwarder = Forwarder::new(
+            programs,
+            ring,
+            tracer,
+            limits,
+            lowest,
+            translation,
+            events,
+            gtpu,
+            frames,
+            inner,
+            Some(restored_by),
+        );
         let forwarder = Arc::new(forwarder);
         crate::metrics::show(&forwarder.counters);
         let thread = Thread::start(&forwarder, local, failure)?;
-        Ok(XdpDatapath { forwarder, _thread: thread, _attached: attached, _nat: nat, _link: link, ports: modes })
+        Ok(XdpDatapath {
+            forwarder,
+            _thread: thread,
+            _attached: attached,
+            _nat: nat,
+            _link: link,
+            batching,
+            ports: modes,
+        })
     }
 }
 
@@ -275,6 +302,15 @@ impl Datapath for XdpDatapath {
 
     fn trace(&self, wish: TraceWish) -> Result<TraceBatch, String> {
         Ok(self.forwarder.trace(wish))
+    }
+
+    fn shape(&mut self, shaping: &Shaping) {
+        self.forwarder.shape(shaping);
+        self.batching.set(shaping.batching);
+    }
+
+    fn class_octets(&self) -> [u64; CLASSES] {
+        self.forwarder.class_octets()
     }
 
     fn details(&self) -> serde_json::Value {

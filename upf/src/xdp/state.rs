@@ -1,10 +1,12 @@
 //! What is known of sessions beside what the programs have in their tables.
 use super::compile::{Entrance, Limit};
 use super::nat::Flows;
+use super::shape::class_in;
 use super::slots::Slots;
 use super::usage::{Account, Clock, Placed};
 use crate::datapath::Usage;
 use crate::rules::{Direction, Session, Tunnel, UeAddress};
+use martlet_board::governor::CLASSES;
 use martlet_upf_xdp::Programs;
 use martlet_upf_xdp::types::{rule, rule_flag};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -93,6 +95,8 @@ pub(super) struct State {
     pub waiting: usize,
     /// Octets and packets of rules that are gone, from and to UEs.
     pub gone: [[u64; 2]; 2],
+    /// Octets of them by the class of their flows.
+    pub gone_by_class: [u64; CLASSES],
 }
 
 impl State {
@@ -112,6 +116,7 @@ impl State {
             last_incarnation: 0,
             waiting: 0,
             gone: [[0; 2]; 2],
+            gone_by_class: [0; CLASSES],
         }
     }
 
@@ -142,6 +147,9 @@ impl State {
         let total = &mut self.gone[usize::from(placed.direction == Direction::Downlink)];
         total[0] += rule.octets;
         total[1] += rule.packets;
+        if let Some(sum) = self.gone_by_class.get_mut(class_in(rule.flags)) {
+            *sum += rule.octets;
+        }
         self.rule_slots.give_back(placed.index, 1);
     }
 

@@ -32,6 +32,8 @@ enum rule_flag {
 	RULE_UE6 = 1 << 13,	/* and an IPv6 prefix, `ue6` */
 	RULE_UE_MANY = 1 << 14,	/* and others, found by the tables */
 	RULE_EXACT = 1 << 16,	/* limits are near, and counted */
+	/* Bits 24 and 25: the class of the flow. */
+	RULE_SHAPED = 1 << 26,	/* the thermal governor shapes its class */
 };
 
 /* A PDR with its FAR and QERs. What is not counted does not change while packets can find the rule, but for flags and

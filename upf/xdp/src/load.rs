@@ -88,6 +88,8 @@ pub struct Programs {
     events: MapHandle,
     pub(crate) nat: NatTables,
     pub(crate) telemetry: TelemetryTables,
+    /// Rates of classes of flows.
+    pub governor: Table<types::governor>,
     pub(crate) fence: MapHandle,
     pub(crate) fence_slot: MapHandle,
     globals: Table<types::globals>,
@@ -226,6 +228,7 @@ impl Programs {
                 of_ue: handle(&maps.nat_of_ue)?,
                 of_public: handle(&maps.nat_of_public)?,
             },
+            governor: Table::map("governor", maps.data_governor.as_fd(), 1)?,
             telemetry: TelemetryTables {
                 lanes: handle(&maps.lanes)?,
                 session_drops: handle(&maps.session_drops)?,

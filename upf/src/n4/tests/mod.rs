@@ -4,4 +4,5 @@ mod malformed;
 mod reports;
 mod sessions;
 mod smf;
+mod thermal;
 mod usage;
