@@ -18,6 +18,18 @@ const INTERVAL: Duration = Duration::from_millis(200);
 pub enum UpfCommand {
     /// Show packets that are dropped: which, for which reason, by which rule
     Trace(TraceArgs),
+    /// Load the XDP programs anew and put them in the place of those that run, without losing a packet
+    Renew(RenewArgs),
+}
+
+/// Replaces the programs.
+#[derive(Args)]
+pub struct RenewArgs {
+    #[command(flatten)]
+    pub upf: UpfAddress,
+    /// From then on, take the time of one of so many packets; 0 of none
+    #[arg(long)]
+    sample: Option<u32>,
 }
 
 /// Shows packets.
@@ -87,6 +99,12 @@ pub async fn ask(places: &[SocketAddr], question: &str) -> Result<Value> {
 pub fn run(command: UpfCommand) -> Result<()> {
     match command {
         UpfCommand::Trace(args) => runtime::block_on(trace(&args)),
+        UpfCommand::Renew(args) => {
+            let question = args.sample.map_or("renew".to_string(), |sample| format!("renew/sample/{sample}"));
+            runtime::block_on(ask(&args.upf.places()?, &question))?;
+            println!("The programs are replaced.");
+            Ok(())
+        }
     }
 }
 

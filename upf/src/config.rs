@@ -6,6 +6,7 @@ use martlet_board::GovernorConfig;
 use martlet_config::Finding;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 mod check;
@@ -232,6 +233,11 @@ pub struct XdpConfig {
     pub interfaces: Vec<String>,
     /// How programs are attached.
     pub mode: XdpMode,
+    /// A folder of the BPF file system, as `/sys/fs/bpf/martlet`, in which attached programs are kept. When the process is
+    /// killed they go on with the sessions of then, and the next process takes them over once its SMF has restored these.
+    /// Left out, programs end with the process, however it ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pin: Option<PathBuf>,
     /// Packets leave for data networks directly over one of the interfaces, by the kernel's routes. Otherwise, and
     /// where it has to find the way, to translate addresses or to answer, the kernel forwards them.
     pub direct: bool,
@@ -316,6 +322,7 @@ impl Default for XdpConfig {
         XdpConfig {
             interfaces: Vec::new(),
             mode: XdpMode::Auto,
+            pin: None,
             direct: true,
             sessions: 65_536,
             rules: 196_608,

@@ -70,6 +70,12 @@ pub trait Datapath: Send + 'static {
         [0; CLASSES]
     }
 
+    /// Loads the programs that carry packets anew, and has them take the place of those that do, without losing a packet. With
+    /// `sample`, the time of one of so many packets is taken from then on. The error says why it cannot.
+    fn renew(&self, _sample: Option<u32>) -> Result<(), String> {
+        Err(format!("the datapath {} has no programs that could be replaced", self.name()))
+    }
+
     /// What it says of itself beside that, for people: interfaces, how full its tables are. Nothing, unless it has more
     /// to say.
     fn details(&self) -> serde_json::Value {

@@ -142,7 +142,11 @@ impl UpfHandle {
                 }
                 "trace" => Some(n4.trace(TraceWish { forwarded: false })),
                 "trace/all" => Some(n4.trace(TraceWish { forwarded: true })),
-                _ => None,
+                "renew" => Some(n4.renew(None)),
+                _ => {
+                    let sample = question.strip_prefix("renew/sample/")?.parse().ok()?;
+                    Some(n4.renew(Some(sample)))
+                }
             }
         })
     }

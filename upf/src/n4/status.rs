@@ -91,6 +91,11 @@ impl N4 {
         self.datapath.shape(shaping);
     }
 
+    /// See [`Datapath::renew`](crate::datapath::Datapath::renew).
+    pub(crate) fn renew(&self, sample: Option<u32>) -> Result<Value, String> {
+        self.datapath.renew(sample).map(|()| json!({"renewed": true}))
+    }
+
     /// Packets dropped for a reason.
     pub(crate) fn drops(&self, reason: DropReason) -> u64 {
         self.datapath.counters().drops(reason).get()

@@ -23,10 +23,16 @@ pub(super) struct Link {
     _name: Socket,
 }
 
+/// The names of both ends: the kernel's, and the programs'.
+pub(super) fn names(config: &UpfConfig) -> (String, String) {
+    let outer = config.n6.interface.clone();
+    let inner = format!("{}x", outer.chars().take(14).collect::<String>());
+    (outer, inner)
+}
+
 impl Link {
     pub fn open(config: &UpfConfig) -> Result<Link, String> {
-        let outer = config.n6.interface.clone();
-        let inner = format!("{}x", outer.chars().take(14).collect::<String>());
+        let (outer, inner) = names(config);
         let failed = |what: &str, error: io::Error| format!("{what} of the interface {outer} cannot be set: {error}");
         let name = own(&outer)?;
         let netlink = Netlink::open().map_err(|error| failed("the settings", error))?;

@@ -9,6 +9,7 @@
 //! | `socket`, `thread` | what is left to user space: signalling, what nobody knows, what came in parts |
 //! | `shape`, `batching` | what the thermal governor asks for |
 //! | `trace` | packets shown to who traces |
+//! | `controller` | which programs packets meet: attached, pinned, taken over, replaced |
 //! | `link`, `device`, `packet_socket` | the interfaces between the kernel and the programs |
 //!
 //! The programs are in the crate `martlet-upf-xdp`. What they cannot do they leave to the kernel, through a pair of
@@ -16,6 +17,7 @@
 mod apply;
 mod batching;
 mod compile;
+mod controller;
 mod device;
 #[cfg(test)]
 mod differential;
@@ -40,11 +42,12 @@ use crate::datapath::{Buffered, Change, Datapath, DatapathError, EventSender, Sh
 use crate::kernel::{Signals, nat as kernel_nat, netns, sockets};
 use crate::telemetry::{Fill, TraceBatch, TraceWish, Traffic};
 use batching::Batching;
+use controller::Controller;
 use forwarder::Forwarder;
 use link::Link;
 use martlet_board::governor::CLASSES;
 use martlet_pfcp::ie::UpFunctionFeatures;
-use martlet_upf_xdp::{Attachment, Mode, NatTimes, Program, Programs, Sizes, nat_settings, types};
+use martlet_upf_xdp::{Mode, NatTimes, Program, Programs, Sizes, nat_settings, types};
 pub use martlet_upf_xdp::{Verdict, XdpError};
 use nix::net::if_::if_nametoindex;
 use packet_socket::PacketSocket;
@@ -60,7 +63,7 @@ pub struct XdpDatapath {
     forwarder: Arc<Forwarder>,
     // In the order in which they end: first nothing serves the programs any more, then no packet meets them.
     _thread: Thread,
-    _attached: Vec<Attachment>,
+    controller: Arc<Controller>,
     _nat: Option<kernel_nat::Nat>,
     _link: Link,
     batching: Batching,
@@ -91,6 +94,19 @@ impl XdpDatapath {
         let mut out = Vec::new();
         let verdict = self.forwarder.programs.run(Program::Port, ifindex, frame, &mut out)?;
         Ok((verdict, out))
+    }
+
+    /// Loads the programs anew, with their tables as they are, and puts them in the place of those that run, without a packet
+    /// between them. With `sample`, the time of one of so many packets is taken from then on.
+    ///
+    /// # Errors
+    /// The kernel refuses them; those of before go on.
+    pub fn renew(&self, sample: Option<u32>) -> Result<(), XdpError> {
+        let programs = &self.forwarder.programs;
+        programs.renew(|_, sizes| sizes.sample = sample.unwrap_or(sizes.sample))?;
+        self.controller.replace(programs)?;
+        tracing::info!(?sample, "the XDP programs are replaced");
+        Ok(())
     }
 
     /// The programs, to measure them.
@@ -143,24 +159,23 @@ impl XdpDatapath {
         };
         let text = |error: XdpError| error.to_string();
         let programs = Programs::load(settings, &sizes).map_err(text)?;
-        let mut attached = vec![
-            programs.attach(Program::Outer, link.outer, Some(Mode::Native)).map_err(text)?,
-            programs.attach(Program::Inner, link.inner, Some(Mode::Native)).map_err(text)?,
-        ];
+        let mode = match config.xdp.mode {
+            XdpMode::Auto => None,
+            XdpMode::Native => Some(Mode::Native),
+            XdpMode::Generic => Some(Mode::Generic),
+        };
+        let (outer, inner) = link::names(config);
+        let ends = [(Program::Outer, outer, link.outer), (Program::Inner, inner, link.inner)];
+        let restoration = Duration::from_secs(config.n3.restoration_s);
+        let controller = Controller::attach(&programs, ends, &ports, mode, config.xdp.pin.as_deref(), restoration);
+        let controller = controller.map_err(text)?;
         let mut modes = Vec::new();
-        for (name, ifindex) in &ports {
-            let mode = match config.xdp.mode {
-                XdpMode::Auto => None,
-                XdpMode::Native => Some(Mode::Native),
-                XdpMode::Generic => Some(Mode::Generic),
-            };
-            let attachment = programs.attach(Program::Port, *ifindex, mode).map_err(text)?;
-            if attachment.mode == Mode::Native {
-                programs.allow_port(*ifindex).map_err(text)?;
+        for (ifindex, mode) in controller.modes() {
+            if mode == Mode::Native {
+                programs.allow_port(ifindex).map_err(text)?;
             }
-            tracing::info!(interface = name, mode = attachment.mode.name(), "XDP is attached");
-            modes.push((name.clone(), attachment.mode));
-            attached.push(attachment);
+            let name = ports.iter().find(|(_, known)| *known == ifindex).map(|(name, _)| name.clone());
+            modes.push((name.unwrap_or_default(), mode));
         }
         let burst = config.xdp.complaints_per_second;
         programs.buckets.write(0, complaints(burst));
@@ -187,16 +202,8 @@ impl XdpDatapath {
         );
         let forwarder = Arc::new(forwarder);
         crate::metrics::show(&forwarder.counters);
-        let thread = Thread::start(&forwarder, local, failure)?;
-        Ok(XdpDatapath {
-            forwarder,
-            _thread: thread,
-            _attached: attached,
-            _nat: nat,
-            _link: link,
-            batching,
-            ports: modes,
-        })
+        let thread = Thread::start(&forwarder, &controller, local, failure)?;
+        Ok(XdpDatapath { forwarder, _thread: thread, controller, _nat: nat, _link: link, batching, ports: modes })
     }
 }
 
@@ -268,6 +275,7 @@ impl Datapath for XdpDatapath {
     }
 
     fn apply(&mut self, change: &Change<'_>) -> Result<(), DatapathError> {
+        self.controller.session_came();
         self.forwarder.apply(change)
     }
 
@@ -311,6 +319,10 @@ impl Datapath for XdpDatapath {
 
     fn class_octets(&self) -> [u64; CLASSES] {
         self.forwarder.class_octets()
+    }
+
+    fn renew(&self, sample: Option<u32>) -> Result<(), String> {
+        XdpDatapath::renew(self, sample).map_err(|error| error.to_string())
     }
 
     fn details(&self) -> serde_json::Value {

@@ -85,7 +85,9 @@ global int find_hop4(struct xdp_md *ctx, struct hop *hop, __be32 source, __be32 
 	hop->mtu = fib.mtu_result;
 	__builtin_memcpy(hop->to, fib.dmac, 6);
 	__builtin_memcpy(hop->from, fib.smac, 6);
-	hop->generation = now;
+	/* Where the kernel has to find the way, it may have found it by the next packet; nor may that stay when nobody is left to
+	 * have it forgotten. */
+	hop->generation = ok ? now : 0;
 	return ok;
 }
 
