@@ -114,6 +114,9 @@ impl Default for N3Config {
     }
 }
 
+/// Exits of N6; as `bpf/structs.h` has it.
+pub(crate) const MOST_EXITS: usize = 7;
+
 /// How N6 reaches the data network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -144,6 +147,29 @@ pub struct N6Config {
     /// Name of the network namespace of the device, as `ip netns` has it. Left out, that of the process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub netns: Option<String>,
+    /// Ways to data networks beside the common one, which the kernel's routes are: packets take one by the network instance
+    /// of their FAR.
+    pub exits: Vec<ExitConfig>,
+}
+
+/// A way to a data network.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExitConfig {
+    /// The network instance of FARs (TS 29.244, 8.2.4) whose packets take it.
+    pub network_instance: String,
+    /// The interface that they leave by; with the datapath `xdp` one of `xdp.interfaces`, or they go through the kernel.
+    pub interface: String,
+    /// The router there. Left out, hosts are on the link itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Ipv4Addr>,
+}
+
+impl N6Config {
+    /// The network instances of the exits, in their order.
+    pub(crate) fn exit_names(&self) -> Vec<Vec<u8>> {
+        self.exits.iter().map(|exit| martlet_pfcp::ie::NetworkInstance::new(&exit.network_instance).0).collect()
+    }
 }
 
 impl Default for N6Config {
@@ -154,6 +180,7 @@ impl Default for N6Config {
             mtu: 1400,
             pools6: vec!["fd45::/48".into()],
             netns: None,
+            exits: Vec::new(),
         }
     }
 }

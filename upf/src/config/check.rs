@@ -64,7 +64,30 @@ pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
     }
     check_pools(config, &mut findings);
     check_governor(config, &mut findings);
+    check_exits(config, &mut findings);
     findings
+}
+
+fn check_exits(config: &UpfConfig, findings: &mut Vec<Finding>) {
+    let exits = &config.n6.exits;
+    let mut find = |path: String, message: String| findings.push(Finding::new(path, message));
+    if exits.len() > super::MOST_EXITS {
+        find("n6.exits".into(), format!("{} are too many: write {} at most", exits.len(), super::MOST_EXITS));
+    }
+    if !exits.is_empty() && !matches!(config.n6.mode, N6Mode::Routing | N6Mode::Nat) {
+        find("n6.exits".into(), "they are of no use with this n6.mode: write routing or nat".into());
+    }
+    for (n, exit) in exits.iter().enumerate() {
+        if exit.network_instance.is_empty() || exits[..n].iter().any(|e| e.network_instance == exit.network_instance) {
+            find(format!("n6.exits[{n}].network_instance"), "each exit needs a name of its own: write board".into());
+        }
+        if exit.interface.is_empty() || exit.interface.len() > 15 {
+            find(
+                format!("n6.exits[{n}].interface"),
+                "not the name of an interface: write one that `ip link` shows".into(),
+            );
+        }
+    }
 }
 
 fn check_governor(config: &UpfConfig, findings: &mut Vec<Finding>) {

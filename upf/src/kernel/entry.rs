@@ -50,6 +50,8 @@ pub(super) struct Rule {
     pub urrs: Vec<usize>,
     /// QoS flow of downlink packets, and whether reflective QoS is indicated.
     pub mark: Option<(u8, bool)>,
+    /// Of its FAR.
+    pub network_instance: Option<Vec<u8>>,
     /// A QER guarantees a bit rate.
     pub guaranteed: bool,
 }
@@ -159,7 +161,9 @@ impl State {
         let flow_rules = pdr.qers.iter().filter_map(|id| session.qers.get(id));
         let mark = flow_rules.filter_map(|qer| qer.qfi.map(|qfi| (qfi, qer.reflective))).next();
         let guaranteed = pdr.qers.iter().any(|id| session.qers.get(id).is_some_and(|qer| qer.gbr.is_some()));
-        Some(Rule { pdr: pdr.clone(), target: target(session.fars.get(&pdr.far)?), qers, urrs, mark, guaranteed })
+        let far = session.fars.get(&pdr.far)?;
+        let network_instance = far.network_instance.clone();
+        Some(Rule { pdr: pdr.clone(), target: target(far), qers, urrs, mark, network_instance, guaranteed })
     }
 
     /// The rule for a packet that came in a tunnel of ours.

@@ -25,6 +25,8 @@ pub(super) struct Forwarder<O> {
     pub(super) limits: KernelLimits,
     /// Packets that wait, of all sessions.
     pub(super) buffered: AtomicUsize,
+    /// Network instances of exits.
+    pub(super) exits: Vec<Vec<u8>>,
     pub(super) shaper: Shaper,
     /// Answers to packets that nobody asked for.
     pub(super) complaints: Mutex<Limiter>,
@@ -69,6 +71,7 @@ impl<O: Outlet> Forwarder<O> {
             events,
             limits,
             buffered: AtomicUsize::new(0),
+            exits: Vec::new(),
             shaper: Shaper::default(),
             complaints,
             quiet_until: None,
@@ -94,6 +97,11 @@ impl<O: Outlet> Forwarder<O> {
             fill("sessions", sessions, self.limits.sessions),
             fill("waiting", self.buffered.load(Ordering::Relaxed), self.limits.buffer_packets),
         ]
+    }
+
+    /// FARs with these network instances lead to exits.
+    pub fn exits(self, exits: Vec<Vec<u8>>) -> Self {
+        Forwarder { exits, ..self }
     }
 
     /// Flows with these QFIs are shaped before others.

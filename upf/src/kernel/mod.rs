@@ -12,6 +12,7 @@ pub(crate) mod batch;
 pub(crate) mod bench;
 mod bucket;
 mod entry;
+pub(crate) mod exits;
 mod forwarder;
 pub(crate) mod frame;
 pub(crate) mod limiter;
@@ -35,6 +36,7 @@ use crate::config::UpfConfig;
 use crate::counters::Counters;
 use crate::datapath::{Buffered, Change, Datapath, DatapathError, Event, EventSender, Shaping, Usage};
 use crate::telemetry::{Fill, Traffic};
+use exits::Exits;
 use forwarder::Forwarder;
 use martlet_board::governor::CLASSES;
 use martlet_pfcp::ie::UpFunctionFeatures;
@@ -52,6 +54,7 @@ pub struct KernelDatapath {
     // In the order in which they end: no packet is read any more when the translation goes.
     _threads: Threads,
     _nat: Option<Nat>,
+    _exits: Exits,
 }
 
 /// What comes from a datapath by itself.
@@ -70,14 +73,16 @@ impl KernelDatapath {
         let (failure, failures) = mpsc::channel(4);
         let device = n6::open(config)?;
         let nat = nat::open(config)?;
-        let sockets = Sockets::open(config, device)?;
+        let ways = n6::open_exits(config)?;
+        let exits = Exits::open(config)?;
+        let sockets = Sockets::open(config, device, ways)?;
         let restored_by = Instant::now() + Duration::from_secs(config.n3.restoration_s);
         let forwarder = Forwarder::new(sockets, config.kernel.clone(), events).quiet_until(restored_by);
-        let forwarder = forwarder.lowest(config.governor.lowest.clone());
+        let forwarder = forwarder.lowest(config.governor.lowest.clone()).exits(config.n6.exit_names());
         let forwarder = Arc::new(forwarder);
         crate::metrics::show(&forwarder.counters);
         let threads = Threads::start(&forwarder, config.n3.address.ip(), failure)?;
-        let datapath = KernelDatapath { forwarder, _threads: threads, _nat: nat };
+        let datapath = KernelDatapath { forwarder, _threads: threads, _nat: nat, _exits: exits };
         Ok((datapath, Signals { events: receive_events, failures }))
     }
 }

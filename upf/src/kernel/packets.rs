@@ -1,5 +1,6 @@
 //! The way of a packet: find its rule, enforce, count, forward or buffer (TS 29.244, 5.2.1).
 use super::entry::{Entry, State, Target};
+use super::exits::exit_of;
 use super::forwarder::{Forwarder, lock};
 use super::frame::{Frame, HEADROOM};
 use super::outlet::Outlet;
@@ -15,8 +16,8 @@ use std::time::{Instant, SystemTime};
 enum Next {
     /// Nothing: it was sent, buffered or dropped.
     Done,
-    /// It leaves for the data network, or for another UE.
-    Network,
+    /// It leaves for the data network by an exit, or for another UE.
+    Network(usize),
 }
 
 impl<O: Outlet> Forwarder<O> {
@@ -44,8 +45,8 @@ impl<O: Outlet> Forwarder<O> {
         };
         let next = self.carry_out(entry, &mut state, rule, &flow, qfi, &mut frame, now);
         drop(state);
-        if let Next::Network = next {
-            self.to_network(frame, &flow, now);
+        if let Next::Network(exit) = next {
+            self.to_network(frame, &flow, exit, now);
         }
     }
 
@@ -81,8 +82,8 @@ impl<O: Outlet> Forwarder<O> {
         };
         let next = self.carry_out(entry, &mut state, rule, flow, None, frame, now);
         drop(state);
-        if let Next::Network = next {
-            self.leave(frame, now);
+        if let Next::Network(exit) = next {
+            self.leave(frame, exit);
         }
     }
 
@@ -91,24 +92,24 @@ impl<O: Outlet> Forwarder<O> {
         let mut frame = Frame::new(buffer, HEADROOM);
         let Some(flow) = Flow::of(frame.packet()) else { return self.counters.dropped(DropReason::Malformed) };
         let Some(rule) = state.rule_for_network(&flow) else { return self.counters.dropped(DropReason::NoRule) };
-        if let Next::Network = self.carry_out(entry, state, rule, &flow, None, &mut frame, now) {
-            self.leave(&frame, now);
+        if let Next::Network(exit) = self.carry_out(entry, state, rule, &flow, None, &mut frame, now) {
+            self.leave(&frame, exit);
         }
     }
 
     /// Towards the data network, unless its destination is a UE that is served here and may be reached directly.
-    fn to_network(&self, mut frame: Frame<'_>, flow: &Flow, now: Instant) {
+    fn to_network(&self, mut frame: Frame<'_>, flow: &Flow, exit: usize, now: Instant) {
         if self.limits.local_switching
             && let Some(entry) = self.by_ue(flow.destination)
         {
             self.counters.switched_packets.add(1);
             return self.to_ue(&entry, &mut frame, flow, now);
         }
-        self.leave(&frame, now);
+        self.leave(&frame, exit);
     }
 
-    fn leave(&self, frame: &Frame<'_>, _now: Instant) {
-        if self.outlet.to_network(frame.packet()).is_err() {
+    fn leave(&self, frame: &Frame<'_>, exit: usize) {
+        if self.outlet.to_network(frame.packet(), exit).is_err() {
             self.counters.lost_packets.add(1);
             self.counters.dropped(DropReason::N6);
         }
@@ -128,6 +129,7 @@ impl<O: Outlet> Forwarder<O> {
         let Some(found) = state.rules.get(rule) else { return Next::Done };
         let (target, mark, direction) = (found.target, found.mark, found.pdr.direction());
         let guaranteed = found.guaranteed;
+        let exit = exit_of(&self.exits, found.network_instance.as_deref());
         let drop = |state: &mut State, reason| {
             state.dropped(reason);
             self.counters.dropped(reason);
@@ -175,7 +177,7 @@ impl<O: Outlet> Forwarder<O> {
         state.last_activity = Some(now);
         self.shaper.octets[class].add(flow.length as u64);
         self.count(entry, state, rule, direction, flow.length);
-        if target == Target::Network { Next::Network } else { Next::Done }
+        if target == Target::Network { Next::Network(exit) } else { Next::Done }
     }
 
     fn count(&self, entry: &Entry, state: &mut State, rule: usize, direction: Direction, octets: usize) {

@@ -8,6 +8,7 @@ use super::forwarder::Forwarder;
 use super::state::{Entry, FAR, Rate, State};
 use super::usage::{Account, Placed};
 use crate::datapath::{Change, DatapathError, Usage};
+use crate::kernel::exits::exit_of;
 use crate::rules::{Direction, Qer, Session, UeAddress};
 use martlet_upf_xdp::types::{self, rule_flag};
 use std::collections::BTreeMap;
@@ -148,6 +149,12 @@ impl Forwarder {
             rule.index = at;
             (rule.session, rule.incarnation) = (entry.slot, entry.incarnation);
             rule.flags |= self.class_flags(session, planned);
+            if rule.flags & rule_flag::RULE_TUNNEL.0 == 0 {
+                let far = session.pdrs.get(&planned.pdr).and_then(|pdr| session.fars.get(&pdr.far));
+                let instance = far.and_then(|far| far.network_instance.as_deref());
+                // As `bpf/structs.h` has it, the exit is in place of the TEID.
+                rule.teid = exit_of(&self.exits, instance) as u32;
+            }
             rest.limits = limits_at;
             (rule.check_at, rule.stop_at) = (u64::MAX, u64::MAX);
             if plan.exact {

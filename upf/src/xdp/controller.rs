@@ -25,7 +25,7 @@ impl Controller {
     /// as they were, while the SMF restores them here.
     pub fn attach(
         programs: &Programs,
-        link: [(Program, String, u32); 2],
+        link: Vec<(Program, String, u32)>,
         ports: &[(String, u32)],
         mode: Option<Mode>,
         pin: Option<&Path>,

@@ -29,6 +29,8 @@ pub(super) struct Forwarder {
     /// QFIs of flows that are shaped before others.
     pub lowest: Vec<u8>,
     pub shaping: Mutex<Shaping>,
+    /// Network instances of exits.
+    pub exits: Vec<Vec<u8>>,
     /// Translation of addresses by the programs.
     pub nat: types::nat_settings,
     /// GTP-U that is not for the programs.
@@ -62,6 +64,7 @@ impl Forwarder {
         tracer: Tracer,
         limits: XdpConfig,
         lowest: Vec<u8>,
+        exits: Vec<Vec<u8>>,
         nat: types::nat_settings,
         events: EventSender,
         gtpu: UdpSocket,
@@ -83,6 +86,7 @@ impl Forwarder {
             limits,
             lowest,
             shaping: Mutex::default(),
+            exits,
             nat,
             gtpu,
             frames,

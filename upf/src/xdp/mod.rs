@@ -39,6 +39,7 @@ mod waiting;
 use crate::config::{N6Mode, UpfConfig, XdpMode};
 use crate::counters::Counters;
 use crate::datapath::{Buffered, Change, Datapath, DatapathError, EventSender, Shaping, Usage};
+use crate::kernel::exits::Exits;
 use crate::kernel::{Signals, nat as kernel_nat, netns, sockets};
 use crate::telemetry::{Fill, TraceBatch, TraceWish, Traffic};
 use batching::Batching;
@@ -58,6 +59,9 @@ use std::time::{Duration, Instant};
 use thread::Thread;
 use tokio::sync::mpsc;
 
+/// As `bpf/structs.h` has it.
+const EXITS: usize = crate::config::MOST_EXITS + 1;
+
 /// The datapath of programs in the kernel.
 pub struct XdpDatapath {
     forwarder: Arc<Forwarder>,
@@ -66,6 +70,7 @@ pub struct XdpDatapath {
     controller: Arc<Controller>,
     _nat: Option<kernel_nat::Nat>,
     _link: Link,
+    _exits: Exits,
     batching: Batching,
     /// Interfaces with programs.
     ports: Vec<(String, Mode)>,
@@ -135,7 +140,14 @@ impl XdpDatapath {
         // In generic mode frames may come with checksums that their sender left to an interface.
         let generic = |name: &String| config.xdp.mode == XdpMode::Generic || name == "lo";
         let direct = config.xdp.direct && (matches!(config.n6.mode, N6Mode::Routing) || translation.addresses > 0);
+        let exits = Exits::open(config)?;
+        let (mut exit_outer, mut exit_inner) = ([0; EXITS], [0; EXITS]);
+        for (n, (outer, inner)) in (1..).zip(&link.exits) {
+            (exit_outer[n], exit_inner[n]) = (*outer, *inner);
+        }
         let settings = types::settings {
+            exit_outer,
+            exit_inner,
             n3_ip4: if let IpAddr::V4(ip) = local { u32::from_ne_bytes(ip.octets()) } else { 0 },
             has_n6: u32::from(config.n6.mode != N6Mode::None),
             direct: u32::from(direct),
@@ -165,7 +177,11 @@ impl XdpDatapath {
             XdpMode::Generic => Some(Mode::Generic),
         };
         let (outer, inner) = link::names(config);
-        let ends = [(Program::Outer, outer, link.outer), (Program::Inner, inner, link.inner)];
+        let mut ends = vec![(Program::Outer, outer, link.outer), (Program::Inner, inner, link.inner)];
+        for (n, (outer, inner)) in (1..).zip(&link.exits) {
+            let names = link::exit_names(config, n);
+            ends.extend([(Program::Outer, names.0, *outer), (Program::Inner, names.1, *inner)]);
+        }
         let restoration = Duration::from_secs(config.n3.restoration_s);
         let controller = Controller::attach(&programs, ends, &ports, mode, config.xdp.pin.as_deref(), restoration);
         let controller = controller.map_err(text)?;
@@ -185,6 +201,7 @@ impl XdpDatapath {
         let restored_by = Instant::now() + Duration::from_secs(config.n3.restoration_s);
         let limits = config.xdp.clone();
         let lowest = config.governor.lowest.clone();
+        let exit_names = config.n6.exit_names();
         let batching = Batching::new(ports.iter().map(|(name, ifindex)| (name.as_str(), *ifindex)));
         let inner = link.inner;
         let forwarder = Forwarder::new(
@@ -193,6 +210,7 @@ impl XdpDatapath {
             tracer,
             limits,
             lowest,
+            exit_names,
             translation,
             events,
             gtpu,
@@ -203,7 +221,16 @@ impl XdpDatapath {
         let forwarder = Arc::new(forwarder);
         crate::metrics::show(&forwarder.counters);
         let thread = Thread::start(&forwarder, &controller, local, failure)?;
-        Ok(XdpDatapath { forwarder, _thread: thread, controller, _nat: nat, _link: link, batching, ports: modes })
+        Ok(XdpDatapath {
+            forwarder,
+            _thread: thread,
+            controller,
+            _nat: nat,
+            _link: link,
+            _exits: exits,
+            batching,
+            ports: modes,
+        })
     }
 }
 

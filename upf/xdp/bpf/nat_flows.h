@@ -95,13 +95,15 @@ global __u32 nat_find_slow(struct nat_key *key)
 {
 	if (!key)
 		return NONE;
-	__u32 *index = bpf_map_lookup_elem(&nat_by_key, key);
+	/* Older kernels take keys from the stack alone. */
+	struct nat_key own = *key;
+	__u32 *index = bpf_map_lookup_elem(&nat_by_key, &own);
 	if (!index)
 		return NONE;
 	struct nat_flow *flow = nat_flow_at(*index);
-	if (!flow || !nat_is(flow, key))
+	if (!flow || !nat_is(flow, &own))
 		return NONE;
-	nat_remember(nat_hash(key), *index);
+	nat_remember(nat_hash(&own), *index);
 	return *index;
 }
 

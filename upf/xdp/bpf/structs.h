@@ -328,6 +328,9 @@ struct nat_settings {
 	__u32 unused;
 };
 
+/* Ways to data networks beside the common one, counted from 1. A rule without a tunnel has it in place of the TEID. */
+#define EXITS 8
+
 /* Settings, fixed before the programs are loaded. */
 struct settings {
 	__be32 n3_ip4;
@@ -342,6 +345,9 @@ struct settings {
 	__u32 ue4_cells;
 	__u32 tick;		/* nanoseconds */
 	__u32 transmit;		/* frames may go back where they came from */
+	/* Links with the kernel for what leaves by an exit of its own; the first is for none. */
+	__u32 exit_outer[EXITS];
+	__u32 exit_inner[EXITS];
 	struct nat_settings nat;
 };
 
