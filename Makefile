@@ -1,7 +1,7 @@
 # What people and machines type. Each target says what it installs before it does.
 .PHONY: help build release install demo test soak guest-test differential channels-test lint lab lab-test lab-switch lab-positioning fuzz \
 	clean packages-build packages-demo \
-	packages-test packages-guest packages-channels oracles
+	packages-test packages-guest packages-lab packages-channels lab-upf oracles
 
 CARGO ?= cargo
 PYTHON_ORACLES := $(CURDIR)/target/oracles
@@ -25,6 +25,8 @@ packages-test:
 	@bash deploy/install/packages.sh test
 packages-guest:
 	@bash deploy/install/packages.sh guest
+packages-lab:
+	@bash deploy/install/packages.sh lab
 packages-channels:
 	@bash deploy/install/packages.sh channels
 
@@ -90,6 +92,10 @@ lab: packages-build ## Measure the control plane and its service calls, beside i
 	$(AS_ROOT) target/release/martlet --log warn lab control-plane
 	$(AS_ROOT) target/release/martlet --log warn lab sbi
 	$(AS_ROOT) target/release/martlet --log warn lab idle
+
+lab-upf: packages-lab ## Measure the user plane: costs, links, N4, and the study of a satellite board; report, raw data and plots in lab-results (uses root)
+	$(CARGO) build --release --locked -p martlet
+	$(AS_ROOT) target/release/martlet --log warn lab upf
 
 lab-switch: release ## Measure the programmable switch in memory: report, raw data and plots in lab-results
 	target/release/martlet --log warn lab switch

@@ -39,7 +39,8 @@ impl Exits {
                 let all = std::fs::read_to_string("/proc/sys/net/ipv4/conf/all/rp_filter");
                 let filtered = all.is_ok_and(|all| all.trim() != "0");
                 if filtered {
-                    let index = if_nametoindex(enters.as_str()).map_err(|error| failed("the interface", error.into()))?;
+                    let index =
+                        if_nametoindex(enters.as_str()).map_err(|error| failed("the interface", error.into()))?;
                     let address = Ipv4Addr::new(169, 254, 77, 80 + n as u8);
                     netlink.address(index, address, 32).map_err(|error| failed("the address", error))?;
                 }

@@ -297,7 +297,9 @@ inline_always __u32 nat_enter(struct nat_key *out, struct nat_binding *bound, __
 		nat_give_back(index);
 		return NONE;
 	}
-	if (bpf_map_update_elem(&nat_by_key, out, &index, BPF_NOEXIST)) {
+	/* Older kernels take keys from the stack alone. */
+	struct nat_key own = *out;
+	if (bpf_map_update_elem(&nat_by_key, &own, &index, BPF_NOEXIST)) {
 		bpf_map_delete_elem(&nat_by_key, &in);
 		nat_give_back(index);
 		return NONE;
