@@ -72,6 +72,7 @@ soak: packages-test ## Phones do whatever they like for SECONDS (30) with the wi
 guest-test: packages-guest ## Run what needs the kernel's SCTP or TLS, XDP on an older kernel, and our kernel module, in a guest with Debian's kernel (QEMU, no KVM needed)
 	CARGO="$(CARGO)" deploy/guest/test.sh
 	CARGO="$(CARGO)" deploy/guest/xdp.sh
+	CARGO="$(CARGO)" deploy/guest/xdp.sh linux-image-6.12-amd64
 	CARGO="$(CARGO)" deploy/guest/lcs.sh
 
 differential: packages-build ## Give random rules and packets to both datapaths and compare what comes out: SETS (2000) sets of rules, from SEED (1) on
