@@ -220,7 +220,8 @@ global int nat_bind(struct nat_key *key, struct nat_binding *bound, __u32 sessio
 	bound->unused = 0;
 	bound->session = session;
 	bound->incarnation = incarnation;
-	bpf_map_update_elem(&nat_of_ue, &own, bound, BPF_ANY);
+	struct nat_binding kept = *bound;
+	bpf_map_update_elem(&nat_of_ue, &own, &kept, BPF_ANY);
 	return 1;
 }
 

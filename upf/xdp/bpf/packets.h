@@ -98,9 +98,13 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 	if (unlikely(!entrance))
 		return complain(DROP_UNKNOWN_TUNNEL);
 	void *data = data_of(ctx), *end = end_of(ctx);
-	__u32 offset = tunnel->inner;
+	/* Older kernels have to see that it is small where it is used. */
+	__u64 offset = tunnel->inner;
+	barrier_var(offset);
+	if (offset > 1024)
+		return dropped(DROP_MALFORMED);
 	__u8 *first = data + offset;
-	if (offset > 1024 || (void *)(first + 1) > end)
+	if ((void *)(first + 1) > end)
 		return dropped(DROP_MALFORMED);
 	__be16 protocol = *first >> 4 == 6 ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
 	if (unlikely(!read_ip(data + offset, end, protocol, flow) || offset + flow->length > tunnel->end))
