@@ -98,11 +98,12 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 	if (unlikely(!entrance))
 		return complain(DROP_UNKNOWN_TUNNEL);
 	void *data = data_of(ctx), *end = end_of(ctx);
-	/* Older kernels have to see that it is small where it is used. */
 	__u64 offset = tunnel->inner;
-	barrier_var(offset);
 	if (offset > 1024)
 		return dropped(DROP_MALFORMED);
+	/* Older kernels have to see once more that it is small. */
+	barrier_var(offset);
+	offset &= 2047;
 	__u8 *first = data + offset;
 	if ((void *)(first + 1) > end)
 		return dropped(DROP_MALFORMED);
