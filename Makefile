@@ -1,5 +1,5 @@
 # What people and machines type. Each target says what it installs before it does.
-.PHONY: help build release install demo test soak guest-test differential channels-test lint lab lab-test lab-switch lab-positioning fuzz \
+.PHONY: help build release install demo demo-switch test soak chaos guest-test differential channels-test lint lab lab-test lab-switch lab-positioning fuzz \
 	clean packages-build packages-demo \
 	packages-test packages-guest packages-lab packages-channels lab-upf oracles
 
@@ -34,7 +34,7 @@ build: packages-build ## Build everything, unoptimised
 	$(CARGO) build --workspace --locked
 
 release: packages-build ## Build target/release/martlet, and martlet-switch beside it
-	$(CARGO) build --release --locked -p martlet -p martlet-switch-target
+	$(CARGO) build --release --locked -p martlet -p martlet-switch-target -p martlet-lcs-endpoint
 
 install: release ## Install martlet and libmartlet_fabric (C) below PREFIX (/usr/local), after DESTDIR
 	$(CARGO) build --release --locked -p martlet-fabric-c
@@ -46,6 +46,9 @@ demo: packages-demo ## Build, start a core, let a phone in, send its traffic, sh
 	$(CARGO) build --release --locked -p martlet
 	@echo "The demo makes network namespaces and interfaces and removes them again: it runs as root."
 	$(AS_ROOT) deploy/demo/run.sh target/release/martlet
+
+demo-switch: packages-demo release ## The same with a programmable switch: a phone's download moves onto it while it runs
+	$(AS_ROOT) deploy/demo/switch.sh target/release/martlet
 
 oracles: packages-test
 	@test -x $(PYTHON_ORACLES)/bin/python || echo "Martlet installs pycrate, the OpenAPI validators and p4runtime-shell from PyPI into target/oracles."
@@ -69,14 +72,17 @@ soak: packages-test ## Phones do whatever they like for SECONDS (30) with the wi
 	MARTLET_SOAK_SECONDS=$(SECONDS) MARTLET_SOAK_SEED=$(SEED) $(CARGO) test --locked -p martlet-tests --test soak $(RUNNER) -- --nocapture --test-threads 1
 	MARTLET_KILLS=$(KILLS) $(CARGO) test -p martlet-sbi-fabric --locked --test deaths -- --nocapture
 
+chaos: packages-test ## Kill, hang and cut what a split core consists of for SECONDS (30), by SEED (1), while phones do what they like
+	MARTLET_CHAOS_SECONDS=$(SECONDS) MARTLET_CHAOS_SEED=$(SEED) $(CARGO) test --locked -p martlet --test processes $(RUNNER) chaos -- --nocapture --test-threads 1
+
 guest-test: packages-guest ## Run what needs the kernel's SCTP or TLS, XDP on an older kernel, and our kernel module, in a guest with Debian's kernel (QEMU, no KVM needed)
 	CARGO="$(CARGO)" deploy/guest/test.sh
 	CARGO="$(CARGO)" deploy/guest/xdp.sh
 	CARGO="$(CARGO)" deploy/guest/xdp.sh linux-image-6.12-amd64
 	CARGO="$(CARGO)" deploy/guest/lcs.sh
 
-differential: packages-build ## Give random rules and packets to both datapaths and compare what comes out: SETS (2000) sets of rules, from SEED (1) on
-	MARTLET_DIFFERENTIAL=$(SETS) MARTLET_SEED=$(SEED) $(CARGO) test --locked -p martlet-upf --lib $(RUNNER) kernel_and_xdp
+differential: packages-build ## Give random rules and packets to all datapaths, the switch's pipeline too, and compare what comes out: SETS (2000) sets of rules, from SEED (1) on
+	MARTLET_DIFFERENTIAL=$(SETS) MARTLET_SEED=$(SEED) $(CARGO) test --locked -p martlet-upf --lib $(RUNNER) make_the_same_of_the_same
 
 lab-test: packages-build ## Test the outside reference of `martlet lab sbi`, iceoryx2, which other builds do without
 	$(CARGO) test -p martlet-lab --features iceoryx2 --locked $(RUNNER) sbi::iceoryx
@@ -98,11 +104,12 @@ lab-upf: packages-lab ## Measure the user plane: costs, links, N4, and the study
 	$(CARGO) build --release --locked -p martlet
 	$(AS_ROOT) target/release/martlet --log warn lab upf
 
-lab-switch: release ## Measure the programmable switch in memory: report, raw data and plots in lab-results
-	target/release/martlet --log warn lab switch
+lab-switch: release ## Measure the programmable switch in memory and over interfaces: report, raw data and plots in lab-results (uses root for a namespace)
+	$(AS_ROOT) target/release/martlet --log warn lab switch --interfaces
 
 lab-positioning: packages-channels ## Measure LCS-UPP over every secure channel, in a build of its own (wolfSSL is GPL: not for release)
-	$(CARGO) build --release --locked -p martlet --features openssl,wolfssl,mbedtls,msquic --target-dir target/positioning
+	$(CARGO) build --release --locked -p martlet -p martlet-lcs-endpoint \
+		--features martlet/openssl,martlet/wolfssl,martlet/mbedtls,martlet/msquic --target-dir target/positioning
 	$(AS_ROOT) env LD_LIBRARY_PATH="$$(echo target/positioning/release/build/msquic-*/out/lib)" \
 		target/positioning/release/martlet --log warn lab lcs-upp
 	$(AS_ROOT) env LD_LIBRARY_PATH="$$(echo target/positioning/release/build/msquic-*/out/lib)" \

@@ -5,6 +5,7 @@ use crate::network::NetworkSection;
 use anyhow::Result;
 use martlet_config::{Finding, Lines, Report, read, read_file};
 use martlet_nf::CommonConfig;
+use martlet_nf::traces::TracesConfig;
 use serde::Deserialize;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -191,15 +192,22 @@ pub struct OamSection {
     pub bind: SocketAddr,
     /// What each UE did.
     pub history: HistoryConfig,
+    /// Spans of what functions do, for a collector.
+    pub traces: TracesConfig,
 }
 
 impl Default for OamSection {
     fn default() -> Self {
-        OamSection { bind: SocketAddr::from(([127, 0, 0, 1], 9090)), history: HistoryConfig::default() }
+        let bind = SocketAddr::from(([127, 0, 0, 1], 9090));
+        OamSection { bind, history: HistoryConfig::default(), traces: TracesConfig::default() }
     }
 }
 
 impl OamSection {
+    fn check(&self) -> Vec<Finding> {
+        self.traces.check().into_iter().map(|(name, wrong)| Finding::new(name, wrong).within("traces")).collect()
+    }
+
     /// The address of a function that runs alone.
     pub fn of(&self, name: &str) -> SocketAddr {
         let offset = crate::functions::NAMES.iter().position(|n| *n == name).map_or(0, |n| n as u16 + 1);
@@ -228,10 +236,11 @@ impl Config {
 
     /// What is wrong, section by section.
     pub fn check(&self) -> Vec<Finding> {
-        let sections: [(&str, Vec<Finding>); 13] = [
+        let sections: [(&str, Vec<Finding>); 14] = [
             ("network", self.network.check()),
             ("sbi", self.sbi.check()),
             ("fabric", self.fabric.check()),
+            ("oam", self.oam.check()),
             ("nrf", self.nrf.check()),
             ("udr", self.udr.check()),
             ("udm", self.udm.check()),

@@ -1,5 +1,5 @@
 //! The `martlet` program.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod check;
 mod fabric_manager;
@@ -15,6 +15,7 @@ mod split;
 mod status;
 mod subscriber;
 mod top;
+mod trim;
 mod ue;
 mod up;
 mod upf_command;

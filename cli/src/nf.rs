@@ -1,5 +1,5 @@
 //! `martlet nf NAME`: one network function alone in its process.
-use crate::runtime;
+use crate::{runtime, trim};
 use anyhow::{Result, bail};
 use clap::Args;
 use martlet::config::Config;
@@ -30,6 +30,7 @@ pub struct NfArgs {
 pub fn run(args: NfArgs) -> Result<()> {
     let config = Config::load(args.config.as_deref())?;
     args.capture.start()?;
+    let _traces = martlet_nf::traces::start(&config.oam.traces, &format!("martlet-{}", args.name))?;
     runtime::block_on(async move {
         let (trigger, shutdown) = Shutdown::new();
         runtime::on_signal(trigger)?;
@@ -52,6 +53,7 @@ pub fn run(args: NfArgs) -> Result<()> {
         let oam = oam.ready_when(running.ready.clone());
         runtime::on_hangup(args.config.clone(), running.reload.into_iter().map(|reload| (name, reload)).collect())?;
         runtime::watch_readiness(running.ready);
+        trim::once_settled();
         tracing::info!(nf = name, oam = %oam.local_addr()?, "ready");
         let oam = tokio::spawn(oam.run());
         let outcome = running.finished.await;

@@ -1,6 +1,6 @@
 //! `martlet up --split`: one process for each network function, watched by this one.
 use crate::log::LogFormat;
-use crate::{oam_client, runtime};
+use crate::{oam_client, runtime, trim};
 use anyhow::{Context, Result, bail};
 use martlet::config::Config;
 use martlet::core::{FabricManager, Sbi};
@@ -41,6 +41,7 @@ async fn supervise(config: Config, file: Option<PathBuf>, sbi: Sbi, log: String,
         false => Err("not every function is ready".into()),
     });
     runtime::watch_readiness(ready.clone());
+    trim::once_settled();
     let oam = OamServer::bind(config.oam.bind, status).await?.ready_when(ready);
     let oam = tokio::spawn(oam.run());
     let _manager = (sbi == Sbi::Fabric).then(|| FabricManager::start(&config)).transpose()?;
@@ -116,7 +117,16 @@ async fn watch(launch: Launch, running: Running, shutdown: Shutdown) -> Result<(
             running.insert(launch.name, pid);
         }
         tokio::select! {
-            () = shutdown.wait() => return stop(child).await,
+            () = shutdown.wait() => {
+                if launch.name == "nrf" {
+                    until_alone(&running, launch.name).await;
+                }
+                let outcome = stop(child, launch.name).await;
+                if let Ok(mut running) = running.lock() {
+                    running.remove(launch.name);
+                }
+                return outcome;
+            }
             status = child.wait() => {
                 if let Ok(mut running) = running.lock() {
                     running.remove(launch.name);
@@ -134,12 +144,26 @@ async fn watch(launch: Launch, running: Running, shutdown: Shutdown) -> Result<(
     }
 }
 
-async fn stop(mut child: Child) -> Result<()> {
+/// The NRF ends last: the others take back what they registered there, and would wait in vain for one that is gone.
+async fn until_alone(running: &Running, name: &str) {
+    let others = || running.lock().is_ok_and(|running| running.keys().any(|other| *other != name));
+    let deadline = Instant::now() + PATIENCE;
+    while others() && Instant::now() < deadline {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+async fn stop(mut child: Child, name: &str) -> Result<()> {
+    let asked = Instant::now();
     if let Some(pid) = child.id() {
         let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid as i32), nix::sys::signal::Signal::SIGTERM);
     }
-    if tokio::time::timeout(PATIENCE, child.wait()).await.is_err() {
-        child.kill().await?;
+    match tokio::time::timeout(PATIENCE, child.wait()).await {
+        Ok(_) => tracing::debug!(nf = name, ms = asked.elapsed().as_millis() as u64, "ended"),
+        Err(_) => {
+            tracing::warn!(nf = name, "did not end within {} s and is killed", PATIENCE.as_secs());
+            child.kill().await?;
+        }
     }
     Ok(())
 }

@@ -3,7 +3,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use martlet::config::Config;
 use martlet::exchange::{self, Form};
-use martlet_store::{Secret, Store, SubscribedDnn, SubscribedSlice, Subscriber};
+use martlet_store::{AuthenticationMethod, Secret, Store, SubscribedDnn, SubscribedSlice, Subscriber};
 use martlet_udr::UdrConfig;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -51,6 +51,17 @@ impl Place {
     }
 }
 
+/// How a subscriber is authenticated.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub enum Method {
+    /// 5G-AKA
+    #[value(name = "5g-aka")]
+    FiveGAka,
+    /// EAP-AKA'
+    #[value(name = "eap-aka-prime")]
+    EapAkaPrime,
+}
+
 /// A subscriber to add.
 #[derive(Args)]
 pub struct AddArgs {
@@ -60,11 +71,17 @@ pub struct AddArgs {
     #[arg(long)]
     key: String,
     /// OPc: 32 hexadecimal digits
-    #[arg(long, required_unless_present = "op", conflicts_with = "op")]
+    #[arg(long, required_unless_present_any = ["op", "topc"], conflicts_with = "op")]
     opc: Option<String>,
     /// OP of the operator, from which OPc is derived: 32 hexadecimal digits
     #[arg(long)]
     op: Option<String>,
+    /// TOPc of a USIM with TUAK: 64 hexadecimal digits
+    #[arg(long, conflicts_with_all = ["op", "opc"])]
+    topc: Option<String>,
+    /// How the subscriber is authenticated
+    #[arg(long, value_enum, default_value = "5g-aka")]
+    method: Method,
     /// Authentication management field: 4 hexadecimal digits
     #[arg(long, default_value = "8000")]
     amf: String,
@@ -197,9 +214,19 @@ fn subscriber(args: &AddArgs) -> Result<Subscriber> {
     let opc = match (&args.opc, &args.op) {
         (Some(opc), _) => key("opc", opc)?,
         (None, Some(op)) => Secret(martlet_security::aka::opc(&k.0, &key("op", op)?.0)),
-        (None, None) => bail!("--opc or --op is needed"),
+        // TUAK has no OPc.
+        (None, None) if args.topc.is_some() => Secret([0; 16]),
+        (None, None) => bail!("--opc, --op or --topc is needed"),
     };
     let mut subscriber = Subscriber::new(&supi(&args.supi), k, opc, "internet");
+    if let Some(topc) = &args.topc {
+        let topc = Secret::from_hex(topc).context("--topc: TOPc is 64 hexadecimal digits")?;
+        subscriber.tuak = Some(martlet_store::Tuak::new(topc));
+    }
+    subscriber.authentication_method = match args.method {
+        Method::FiveGAka => AuthenticationMethod::FiveGAka,
+        Method::EapAkaPrime => AuthenticationMethod::EapAkaPrime,
+    };
     let amf = u16::from_str_radix(&args.amf, 16).ok().filter(|_| args.amf.len() == 4);
     subscriber.amf = amf.context("--amf: write 4 hexadecimal digits, such as 8000")?.to_be_bytes();
     subscriber.sqn = u64::from_str_radix(&args.sqn, 16).context("--sqn: write 12 hexadecimal digits")?;

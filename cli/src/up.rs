@@ -1,6 +1,6 @@
 //! `martlet up`: the whole core.
 use crate::log::LogFormat;
-use crate::{runtime, split};
+use crate::{runtime, split, trim};
 use anyhow::Result;
 use clap::Args;
 use martlet::config::Config;
@@ -61,6 +61,7 @@ pub fn run(args: UpArgs, log: &str, format: LogFormat) -> Result<()> {
         return split::run(config, args.config, sbi, log, format);
     }
     args.capture.start()?;
+    let _traces = martlet_nf::traces::start(&config.oam.traces, "martlet")?;
     runtime::block_on(one_process(config, args.config, args.sbi.unwrap_or(Sbi::Local), started))
 }
 
@@ -76,6 +77,7 @@ async fn one_process(config: Config, file: Option<PathBuf>, sbi: Sbi, started: I
     let oam = oam.ready_when(core.ready_source());
     runtime::on_hangup(file, core.reload_sources())?;
     runtime::watch_readiness(core.ready_source());
+    trim::once_settled();
     tracing::info!(oam = %oam.local_addr()?, ms = started.elapsed().as_millis() as u64, sbi = ?sbi, "Martlet is ready");
     let oam = tokio::spawn(oam.run());
     let outcome = core.finished().await;

@@ -38,7 +38,7 @@ pub struct Usage {
 
 impl CoreProcess {
     /// Starts `martlet up` with a configuration and waits until `functions` network functions answer. The log goes to
-    /// `core.log` in the folder.
+    /// `core.log` in the folder, in the detail of `MARTLET_CORE_LOG` (warn).
     pub fn start(
         binary: &Path,
         config: &Path,
@@ -48,9 +48,10 @@ impl CoreProcess {
         functions: usize,
     ) -> Result<Self> {
         let log = std::fs::File::create(folder.join("core.log"))?;
+        let level = std::env::var("MARTLET_CORE_LOG").unwrap_or_else(|_| "warn".into());
         let started = Instant::now();
         let child = Command::new(binary)
-            .args(["--log", "warn", "up", "-c"])
+            .args(["--log", &level, "up", "-c"])
             .arg(config)
             .args(arguments)
             .stdin(Stdio::null())

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 pub mod cli;
 pub mod gnb;
+pub mod nrppa;
 pub mod positioning;
 pub mod sample;
 pub mod scenario;

@@ -20,13 +20,13 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// How long the end of a function waits for a database that fails.
 const LAST_ATTEMPTS: u32 = 3;
 
-enum Database {
+pub(crate) enum Database {
     Sqlite(rusqlite::Connection),
     Postgres(Box<::postgres::Client>, String),
 }
 
 impl Database {
-    fn open(place: &Place) -> Result<Database, StoreError> {
+    pub(crate) fn open(place: &Place) -> Result<Database, StoreError> {
         match place {
             Place::Memory => Err(StoreError::Key("a journal in memory outlives nothing".into())),
             Place::File(path) => sqlite::connect(path).map(Database::Sqlite),
@@ -38,7 +38,7 @@ impl Database {
         }
     }
 
-    fn load(&mut self, owner: &str) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
+    pub(crate) fn load(&mut self, owner: &str) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
         match self {
             Database::Sqlite(connection) => {
                 let mut statement = connection.prepare("SELECT id, value FROM state WHERE owner = ?1 ORDER BY id")?;
@@ -50,6 +50,22 @@ impl Database {
                 Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
             }
         }
+    }
+
+    /// Takes a row away; whether it was there.
+    pub(crate) fn take(&mut self, owner: &str, id: &str) -> Result<bool, StoreError> {
+        let taken = match self {
+            Database::Sqlite(connection) => {
+                connection.execute("DELETE FROM state WHERE owner = ?1 AND id = ?2", [owner, id])? as u64
+            }
+            Database::Postgres(client, address) => {
+                if client.is_closed() {
+                    **client = postgres::connect(address)?;
+                }
+                client.execute("DELETE FROM state WHERE owner = $1 AND id = $2", &[&owner, &id])?
+            }
+        };
+        Ok(taken == 1)
     }
 
     fn write(&mut self, owner: &str, batch: &[(String, Option<Vec<u8>>)]) -> Result<(), StoreError> {

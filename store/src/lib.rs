@@ -17,6 +17,7 @@ mod backend;
 mod config;
 mod error;
 mod identity;
+mod inheritance;
 mod journal;
 mod place;
 mod postgres;
@@ -33,9 +34,13 @@ pub use backend::Change;
 pub use config::StateConfig;
 pub use error::StoreError;
 pub use identity::stable_uuid;
+pub use inheritance::Inheritance;
 pub use journal::{Journal, Kept};
 pub use place::Place;
 pub use seal::{KEY_VARIABLE, Seal};
 pub use secret::Secret;
 pub use store::Store;
-pub use subscriber::{DEFAULT_AMBR, InvalidSubscriber, SessionType, SubscribedDnn, SubscribedSlice, Subscriber};
+pub use subscriber::{
+    AuthenticationMethod, DEFAULT_AMBR, InvalidSubscriber, SessionType, SubscribedDnn, SubscribedSlice, Subscriber,
+    Tuak,
+};

@@ -70,6 +70,56 @@ pub struct SubscribedSlice {
     pub dnns: Vec<SubscribedDnn>,
 }
 
+/// How a subscriber is authenticated (TS 33.501, 6.1.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum AuthenticationMethod {
+    /// 5G-AKA.
+    #[default]
+    #[serde(rename = "5G_AKA")]
+    FiveGAka,
+    /// EAP-AKA'.
+    #[serde(rename = "EAP_AKA_PRIME")]
+    EapAkaPrime,
+}
+
+impl AuthenticationMethod {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A USIM with TUAK (TS 35.231) in place of MILENAGE.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tuak {
+    /// TOPc.
+    pub topc: Secret<32>,
+    /// K of 256 bits; without it, `key` of the subscriber is K.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<Secret<32>>,
+    /// How often Keccak's permutation is applied.
+    #[serde(default = "one")]
+    pub iterations: u8,
+    /// Bits of RES: 32, 64 or 128.
+    #[serde(default = "sixty_four")]
+    pub res_bits: u16,
+}
+
+impl Tuak {
+    /// TUAK with its usual parameters.
+    pub fn new(topc: Secret<32>) -> Self {
+        Tuak { topc, key: None, iterations: one(), res_bits: sixty_four() }
+    }
+}
+
+fn one() -> u8 {
+    1
+}
+
+fn sixty_four() -> u16 {
+    64
+}
+
 /// A subscriber.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -89,6 +139,12 @@ pub struct Subscriber {
     /// Last sequence number used, 48 bits.
     #[serde(default)]
     pub sqn: u64,
+    /// How the subscriber is authenticated.
+    #[serde(default, skip_serializing_if = "AuthenticationMethod::is_default")]
+    pub authentication_method: AuthenticationMethod,
+    /// The USIM has TUAK; `opc` is then of no matter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tuak: Option<Tuak>,
     /// UE AMBR uplink.
     #[serde(default = "default_ambr")]
     pub ambr_uplink: String,
@@ -161,6 +217,8 @@ impl Subscriber {
             opc,
             amf: default_amf(),
             sqn: 0,
+            authentication_method: AuthenticationMethod::default(),
+            tuak: None,
             ambr_uplink: default_ambr(),
             ambr_downlink: default_ambr(),
             slices: vec![slice],
@@ -188,6 +246,14 @@ impl Subscriber {
         }
         if self.sqn >> 48 != 0 {
             return Err(invalid("sqn", "a sequence number has 48 bits"));
+        }
+        if let Some(tuak) = &self.tuak {
+            if tuak.iterations == 0 {
+                return Err(invalid("tuak.iterations", "the permutation is applied at least once: write 1"));
+            }
+            if ![32, 64, 128].contains(&tuak.res_bits) {
+                return Err(invalid("tuak.res_bits", "RES has 32, 64 or 128 bits; 64 is usual"));
+            }
         }
         rate("ambr_uplink", &self.ambr_uplink)?;
         rate("ambr_downlink", &self.ambr_downlink)?;
@@ -274,6 +340,8 @@ mod tests {
         assert_eq!(field(|s| s.supi = "001010000000001".into()), "supi");
         assert_eq!(field(|s| s.msisdn = Some("+49".into())), "msisdn");
         assert_eq!(field(|s| s.sqn = 1 << 48), "sqn");
+        assert_eq!(field(|s| s.tuak = Some(Tuak { iterations: 0, ..Tuak::new(Secret([1; 32])) })), "tuak.iterations");
+        assert_eq!(field(|s| s.tuak = Some(Tuak { res_bits: 65, ..Tuak::new(Secret([1; 32])) })), "tuak.res_bits");
         assert_eq!(field(|s| s.ambr_uplink = "fast".into()), "ambr_uplink");
         assert_eq!(field(|s| s.slices.clear()), "slices");
         assert_eq!(field(|s| s.slices[0].sd = Some(1 << 24)), "slices.sd");

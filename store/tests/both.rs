@@ -240,6 +240,28 @@ fn a_journal_gives_back_the_last_of_each_context() {
 }
 
 #[test]
+fn what_a_function_left_is_claimed_by_one_alone() {
+    Bed::each("inheritance", |bed| {
+        let (journal, _) = bed.journal("amf-one");
+        (0..10).for_each(|n| journal.put(n.to_string(), format!("context {n}").into_bytes()));
+        drop(journal);
+        let heirs: Vec<_> =
+            (0..3).map(|_| Inheritance::open(&bed.place(), Some(&bed.key_file()), "amf-one").unwrap()).collect();
+        assert!(heirs.iter().all(|heir| heir.contexts().unwrap().len() == 10));
+        let claims: Vec<usize> = std::thread::scope(|scope| {
+            let claim = |heir: &Inheritance| (0..10).filter(|n: &i32| heir.claim(&n.to_string()).unwrap()).count();
+            let all: Vec<_> = heirs.iter().map(|heir| scope.spawn(move || claim(heir))).collect();
+            all.into_iter().map(|claims| claims.join().unwrap()).collect()
+        });
+        assert_eq!(claims.iter().sum::<usize>(), 10, "each context has one heir: {claims:?}");
+        assert!(heirs[0].contexts().unwrap().is_empty());
+        // What is another's is not in it.
+        let other = Inheritance::open(&bed.place(), Some(&bed.key_file()), "amf-two").unwrap();
+        assert!(other.contexts().unwrap().is_empty() && !other.claim("1").unwrap());
+    });
+}
+
+#[test]
 fn a_journal_goes_on_after_the_server_was_away() {
     let Some(mut server) = OwnPostgres::start("away").unwrap() else { return };
     let key_file = server.folder().join("operator.key");

@@ -37,18 +37,40 @@ impl OwnUpf {
     /// # Errors
     /// Its addresses or its interface are in use.
     pub async fn start() -> Result<OwnUpf> {
+        Self::start_with(|_| {}).await
+    }
+
+    /// The same, configured otherwise.
+    ///
+    /// # Errors
+    /// As for `start`.
+    pub async fn start_with(configure: impl FnOnce(&mut UpfConfig)) -> Result<OwnUpf> {
         let mut config = UpfConfig::default();
         config.n4.address = SocketAddr::from((ADDRESS, 8805));
         config.n3.address = SocketAddr::from((ADDRESS, 2152));
         config.n6.interface = "own-upf".into();
         config.n6.mode = N6Mode::Local;
         choose_datapath(&mut config)?;
+        if config.datapath == DatapathChoice::Switch {
+            // It has no wires.
+            config.datapath = DatapathChoice::Kernel;
+        }
+        configure(&mut config);
         let (stop, stopped) = oneshot::channel();
         let shutdown = async {
             let _ = stopped.await;
         };
         let handle = martlet_upf::start(config, shutdown).await?;
         Ok(OwnUpf { handle, stop, started: seconds() })
+    }
+
+    /// Has it end, and waits until it has: where it is configured to, it lets SMFs move their sessions away first.
+    ///
+    /// # Errors
+    /// It does not end well.
+    pub async fn leave(self) -> Result<()> {
+        let _ = self.stop.send(());
+        self.handle.finished().await.context("the UPF ends")
     }
 
     /// Ends it without a word, and starts it anew. Its sessions are lost.

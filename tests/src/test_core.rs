@@ -1,9 +1,10 @@
 //! A whole core in the test's own namespace, with subscribers, and gNBs that connect to it.
-use crate::{BodyRecord, eventually, reaches};
+use crate::wires::Wires;
+use crate::{BodyRecord, SecondAmf, eventually, reaches};
 use anyhow::{Context, Result};
 use martlet::config::Config;
 use martlet::core::{Core, Sbi, secure_environment};
-use martlet_nf::Shutdown;
+use martlet_nf::{Environment, Shutdown};
 use martlet_ran::ue::{OperatorKey, PduSessionRequest, UeConfig};
 use martlet_ran::{Gnb, GnbConfig, Ue};
 use martlet_sctp::StackChoice;
@@ -27,15 +28,16 @@ fn kernel_sctp() -> bool {
     std::env::var("MARTLET_TEST_SCTP").is_ok_and(|stack| stack == "kernel")
 }
 
-/// Has packets carried by what `MARTLET_TEST_DATAPATH` names for all tests, `kernel` or `xdp`.
+/// Has packets carried by what `MARTLET_TEST_DATAPATH` names for all tests, `kernel`, `xdp` or `switch`.
 ///
 /// # Errors
 /// It names something else.
 pub fn choose_datapath(config: &mut martlet_upf::UpfConfig) -> Result<()> {
     config.datapath = match std::env::var("MARTLET_TEST_DATAPATH").as_deref() {
         Ok("xdp") => DatapathChoice::Xdp,
+        Ok("switch") => DatapathChoice::Switch,
         Ok("kernel") | Err(_) => DatapathChoice::Kernel,
-        Ok(other) => anyhow::bail!("MARTLET_TEST_DATAPATH is kernel or xdp, not {other:?}"),
+        Ok(other) => anyhow::bail!("MARTLET_TEST_DATAPATH is kernel, xdp or switch, not {other:?}"),
     };
     // A test has a handful of sessions.
     (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (1024, 4096, 1024);
@@ -70,6 +72,10 @@ pub struct TestCore {
     /// Distinguishes the addresses of tests that run at the same time in one process.
     number: u8,
     folder: PathBuf,
+    /// With a switch, the namespace that it is in.
+    wires: Option<Wires>,
+    config: Config,
+    environment: Environment,
 }
 
 static NEXT: AtomicU8 = AtomicU8::new(1);
@@ -106,12 +112,14 @@ impl TestCore {
         config.amf.n2.bind = vec![[127, 1, number, 5].into()];
         choose_datapath(&mut config.upf)?;
         change(&mut config);
+        let switched = config.upf.datapath == DatapathChoice::Switch;
+        let wires = switched.then(|| Wires::lay(&mut config.upf, number)).transpose()?;
         let (trigger, shutdown) = Shutdown::new();
         let bodies = Arc::new(BodyRecord::default());
         let mut environment = secure_environment(&config, "core", sbi, false, shutdown)?;
         environment.taps.push(bodies.clone());
         let core = Core::start(&config, sbi, &environment, trigger).await?;
-        let started = TestCore { bodies, core, number, folder };
+        let started = TestCore { bodies, core, number, folder, wires, config, environment };
         started.wait_until_associated().await?;
         Ok(started)
     }
@@ -121,6 +129,24 @@ impl TestCore {
         let status = self.core.status_source();
         let up = || status().to_string().contains("\"associated\":true").then_some(());
         eventually("the SMF is associated with the UPF", up, || status().to_string()).await
+    }
+
+    /// Its configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// What its functions share.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// Starts another AMF beside its own.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub async fn second_amf(&self, change: impl FnOnce(&mut Config)) -> Result<SecondAmf> {
+        SecondAmf::start(self, self.number, change).await
     }
 
     /// A gNB's configuration; it fits the core's.
@@ -133,7 +159,7 @@ impl TestCore {
             config.sctp = StackChoice::Kernel;
         }
         config.n2_local = Some(local);
-        config.n3 = Some(local);
+        config.n3 = Some(if self.wires.is_some() { Wires::gnb(number).into() } else { local });
         config
     }
 
@@ -163,6 +189,16 @@ impl TestCore {
         let supi = subscriber(n).context("an IMSI")?.supi;
         anyhow::ensure!(Store::open(&self.folder.join("martlet.db"))?.remove(&supi)?, "there is no {supi}");
         Ok(())
+    }
+
+    /// The last sequence number that the home network used for the subscriber of a number.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn store_sqn(&self, n: u64) -> Result<u64> {
+        let supi = subscriber(n).context("an IMSI")?.supi;
+        let found = Store::open(&self.folder.join("martlet.db"))?.subscriber(&supi)?;
+        Ok(found.with_context(|| format!("there is no {supi}"))?.sqn)
     }
 
     /// Hands a function its section of the configuration anew, as SIGHUP does.
@@ -231,6 +267,11 @@ impl TestCore {
         let sources = self.core.ask_sources();
         let answer = sources.iter().find_map(|ask| ask(question)).context("nobody answers such questions")?;
         answer.await.map_err(|problem| anyhow::anyhow!("{problem}"))
+    }
+
+    /// Packets from phones that the core's UPF has forwarded, on whichever path.
+    pub fn upf_forwarded(&self) -> u64 {
+        self.status("upf").pointer("/counters/uplink_packets").and_then(|n| n.as_u64()).unwrap_or_default()
     }
 
     /// The folder of its files.

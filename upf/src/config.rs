@@ -10,6 +10,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 mod check;
+mod switch;
+
+pub(crate) use switch::network;
+pub use switch::{OffloadPolicy, OffloadRule, SwitchConfig, SwitchRun};
 
 /// Everything that the UPF reads: section `upf`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -37,6 +41,8 @@ pub struct UpfConfig {
     pub board: BoardSection,
     /// The thermal governor.
     pub governor: GovernorConfig,
+    /// The `switch` datapath.
+    pub switch: SwitchConfig,
 }
 
 /// What carries the packets.
@@ -48,6 +54,8 @@ pub enum DatapathChoice {
     Kernel,
     /// Programs in the kernel, before it makes packets of its own.
     Xdp,
+    /// A programmable switch, with one of the others behind it.
+    Switch,
 }
 
 /// N4: PFCP with the SMF.
@@ -75,6 +83,16 @@ pub struct N4Config {
     pub sessions: usize,
     /// Requests under way and answers kept for repetition at a time.
     pub transactions: usize,
+    /// Applications with packet flow descriptions at a time.
+    pub applications: usize,
+    /// Flow descriptions of one application.
+    pub flows_per_application: usize,
+    /// Per cent of load from which on SMFs are asked for fewer sessions; at 100 they are asked for none.
+    pub overload_percent: u8,
+    /// Seconds for which that is asked.
+    pub overload_s: u64,
+    /// Seconds that the UPF waits at its end for SMFs to move their sessions away; 0 waits for nobody.
+    pub release_s: u64,
 }
 
 impl Default for N4Config {
@@ -90,6 +108,11 @@ impl Default for N4Config {
             associations: 16,
             sessions: 65_536,
             transactions: 10_000,
+            applications: 256,
+            flows_per_application: 64,
+            overload_percent: 90,
+            overload_s: 10,
+            release_s: 0,
         }
     }
 }
@@ -193,6 +216,10 @@ pub struct DnnConfig {
     pub name: String,
     /// Addresses of UEs, as `10.45.0.0/16`. The first of them becomes that of the TUN device.
     pub pools: Vec<String>,
+    /// SMFs may have the UPF give UEs addresses of these pools, and IPv6 prefixes of `n6.pools6` (TS 29.244, 5.21). They
+    /// give none of them by themselves then.
+    #[serde(default)]
+    pub allocate: bool,
 }
 
 /// Bounds of the `kernel` datapath.

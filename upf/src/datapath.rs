@@ -1,4 +1,4 @@
-//! What N4 asks of whatever carries the packets: a kernel socket and TUN device today, XDP and a switch later.
+//! What N4 asks of whatever carries the packets: a kernel socket and TUN device, XDP, or a switch with one of them.
 //!
 //! N4 tells a datapath what a session shall be like, whole and checked ([`Change`]); how it gets there from what it has
 //! is the datapath's affair. [`conformance`](crate::conformance) holds every datapath to what is written here.
@@ -37,11 +37,18 @@ pub trait Datapath: Send + 'static {
     /// Gives the usage of some rules of a session since it was last taken, and starts it anew. Quotas count on.
     fn take_usage(&mut self, seid: u64, urrs: &[u32]) -> Vec<Usage>;
 
+    /// Octets that a session has had forwarded since it was made, from the UE and to it: to see what is busy, not to
+    /// account for.
+    fn forwarded(&self, seid: u64) -> [u64; 2];
+
     /// When a session last had a packet forwarded; `None` if never.
     fn last_activity(&self, seid: u64) -> Option<Instant>;
 
     /// Octets and packets that a session has waiting.
     fn buffered(&self, seid: u64) -> Buffered;
+
+    /// Where it puts its events.
+    fn events(&self) -> EventSender;
 
     /// What it has counted.
     fn counters(&self) -> Arc<Counters>;
@@ -74,6 +81,11 @@ pub trait Datapath: Send + 'static {
     /// `sample`, the time of one of so many packets is taken from then on. The error says why it cannot.
     fn renew(&self, _sample: Option<u32>) -> Result<(), String> {
         Err(format!("the datapath {} has no programs that could be replaced", self.name()))
+    }
+
+    /// How full its fullest table is, in per cent: what N4 tells as load.
+    fn fullness(&self) -> u8 {
+        0
     }
 
     /// What it says of itself beside that, for people: interfaces, how full its tables are. Nothing, unless it has more

@@ -11,6 +11,7 @@
 //! | [`conformance`] | what every datapath has to pass |
 //! | [`KernelDatapath`] | the datapath of sockets and a TUN device |
 //! | [`XdpDatapath`] | the datapath of programs in the kernel |
+//! | [`SwitchDatapath`] | a programmable switch, with one of the others behind it |
 
 mod checksum;
 pub mod config;
@@ -23,6 +24,7 @@ pub mod n4;
 pub mod rules;
 mod signalling;
 mod start;
+mod switch;
 pub mod telemetry;
 pub mod thermal;
 mod xdp;
@@ -30,6 +32,7 @@ mod xdp;
 pub use config::UpfConfig;
 pub use kernel::{KernelDatapath, Signals};
 pub use start::{AskSource, StatusSource, UpfError, UpfHandle, open_datapath, start};
+pub use switch::SwitchDatapath;
 pub use xdp::{Verdict, XdpDatapath, XdpError};
 
 /// Reads octets as a flow description, up to the first that is 0, and a packet after it, for fuzzing.

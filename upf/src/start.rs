@@ -3,6 +3,7 @@ use crate::config::{DatapathChoice, UpfConfig};
 use crate::datapath::Datapath;
 use crate::kernel::{KernelDatapath, Signals};
 use crate::n4::{self, Moment, N4, Settings};
+use crate::switch::SwitchDatapath;
 use crate::telemetry::{self, TraceWish};
 use crate::thermal;
 use crate::xdp::XdpDatapath;
@@ -66,6 +67,7 @@ pub fn open_datapath(config: &UpfConfig) -> Result<(Box<dyn Datapath>, Signals),
     match config.datapath {
         DatapathChoice::Kernel => KernelDatapath::open(config).map(boxed),
         DatapathChoice::Xdp => XdpDatapath::open(config).map(boxed),
+        DatapathChoice::Switch => SwitchDatapath::open(config).map(boxed),
     }
 }
 

@@ -40,7 +40,7 @@ fn classified(rig: &impl Rig) -> Session {
     pdr.filters = vec![SdfFilter { flow_description: Some(text), ..SdfFilter::default() }];
     session.pdrs.insert(3, pdr);
     let mut far = session.fars.get(&1).expect("the FAR of the uplink").clone();
-    (far.id, far.network_instance) = (3, Some(NetworkInstance::new("board").0));
+    (far.id, far.network_instance) = (3, Some(NetworkInstance::new("board").0.into()));
     session.fars.insert(3, far);
     session.resolve(&RuleLimits::default()).expect("rules that fit");
     session

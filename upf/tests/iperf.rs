@@ -87,7 +87,7 @@ fn programs_of_a_ue_reach_the_data_network_with_a_translated_address() {
             config.n3.address = (GNB, 2152).into();
             config.n6.mode = N6Mode::Local;
             config.n6.interface = "ue0".into();
-            config.dnns = vec![DnnConfig { name: "host".into(), pools: vec!["10.98.0.0/24".into()] }];
+            config.dnns = vec![DnnConfig { name: "host".into(), pools: vec!["10.98.0.0/24".into()], allocate: false }];
             KernelDatapath::open(&config).expect("the radio")
         });
         radio.apply(&Change::to(&of_radio)).expect("the radio's session");

@@ -49,6 +49,7 @@ fn session() -> Session {
             qers: vec![],
             urrs: vec![],
             returns: false,
+            application: None,
         };
         session.pdrs.insert(id, pdr);
         let far = Far {

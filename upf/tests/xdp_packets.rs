@@ -2,7 +2,7 @@
 mod common;
 
 use common::links::{Bench, GNB, HOST, Link, UE, ethernet, ip4, udp4};
-use common::run;
+use common::{in_namespace, run};
 use martlet_pfcp::ie::{GateStatus, Interface, SdfFilter};
 use martlet_upf::Verdict;
 use martlet_upf::conformance::{measure, udp_packet};
@@ -483,5 +483,41 @@ fn rules_of_before_give_their_places_back() {
         }
         std::thread::sleep(std::time::Duration::from_millis(2200));
         assert_eq!(bench.datapath.details()["tables"]["rules"]["used"], 120);
+    });
+}
+
+#[test]
+fn every_session_is_found_wherever_its_rules_have_found_room() {
+    // As many sessions as there may be: some keys say the same place as others'.
+    in_namespace(|| {
+        let mut bench = Bench::new(|config| config.xdp.rules = 1024);
+        let ue = |n: u32| Ipv4Addr::from_bits(UE.to_bits() + n);
+        let teid = |n: u32| 0x0101_0101u32.wrapping_add(n.wrapping_mul(0x0100_4001));
+        let found = |bench: &Bench, n: u32| {
+            let up = udp_packet((ue(n), 9000), THERE, b"up");
+            let up = bench.run_n3(&uplink(bench, &g_pdu(teid(n), 4, &CONTAINER, &up))).0;
+            let down = udp_packet(THERE, (ue(n), 9000), b"down");
+            let down = bench.run_n6(&ethernet(bench.n6.own, bench.n6.peer, 0x0800, &down)).1;
+            // The tunnel's TEID at the gNB, if it went there: behind Ethernet, IP, UDP and four octets of GTP-U.
+            let to = down.get(46..50).filter(|_| down.len() > 80).map(|t| u32::from_be_bytes([t[0], t[1], t[2], t[3]]));
+            (up == Verdict::Redirect(0), to)
+        };
+        let mut sessions: Vec<Session> = (0..60).map(|n| bench.session_of(u64::from(n) + 1, teid(n), ue(n))).collect();
+        for round in 0..4u32 {
+            for (n, session) in (0u32..).zip(&mut sessions) {
+                let tunnel = Tunnel { teid: round * 1000 + n + 1, peer: GNB.into() };
+                session.fars.get_mut(&2).unwrap().tunnel = Some(tunnel);
+                bench.apply(session);
+                assert_eq!(found(&bench, n), (true, Some(tunnel.teid)), "session {n}, round {round}");
+            }
+            // All of them, once all have moved.
+            for n in 0..60 {
+                assert_eq!(found(&bench, n), (true, Some(round * 1000 + n + 1)), "session {n} after round {round}");
+            }
+        }
+        for (n, session) in (0u32..).zip(&sessions) {
+            bench.datapath.remove(session.seid);
+            assert!(!found(&bench, n).0 && found(&bench, n).1.is_none(), "session {n} is gone");
+        }
     });
 }

@@ -1,7 +1,7 @@
 //! Documents of free5GC's collections, which have the forms of TS 29.505 and TS 29.503, or a subscriber of its web console.
 use super::{hexadecimal, opc, secret};
 use anyhow::{Context, Result};
-use martlet_store::{SessionType, SubscribedDnn, SubscribedSlice, Subscriber};
+use martlet_store::{AuthenticationMethod, SessionType, SubscribedDnn, SubscribedSlice, Subscriber};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -44,6 +44,9 @@ fn one(supi: &str, parts: &Parts<'_>) -> Result<Subscriber> {
     let op = authentication.pointer("/milenage/op/opValue").and_then(Value::as_str);
     let opc = opc(&key, text("/opc/opcValue", "encOpcKey"), op.or(text("/", "encTopcKey")))?;
     let mut subscriber = Subscriber::new(supi, key, opc, "internet");
+    if authentication["authenticationMethod"].as_str() == Some("EAP_AKA_PRIME") {
+        subscriber.authentication_method = AuthenticationMethod::EapAkaPrime;
+    }
     if let Some(amf) = authentication["authenticationManagementField"].as_str() {
         let amf = u16::try_from(hexadecimal(amf, "the authentication management field")?);
         subscriber.amf = amf.context("the authentication management field has 16 bits")?.to_be_bytes();

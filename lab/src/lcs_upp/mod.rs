@@ -1,14 +1,12 @@
 //! `martlet lab lcs-upp`: how long LCS-UPP takes to carry a payload to the LMF and back, for each secure channel, after
 //! "User Plane Positioning in 5G Networks: A Design Space Study for Implementation".
 mod client;
-mod exchange;
 mod path;
 mod proc_usage;
-mod realtime;
+mod program;
 mod report;
 mod server;
 mod statistics;
-mod way;
 
 pub use client::{LcsUppClientArgs, ask};
 pub use path::PathKind;
@@ -19,7 +17,8 @@ use crate::{Figure, Output, namespace};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use client::Client;
-use martlet_lcs_channel::Options;
+use martlet_lcs_endpoint::{End, Way};
+use martlet_lcs_realtime::{Conditions, Wanted};
 use path::Route;
 use proc_usage::Usage;
 use rand::seq::SliceRandom;
@@ -28,7 +27,6 @@ use server::Server;
 use statistics::Interval;
 use std::path::PathBuf;
 use std::time::Duration;
-use way::Way;
 
 /// Measures the transport time of LCS-UPP: from the making of an uplink message to the downlink answer, read and verified.
 #[derive(Debug, Clone, Args)]
@@ -71,46 +69,10 @@ pub struct LcsUppArgs {
     pub realtime: bool,
 }
 
-/// What an end of a way is told.
-#[derive(Debug, Clone, Args)]
-pub struct EndArgs {
-    #[arg(long, default_value = "")]
-    way: String,
-    #[arg(long)]
-    spin: u64,
-    #[arg(long)]
-    mtu: u16,
-    #[arg(long)]
-    realtime: bool,
-}
-
-impl EndArgs {
-    fn way(&self) -> Result<Way> {
-        Way::from_name(&self.way).with_context(|| format!("there is no channel {:?}", self.way))
-    }
-
-    fn options(&self) -> Result<Options> {
-        Ok(Options {
-            timeout: Duration::from_secs(10),
-            spin: Duration::from_micros(self.spin),
-            no_delay: self.way()?.no_delay(),
-            mtu: self.mtu,
-        })
-    }
-
-    /// The arguments of a process that is an end of this way.
-    fn for_process(&self, way: Way) -> Vec<String> {
-        let mut words = vec!["--way".into(), way.name(), "--spin".into(), self.spin.to_string()];
-        words.extend(["--mtu".into(), self.mtu.to_string()]);
-        words.extend(self.realtime.then(|| "--realtime".into()));
-        words
-    }
-}
-
 impl LcsUppArgs {
-    fn end(&self) -> EndArgs {
+    fn end(&self, way: Way) -> End {
         let mtu = self.mtu.unwrap_or(self.path.mtu());
-        EndArgs { way: String::new(), spin: self.spin, mtu, realtime: self.realtime }
+        End { way, spin: self.spin, mtu, realtime: self.realtime }
     }
 
     fn ways(&self) -> Result<Vec<Way>> {
@@ -134,6 +96,9 @@ impl LcsUppArgs {
     }
 }
 
+/// How connections come up anew: as if nobody was known, with what is known of the other end, and with the first message in the
+/// first flight.
+const SETUPS: [&str; 3] = ["setup", "resume", "early"];
 /// Rounds of a channel before it is another one's turn.
 const BLOCK: usize = 50;
 /// Rounds that are not counted, at the start of each block.
@@ -148,8 +113,8 @@ struct Subject {
     samples: Vec<Vec<f64>>,
     client_used: Vec<Usage>,
     server_used: Vec<Usage>,
-    /// Milliseconds of each new connection.
-    setups: Vec<f64>,
+    /// Milliseconds of each new connection until its first answer: as [`SETUPS`].
+    setups: [Vec<f64>; 3],
     /// Resident kilobytes of the client when it had done its rounds.
     resident: u64,
 }
@@ -164,15 +129,18 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
     let radio = path::radio(&args.radio, args.seed)?;
     namespace::enter_a_new_one()?;
     let mut output = Output::create("lcs-upp", args.out.as_deref(), "channel,n,round,transport_time_ms")?;
-    let conditions = if args.realtime { realtime::enter()? } else { realtime::Conditions::ordinary() };
+    let conditions = match args.realtime {
+        true => martlet_lcs_realtime::enter(Wanted::ALL).map_err(anyhow::Error::msg)?,
+        false => Conditions::now(),
+    };
     let sizes = args.payloads();
     let rounds = if args.quick { args.rounds.min(100) } else { args.rounds };
     let route = Route::open(args.path, &radio, output.folder())?;
-    let end = args.end();
     let mut subjects = Vec::new();
     for way in ways {
-        let server = Server::start(way, route.server, &end)?;
-        let client = Client::start(way, &server, &end, &route)?;
+        let end = args.end(way);
+        let server = Server::start(route.server, &end)?;
+        let client = Client::start(&server, &end, &route)?;
         let none = || vec![Usage::default(); sizes.len()];
         subjects.push(Subject {
             way,
@@ -181,7 +149,7 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
             samples: vec![Vec::new(); sizes.len()],
             client_used: none(),
             server_used: none(),
-            setups: Vec::new(),
+            setups: Default::default(),
             resident: 0,
         });
     }
@@ -203,10 +171,17 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
     }
     progress.done();
     for subject in &mut subjects {
+        // What it needs to do its work, without what its start needed.
+        subject.client.be_lean()?;
+        let largest = sizes.iter().copied().max().unwrap_or(1);
+        subject.client.rounds(largest, BLOCK.min(rounds))?;
         subject.resident = proc_usage::resident_kb(subject.client.pid());
         let name = subject.way.name();
-        let times = subject.client.setups(if args.quick { args.setups.min(5) } else { args.setups });
-        subject.setups = milliseconds(&times.with_context(|| format!("setting up {name}"))?);
+        let count = if args.quick { args.setups.min(5) } else { args.setups };
+        for (how, setups) in SETUPS.iter().zip(&mut subject.setups) {
+            let times = subject.client.setups(how, count);
+            *setups = milliseconds(&times.with_context(|| format!("setting up {name}"))?);
+        }
     }
     for subject in &subjects {
         for (samples, n) in subject.samples.iter().zip(&sizes) {
@@ -258,8 +233,10 @@ fn figures(output: &mut Output, path: PathKind, subjects: &[Subject], sizes: &[u
             let median = crate::stats::median(samples).context("no samples")?;
             output.figure(Figure::of(format!("transport_time.{name}.n{n}_{path}.p50"), "ms", median));
         }
-        if let Some(median) = crate::stats::median(&subject.setups) {
-            output.figure(Figure::of(format!("setup.{name}.{path}.p50"), "ms", median));
+        for (how, setups) in SETUPS.iter().zip(&subject.setups) {
+            if let Some(median) = crate::stats::median(setups) {
+                output.figure(Figure::of(format!("{how}.{name}.{path}.p50"), "ms", median));
+            }
         }
         output.figure(Figure::once(format!("resident.client.{name}.once"), "kB", subject.resident as f64));
     }

@@ -1,11 +1,11 @@
 //! What the experiment says.
 use super::path::PathKind;
-use super::realtime::Conditions;
 use super::statistics::{Interval, Z};
 use super::{LcsUppArgs, Subject};
 use crate::plot::{Panel, Series, draw};
 use crate::{Figure, Output};
 use anyhow::{Context, Result};
+use martlet_lcs_realtime::Conditions;
 use martlet_ran::user_plane::RadioConfig;
 use std::fmt::Write;
 
@@ -83,12 +83,10 @@ fn what_was_run(args: &LcsUppArgs, radio: &RadioConfig, conditions: &Conditions,
         "- Nagle's algorithm: off, but on where a name ends in _default; delayed acknowledgements: the kernel's; TLS \
          records: 16,384 octets"
     );
-    let end = args.end();
-    let _ = writeln!(
-        text,
-        "- looking for answers before sleeping: {} µs; path MTU for QUIC and UDP: {}",
-        end.spin, end.mtu
-    );
+    let mtu = args.mtu.unwrap_or(args.path.mtu());
+    let _ = writeln!(text, "- looking for answers before sleeping: {} µs; path MTU for QUIC and UDP: {mtu}", args.spin);
+    let program = super::program::lean().map_or("this program".into(), |path| path.display().to_string());
+    let _ = writeln!(text, "- both ends: {program}");
     let _ =
         writeln!(text, "- tcp_rmem {}, tcp_wmem {}", sysctl("ipv4/tcp_rmem").trim(), sysctl("ipv4/tcp_wmem").trim());
     let _ = writeln!(text, "- processor's help for AES-GCM, and whether it is a guest's: {}", crypto.join(", "));
@@ -227,10 +225,14 @@ fn usage(subjects: &[Subject], sizes: &[usize]) -> String {
             );
         }
     }
-    text += "\n\n## New connections, and the client's size\n\n| channel | set-up, ms (median) | resident, kB |\n| --- | ---: | ---: |";
+    text += "\n\n## New connections, and the client's size\n\nMilliseconds (medians) until the first message is answered: as if nobody was known; resumed; \
+        and with that message in the first flight. Resident is what the client needs for its rounds, without what its start needed.\n\n\
+        | channel | full | resumed | 0-RTT | resident, kB |\n| --- | ---: | ---: | ---: | ---: |";
     for subject in subjects {
-        let median = crate::stats::median(&subject.setups).map_or("–".into(), |it| format!("{:.3}", it.value));
-        let _ = write!(text, "\n| {} | {median} | {} |", subject.way.name(), subject.resident);
+        let median =
+            |setups: &Vec<f64>| crate::stats::median(setups).map_or("–".into(), |it| format!("{:.3}", it.value));
+        let [full, resumed, early] = subject.setups.each_ref().map(median);
+        let _ = write!(text, "\n| {} | {full} | {resumed} | {early} | {} |", subject.way.name(), subject.resident);
     }
     text.push('\n');
     text

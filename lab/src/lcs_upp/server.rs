@@ -1,86 +1,47 @@
 //! The LMF's end: a process of its own for each channel.
-use super::exchange::{SESSION, echo};
-use super::way::Way;
-use super::{EndArgs, realtime};
+use super::program::program;
 use anyhow::{Context, Result};
-use martlet_lcs_channel::{Channel, Identity, listen};
-use std::io::{BufRead, BufReader, Write};
-use std::net::{IpAddr, SocketAddr};
-use std::process::{Child, Command, Stdio};
-
-/// In the server's certificate.
-pub(super) const NAME: &str = "lmf.example";
+use martlet_lcs_endpoint::End;
+use std::io::{BufRead, BufReader};
+use std::net::IpAddr;
+use std::process::{Child, Stdio};
 
 /// The echoing process, hidden behind `martlet lab lcs-upp-server`; it ends when its standard input does.
 #[derive(Debug, Clone, clap::Args)]
 pub struct LcsUppServerArgs {
-    /// Where to listen
-    #[arg(long)]
-    at: IpAddr,
-    #[command(flatten)]
-    end: EndArgs,
+    /// What it is told
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<String>,
 }
 
-/// Serves connections. Its first line of output is its address, what follows its certificate.
+/// Serves connections.
 ///
 /// # Errors
 /// The channel cannot be made.
 pub fn serve(args: LcsUppServerArgs) -> Result<()> {
-    std::thread::spawn(|| {
-        let _ = std::io::Read::read(&mut std::io::stdin(), &mut [0]);
-        std::process::exit(0);
-    });
-    if args.end.realtime {
-        realtime::enter()?;
-    }
-    let (way, options) = (args.end.way()?, args.end.options()?);
-    let identity = Identity::self_signed(&[NAME])?;
-    let mut listener = listen(way.kind(), SocketAddr::from((args.at, 0)), &identity, &options)?;
-    println!("{}\n{}\n", listener.local_addr(), identity.certificates.trim());
-    std::io::stdout().flush()?;
-    loop {
-        match listener.accept() {
-            Ok(mut channel) => {
-                std::thread::spawn(move || {
-                    if let Err(error) = answer(way, &mut *channel) {
-                        tracing::debug!(%error, "a connection ended");
-                    }
-                });
-            }
-            Err(error) => tracing::warn!(%error, "a connection was not brought up"),
-        }
-    }
-}
-
-fn answer(way: Way, channel: &mut dyn Channel) -> Result<()> {
-    if way != Way::KernelModule {
-        echo(channel)?;
-    } else {
-        let socket = channel.kernel_socket().context("a channel whose records the kernel makes")?;
-        martlet_lcs_kernel::Device::open()?.answer(socket, &[0x5e; SESSION])?;
-    }
-    Ok(channel.close()?)
+    let (at, end) = End::of_words(&args.words, "--at")?;
+    martlet_lcs_endpoint::serve(at.parse()?, &end)
 }
 
 /// A process that echoes.
 pub(super) struct Server {
     child: Child,
-    pub(super) address: SocketAddr,
+    /// Its address, and that of who takes octets with the first flight.
+    pub(super) address: String,
     /// Its certificate, PEM.
     pub(super) roots: String,
 }
 
 impl Server {
     /// Starts it, and waits until it listens.
-    pub(super) fn start(way: Way, at: IpAddr, end: &EndArgs) -> Result<Self> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args(["--log", "warn", "lab", "lcs-upp-server", "--at", &at.to_string()]);
-        command.args(end.for_process(way));
+    pub(super) fn start(at: IpAddr, end: &End) -> Result<Self> {
+        let mut command = program("server")?;
+        command.args(["--at", &at.to_string()]).args(end.words());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let output = child.stdout.take().context("the server's output")?;
         let mut lines = BufReader::new(output).lines();
-        let ended = || format!("the server of {} ended at once", way.name());
-        let address = lines.next().with_context(ended)??.parse()?;
+        let ended = || format!("the server of {} ended at once", end.way.name());
+        let address = lines.next().with_context(ended)??;
         let mut roots = String::new();
         for line in lines.by_ref() {
             let line = line?;

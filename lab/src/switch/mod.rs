@@ -2,6 +2,7 @@
 //!
 //! The switch is a program of its own, `martlet-switch`, which measures itself: packets from a source that never ends, into
 //! a sink, on one core, by the time that the processor gave to it. No interface and no generator takes part.
+mod interfaces;
 mod report;
 
 use crate::progress::Progress;
@@ -27,6 +28,12 @@ pub struct SwitchArgs {
     /// Seed for the order of the runs
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Over interfaces too, beside the native UPFs (uses root for a namespace)
+    #[arg(long)]
+    pub interfaces: bool,
+    /// Nothing in memory
+    #[arg(long, requires = "interfaces")]
+    pub interfaces_only: bool,
     /// The switch program; beside this one where it is left out
     #[arg(long, value_name = "FILE")]
     pub program: Option<PathBuf>,
@@ -69,6 +76,10 @@ pub fn run(args: &SwitchArgs) -> Result<String> {
         args.out.as_deref(),
         "way,frame,rules,engine,round,packets_per_second,seconds_writing_rules",
     )?;
+    if args.interfaces_only {
+        interfaces::measure(&mut output, args)?;
+        return output.finish();
+    }
     let (rounds, samples) = if args.quick { (1, 3) } else { (10, 5) };
     let mut cases = Vec::new();
     for way in ["decap", "encap"] {
@@ -114,6 +125,9 @@ pub fn run(args: &SwitchArgs) -> Result<String> {
         ));
     }
     report::write(&mut output, &engine)?;
+    if args.interfaces {
+        interfaces::measure(&mut output, args)?;
+    }
     output.finish()
 }
 

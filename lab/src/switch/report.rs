@@ -91,7 +91,9 @@ pub(super) fn write(output: &mut Output, engine: &str) -> Result<()> {
     text.push_str(
         "| native software UPF | 550 and 350 Mbit/s, 70 and 59 µs (free5GC) | `martlet lab upf` has Martlet's |\n",
     );
-    text.push_str("\nA latency over interfaces is not measured here.\n");
+    text.push_str(
+        "\nLatency is measured over interfaces (`--interfaces`), where it is that of the links and of their sockets.\n",
+    );
     output.say(&text);
     let mut text = String::from("## Asked for\n\n| what | asked | measured | |\n| --- | --- | --- | --- |\n");
     let mut row = |what: &str, asked: &str, measured: f64, reached: bool| {
@@ -113,6 +115,46 @@ pub(super) fn write(output: &mut Output, engine: &str) -> Result<()> {
         let took = output.find(&format!("rules_written.switch.{rules}.median")).map_or(f64::NAN, |f| f.value);
         row(&format!("{rules} rules written, ms"), &format!("≤ {most}"), took, took <= most);
     }
+    output.say(&text);
+    Ok(())
+}
+
+/// What was measured over interfaces.
+pub(super) fn interfaces(output: &mut Output) -> Result<()> {
+    output.say(
+        "## Over interfaces\n\nA pair of virtual links (veth), a generator and receivers in the kernel, and the UPF or the switch \
+         between them, all on one core: what the generator and the receivers take is in it. The switch's ports are packet sockets \
+         (af_packet).\n",
+    );
+    let figure = |output: &Output, id: String| output.find(&id).map_or(f64::NAN, |figure| figure.value);
+    for direction in ["uplink", "downlink"] {
+        let mut text = format!(
+            "{direction}, packets a second flat out, by octets of the UE's packet:\n\n| octets | kernel | xdp | switch |\n| --- | --- | --- | --- |\n"
+        );
+        for length in [64, 128, 256, 512, 1024, 1280, 1400] {
+            let of = |variant: &str| figure(output, format!("pps.{variant}.{direction}_{length}_interface.median"));
+            let _ = writeln!(text, "| {length} | {:.0} | {:.0} | {:.0} |", of("kernel"), of("xdp"), of("switch"));
+        }
+        text.push_str("\n| latency, µs: 64 octets | kernel | xdp | switch |\n| --- | --- | --- | --- |\n");
+        for q in ["p50", "p99", "p999"] {
+            let of = |variant: &str| figure(output, format!("latency.{variant}.{direction}_64_interface.{q}"));
+            let _ = writeln!(text, "| {q} | {:.1} | {:.1} | {:.1} |", of("kernel"), of("xdp"), of("switch"));
+        }
+        output.say(&text);
+    }
+    let mut text = String::from("| what | asked | measured | |\n| --- | --- | --- | --- |\n");
+    let mut row = |what: &str, asked: &str, measured: f64, reached: bool| {
+        let reached = if reached { "reached" } else { "**not reached**" };
+        let _ = writeln!(text, "| {what} | {asked} | {measured:.2} | {reached} |");
+    };
+    for direction in ["uplink", "downlink"] {
+        let pps = figure(output, format!("pps.switch_over_kernel.{direction}_64_interface"));
+        row(&format!("packets a second over those of kernel, {direction}"), "≥ 10 times", pps, pps >= 10.0);
+        let latency = figure(output, format!("latency.switch_over_kernel.{direction}_64_interface"));
+        row(&format!("median latency over that of kernel, {direction}"), "≤ 0.2 times", latency, latency <= 0.2);
+    }
+    let slowest = figure(output, "offload.switch.hot_to_in_force.slowest".into());
+    row("a hot session in force on the switch, ms, the slowest", "≤ 500", slowest, slowest <= 500.0);
     output.say(&text);
     Ok(())
 }

@@ -2,7 +2,7 @@
 use super::Rules;
 use anyhow::{Context, Result, anyhow, ensure};
 use martlet_pfcp::ie::{FSeid, GateStatus, Interface, NodeId, ReportingTriggers, SdfFilter};
-use martlet_upf::config::{DatapathChoice, DnnConfig, N6Mode, UpfConfig};
+use martlet_upf::config::{DatapathChoice, DnnConfig, N6Mode, OffloadPolicy, SwitchRun, UpfConfig};
 use martlet_upf::datapath::{Change, Datapath};
 use martlet_upf::rules::*;
 use martlet_upf::{Signals, XdpDatapath};
@@ -50,6 +50,32 @@ pub fn links() -> Result<()> {
         ip(&format!("addr add {ours}/24 dev {name}a"))?;
         ip(&format!("neigh add {theirs} lladdr {other} dev {name}a nud permanent"))?;
     }
+    Ok(())
+}
+
+/// Has the links end at a switch, with the native UPF behind it, and a configuration that starts it.
+pub fn put_a_switch_between(config: &mut UpfConfig) -> Result<()> {
+    for (name, uplink, ours, theirs) in [("n3", true, N3, GNB), ("n6", false, N6, HOST)] {
+        let text = |octets: [u8; 6]| octets.map(|octet| format!("{octet:02x}")).join(":");
+        let (own, other) = link_addresses(uplink);
+        ip(&format!("addr flush dev {name}a"))?;
+        ip(&format!("link add {name}u address {} type veth peer name {name}s", text(own)))?;
+        ip(&format!("link set {name}u up"))?;
+        ip(&format!("link set {name}s up"))?;
+        ip(&format!("addr add {ours}/24 dev {name}u"))?;
+        ip(&format!("neigh add {theirs} lladdr {} dev {name}u nud permanent", text(other)))?;
+    }
+    ip("link set lo up")?;
+    config.switch.policy = OffloadPolicy::All;
+    config.switch.core_next_hop = Some(HOST);
+    config.switch.run = Some(SwitchRun {
+        program: None,
+        access: "n3a".into(),
+        native_n3: "n3s".into(),
+        core: "n6a".into(),
+        native_n6: "n6s".into(),
+        state: None,
+    });
     Ok(())
 }
 
@@ -114,7 +140,7 @@ pub fn configuration(rules: Rules, sessions: u32) -> UpfConfig {
     let mut config = UpfConfig { datapath: DatapathChoice::Xdp, ..UpfConfig::default() };
     config.n3.address = (N3, 2152).into();
     config.n6.mode = N6Mode::Routing;
-    config.dnns = vec![DnnConfig { name: "internet".into(), pools: vec!["10.0.0.0/11".into()] }];
+    config.dnns = vec![DnnConfig { name: "internet".into(), pools: vec!["10.0.0.0/11".into()], allocate: false }];
     config.xdp.interfaces = vec!["n3a".into(), "n6a".into()];
     config.xdp.sessions = sessions;
     // Rules of before stay for a moment after a change.
@@ -197,6 +223,7 @@ pub fn session(rules: Rules, n: u32) -> Session {
             qers: if rules.has_qer() { vec![1] } else { vec![] },
             urrs: rules.urrs().collect(),
             returns: false,
+            application: None,
         };
         // Those before it are for other ports.
         for extra in 1..rules.pdrs() as u16 {

@@ -13,7 +13,7 @@ mod control;
 mod cost;
 mod onboard;
 mod report;
-mod wire;
+pub(crate) mod wire;
 
 use crate::Output;
 use anyhow::Result;

@@ -7,7 +7,7 @@ use crate::stats::median;
 use crate::{Figure, Output, namespace};
 use anyhow::{Context, Result, anyhow};
 use martlet_upf::Signals;
-use martlet_upf::config::DatapathChoice;
+use martlet_upf::config::{DatapathChoice, OffloadPolicy, UpfConfig};
 use martlet_upf::datapath::{Change, Datapath};
 use martlet_upf_xdp::{Attachment, BenchPath, Received, Traffic};
 use nix::sched::{CpuSet, sched_setaffinity};
@@ -21,12 +21,12 @@ const TUNNEL: u32 = 44;
 pub(super) const LENGTHS: [u32; 6] = [64, 128, 256, 512, 1024, 1400];
 pub(super) const VARIANTS: [(&str, DatapathChoice); 2] =
     [("kernel", DatapathChoice::Kernel), ("xdp", DatapathChoice::Xdp)];
-pub(super) const DIRECTIONS: [(&str, bool); 2] = [("uplink", true), ("downlink", false)];
+pub(crate) const DIRECTIONS: [(&str, bool); 2] = [("uplink", true), ("downlink", false)];
 /// Share of packets that may be lost at a rate that counts as carried.
 const LOSS: f64 = 0.001;
 
 /// A datapath between two links, a generator and receivers.
-pub(super) struct Wire {
+pub(crate) struct Wire {
     traffic: Traffic,
     pub datapath: Option<Box<dyn Datapath>>,
     through: bool,
@@ -37,7 +37,7 @@ pub(super) struct Wire {
 
 /// What one round gave.
 #[derive(Debug, Clone)]
-pub(super) struct Round {
+pub(crate) struct Round {
     pub sent: u64,
     pub received: Received,
     pub wall: Duration,
@@ -63,6 +63,16 @@ fn cpu_time() -> Duration {
 impl Wire {
     /// With a datapath and so many sessions in it; without one, what is sent comes to a receiver at once.
     pub fn new(datapath: Option<DatapathChoice>, rules: Rules, sessions: u32) -> Result<Wire> {
+        Wire::changed(datapath, rules, sessions, |_| {})
+    }
+
+    /// The same with another configuration.
+    pub fn changed(
+        datapath: Option<DatapathChoice>,
+        rules: Rules,
+        sessions: u32,
+        change: impl FnOnce(&mut UpfConfig),
+    ) -> Result<Wire> {
         let traffic = Traffic::load()?;
         let mut receivers = vec![traffic.receive(ifindex("n3b")?)?, traffic.receive(ifindex("n6b")?)?];
         let mut opened = (None, None);
@@ -70,7 +80,11 @@ impl Wire {
             Some(choice) => {
                 let mut config = configuration(rules, sessions);
                 config.datapath = choice;
-                if choice == DatapathChoice::Kernel {
+                if choice == DatapathChoice::Switch {
+                    bed::put_a_switch_between(&mut config)?;
+                }
+                change(&mut config);
+                if choice != DatapathChoice::Xdp {
                     // Frames of programs are taken by an interface that has one itself. This one lets them pass.
                     receivers.push(traffic.pass(ifindex("n3a")?)?);
                     receivers.push(traffic.pass(ifindex("n6a")?)?);
@@ -80,6 +94,11 @@ impl Wire {
                     let mut session = session(rules, n);
                     session.resolve(&config.rules)?;
                     datapath.apply(&Change::to(&session))?;
+                }
+                if choice == DatapathChoice::Switch && config.switch.policy == OffloadPolicy::All {
+                    wait_for(datapath.as_ref(), "/switch/sessions/onSwitch", sessions.into())?;
+                } else if choice == DatapathChoice::Switch {
+                    wait_for(datapath.as_ref(), "/switch/connections", 1)?;
                 }
                 opened = (Some(datapath), Some(signals));
             }
@@ -96,6 +115,11 @@ impl Wire {
             _receivers: receivers,
             sessions,
         })
+    }
+
+    /// Sessions that have moved onto the switch.
+    pub fn moved_on(&self) -> u64 {
+        self.datapath.as_ref().map_or(0, |datapath| told(datapath.as_ref(), "/switch/movedOn"))
     }
 
     fn path(&self, uplink: bool, length: u32) -> Result<BenchPath> {
@@ -183,8 +207,25 @@ impl Wire {
     }
 }
 
+/// A number that a datapath tells.
+fn told(datapath: &dyn Datapath, pointer: &str) -> u64 {
+    datapath.details().pointer(pointer).and_then(|value| value.as_u64()).unwrap_or_default()
+}
+
+/// Waits until a datapath tells a number.
+fn wait_for(datapath: &dyn Datapath, pointer: &str, number: u64) -> Result<()> {
+    let started = Instant::now();
+    while told(datapath, pointer) < number {
+        if started.elapsed() > Duration::from_secs(20) {
+            return Err(anyhow!("the switch is not ready: {}", datapath.details()));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
 /// Does something on a thread that stays on one processor, in a network namespace with links.
-pub(super) fn on_one_processor<T: Send>(act: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+pub(crate) fn on_one_processor<T: Send>(act: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             let mut one = CpuSet::new();
@@ -202,7 +243,7 @@ pub(super) fn on_one_processor<T: Send>(act: impl FnOnce() -> Result<T> + Send) 
 }
 
 /// A wire of its own for one measurement.
-pub(super) fn with_wire<T: Send>(
+pub(crate) fn with_wire<T: Send>(
     datapath: Option<DatapathChoice>,
     rules: Rules,
     sessions: u32,
@@ -259,7 +300,7 @@ fn flat_out(output: &mut Output, args: &UpfArgs, progress: &mut Progress) -> Res
 
 /// The highest rate that a datapath carries with hardly a loss, in packets a second: rates are tried upwards, each three
 /// times at most, for the machine may have been busy once. What counts is what was really sent.
-fn carried(wire: &Wire, uplink: bool, time: Duration) -> Result<f64> {
+pub(crate) fn carried(wire: &Wire, uplink: bool, time: Duration) -> Result<f64> {
     let (mut best, mut rate) = (0f64, 10_000.0);
     loop {
         let mut kept = None;

@@ -284,6 +284,67 @@ impl Arq {
     }
 }
 
+/// For a fuzzer: two ends, between which datagrams are lost, doubled, mixed and made up. Neither panics, keeps more than it
+/// may, or reads anything but what was written.
+#[doc(hidden)]
+pub fn fuzz(data: &[u8]) {
+    let start = Instant::now();
+    let mut now = start;
+    let mut ends = [Arq::new(40), Arq::new(40)];
+    let mut written = [Vec::new(), Vec::new()];
+    let mut read = [Vec::new(), Vec::new()];
+    let mut flying: [Vec<Vec<u8>>; 2] = [Vec::new(), Vec::new()];
+    let mut made_up = false;
+    let mut orders = data.iter().copied();
+    while let Some(order) = orders.next() {
+        let end = usize::from(order & 1);
+        let with = orders.next().unwrap_or(0);
+        match order >> 1 & 7 {
+            0 => {
+                let octets: Vec<u8> = (0..with).map(|at| at ^ written[end].len() as u8).collect();
+                written[end].extend_from_slice(&octets);
+                ends[end].write(&octets);
+            }
+            1 | 2 => {
+                let mut datagram = Vec::new();
+                while ends[end].poll(now, &mut datagram) && flying[end].len() < 64 {
+                    flying[end].push(datagram.clone());
+                }
+            }
+            3 | 4 if !flying[end].is_empty() => {
+                let which = usize::from(with) % flying[end].len();
+                let datagram = flying[end].remove(which);
+                ends[1 - end].received(now, &datagram);
+            }
+            5 if !flying[end].is_empty() => {
+                let which = usize::from(with) % flying[end].len();
+                let datagram = flying[end][which].clone();
+                ends[1 - end].received(now, &datagram);
+            }
+            6 => {
+                let datagram: Vec<u8> = orders.by_ref().take(usize::from(with % 60)).collect();
+                made_up = true;
+                ends[end].received(now, &datagram);
+            }
+            _ => {
+                now += Duration::from_millis(u64::from(with));
+                if ends[end].deadline().is_some_and(|at| at <= now) {
+                    ends[end].timeout(now);
+                }
+            }
+        }
+        ends[1 - end].take(&mut read[1 - end]);
+        ends[end].take(&mut read[end]);
+        assert!(ends.iter().all(|end| end.parked_octets <= MOST), "too much waits");
+        // DTLS lets nothing through that the other end has not made.
+        if !made_up {
+            for end in 0..2 {
+                assert!(written[end].starts_with(&read[1 - end]), "something else was read than written");
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

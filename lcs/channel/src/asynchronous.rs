@@ -1,14 +1,13 @@
 //! TLS over TCP on tokio: many connections on one thread.
 
-use crate::{ChannelError, Description, Engine};
+use crate::tcp::FLIGHT;
+use crate::{ChannelError, Description, Engine, Resumption};
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 /// Octets read at once.
 const READ: usize = 65_536;
-/// Plain octets of the largest record (RFC 8446, 5.1).
-const RECORD: usize = 16_384;
 
 /// One end of a connection.
 pub struct AsyncChannel {
@@ -30,7 +29,7 @@ impl AsyncChannel {
         let done = tokio::time::timeout(limit, async {
             channel.flush().await?;
             let mut early = Vec::new();
-            while !channel.engine.is_ready() {
+            while !channel.engine.may_send() {
                 if !channel.read(&mut early).await? {
                     return Err(ChannelError::Cut);
                 }
@@ -101,7 +100,7 @@ impl AsyncChannel {
     /// # Errors
     /// The connection broke.
     pub async fn send(&mut self, octets: &[u8]) -> Result<(), ChannelError> {
-        for piece in octets.chunks(RECORD) {
+        for piece in octets.chunks(FLIGHT) {
             self.engine.seal(piece, &mut self.output)?;
             self.stream.write_all(&self.output).await?;
             self.output.clear();
@@ -115,6 +114,11 @@ impl AsyncChannel {
         // The peer may have gone already.
         let _ = self.stream.write_all(&self.output).await;
         let _ = self.stream.shutdown().await;
+    }
+
+    /// How it came up.
+    pub fn resumption(&self) -> Resumption {
+        self.engine.resumption()
     }
 
     /// What protects it.

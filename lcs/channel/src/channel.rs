@@ -16,12 +16,25 @@ pub struct Options {
     pub no_delay: bool,
     /// Octets of an IP packet of the path, for QUIC.
     pub mtu: u16,
+    /// Take octets that come with the first flight of who was here before (0-RTT), at the LMF's end.
+    pub early_data: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { timeout: Duration::from_secs(10), spin: Duration::ZERO, no_delay: true, mtu: 1400 }
+        Options { timeout: Duration::from_secs(10), spin: Duration::ZERO, no_delay: true, mtu: 1400, early_data: false }
     }
+}
+
+/// How a connection came up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resumption {
+    /// With certificates.
+    Full,
+    /// With what a connection before gave (RFC 8446, 2.2).
+    Resumed,
+    /// The same, and octets went with the first flight (RFC 8446, 2.3).
+    Early,
 }
 
 /// What protects a channel.
@@ -64,6 +77,11 @@ pub trait Channel: Send {
     /// The connection broke.
     fn rest(&mut self, _most: Duration) -> Result<(), ChannelError> {
         Ok(())
+    }
+
+    /// How it came up.
+    fn resumption(&self) -> Resumption {
+        Resumption::Full
     }
 
     /// Its socket, where the kernel makes its TLS records, so that who writes to the socket writes to the channel. What

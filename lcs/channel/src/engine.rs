@@ -1,6 +1,6 @@
 //! A TLS session without I/O.
 
-use crate::{ChannelError, Description};
+use crate::{ChannelError, Description, Resumption};
 
 /// A TLS session: what came over the wire goes in, what is to go over it comes out.
 pub trait Engine: Send {
@@ -34,4 +34,20 @@ pub trait Engine: Send {
 
     /// What protects it.
     fn describe(&self) -> Description;
+
+    /// Octets to go with the first flight, before the handshake is done; how many of them do. Whoever sees that flight can
+    /// send it again: nothing goes in it that may not be done twice.
+    fn early(&mut self, _plain: &[u8]) -> usize {
+        0
+    }
+
+    /// Whether octets may be sent by now: with the first answer of the handshake already, or when it is done.
+    fn may_send(&self) -> bool {
+        self.is_ready()
+    }
+
+    /// How it came up.
+    fn resumption(&self) -> Resumption {
+        Resumption::Full
+    }
 }

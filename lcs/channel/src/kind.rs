@@ -4,7 +4,7 @@ use crate::ktls::{self, Ktls, KtlsListener};
 use crate::quic::{Quic, QuicListener};
 use crate::raw::{RawTcp, RawTcpListener, RawUdp, RawUdpListener, shared_udp};
 use crate::tcp::{Engines, TlsChannel, TlsListener, Wire};
-use crate::{Channel, ChannelError, Engine, Identity, Listener, Options, Trust, rustls};
+use crate::{Channel, ChannelError, Engine, Identity, Listener, Options, Trust, rustls, swift};
 use std::net::{SocketAddr, TcpListener};
 
 /// What a channel is made of.
@@ -125,7 +125,7 @@ impl Kind {
 /// The identity cannot be used.
 pub fn server_engines(kind: Kind, identity: &Identity) -> Result<Option<Engines>, ChannelError> {
     match kind {
-        Kind::Rustls => rustls::servers(identity).map(Some),
+        Kind::Rustls => swift::servers(identity).map(Some),
         #[cfg(feature = "openssl")]
         Kind::OpenSsl => crate::openssl::servers(identity).map(Some),
         #[cfg(feature = "wolfssl")]
@@ -142,7 +142,7 @@ pub fn server_engines(kind: Kind, identity: &Identity) -> Result<Option<Engines>
 /// The trust cannot be used.
 pub fn client_engine(kind: Kind, trust: &Trust) -> Result<Option<Box<dyn Engine>>, ChannelError> {
     match kind {
-        Kind::Rustls => rustls::client(trust).map(Some),
+        Kind::Rustls => swift::clients(trust)?().map(Some),
         #[cfg(feature = "openssl")]
         Kind::OpenSsl => crate::openssl::client(trust).map(Some),
         #[cfg(feature = "wolfssl")]
@@ -151,6 +151,24 @@ pub fn client_engine(kind: Kind, trust: &Trust) -> Result<Option<Box<dyn Engine>
         Kind::MbedTls => crate::mbedtls::client(trust).map(Some),
         _ => Ok(None),
     }
+}
+
+/// Makes the engines of a UE, each of which goes on with what the one before was given, where the library can. None where the
+/// kind has no engine of its own.
+///
+/// # Errors
+/// The trust cannot be used.
+pub fn client_engines(kind: Kind, trust: &Trust) -> Result<Option<Engines>, ChannelError> {
+    if kind == Kind::Rustls {
+        return swift::clients(trust).map(Some);
+    }
+    // Whether there is one, and whether the trust can be used.
+    if client_engine(kind, trust)?.is_none() {
+        return Ok(None);
+    }
+    let trust = trust.clone();
+    let gone = || ChannelError::Identity("this kind of channel is not for a UE".into());
+    Ok(Some(std::sync::Arc::new(move || client_engine(kind, &trust)?.ok_or_else(gone))))
 }
 
 /// Wait for connections of a kind.
@@ -174,7 +192,11 @@ pub fn listen(
         _ => {}
     }
     let listener = TcpListener::bind(at)?;
-    Ok(match server_engines(kind, identity)? {
+    let engines = match kind {
+        Kind::Rustls if options.early_data => Some(rustls::early_servers(identity)?),
+        _ => server_engines(kind, identity)?,
+    };
+    Ok(match engines {
         Some(engines) => Box::new(TlsListener::new(listener, engines, options)),
         None => Box::new(RawTcpListener(listener, options.clone())),
     })
@@ -198,7 +220,7 @@ pub fn connect(kind: Kind, to: SocketAddr, trust: &Trust, options: &Options) -> 
     let engine = client_engine(kind, trust)?;
     let wire = Wire::connect(to, options)?;
     Ok(match engine {
-        Some(engine) => Box::new(TlsChannel::handshake(wire, engine)?),
+        Some(engine) => Box::new(TlsChannel::handshake(wire, engine, &[])?),
         None => Box::new(RawTcp::new(wire)),
     })
 }

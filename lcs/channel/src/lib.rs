@@ -10,10 +10,11 @@
 //! Kinds that this build has are in [`Kind::ALL`]; every one of them passes `tests/conformance.rs`. The plain kinds,
 //! [`Kind::RawTcp`] and [`Kind::RawUdp`], protect nothing: they are there to compare with.
 
-#[cfg(feature = "wolfssl")]
+#[cfg_attr(not(feature = "wolfssl"), allow(dead_code, reason = "DTLS alone uses it"))]
 mod arq;
 mod asynchronous;
 mod channel;
+mod connector;
 #[cfg(feature = "wolfssl")]
 mod dtls;
 mod engine;
@@ -31,16 +32,23 @@ mod msquic;
 mod openssl;
 mod quic;
 mod raw;
+mod records;
 mod rustls;
+mod swift;
 mod tcp;
 mod wait;
 #[cfg(feature = "wolfssl")]
 mod wolfssl;
 
+#[doc(hidden)]
+pub use arq::fuzz as fuzz_arq;
 pub use asynchronous::AsyncChannel;
-pub use channel::{Channel, Description, Listener, Options};
+pub use channel::{Channel, Description, Listener, Options, Resumption};
+pub use connector::Connector;
 pub use engine::Engine;
 pub use error::ChannelError;
 pub use identity::{Identity, Trust};
-pub use kind::{Kind, client_engine, connect, listen, server_engines};
+pub use kind::{Kind, client_engine, client_engines, connect, listen, server_engines};
+#[doc(hidden)]
+pub use records::fuzz as fuzz_records;
 pub use tcp::Engines;

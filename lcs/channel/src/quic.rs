@@ -2,7 +2,7 @@
 
 use crate::raw::shared_udp;
 use crate::wait::{sleep, until_done};
-use crate::{Channel, ChannelError, Description, Identity, Listener, Options, Trust, rustls as tls};
+use crate::{Channel, ChannelError, Description, Identity, Listener, Options, Resumption, Trust, rustls as tls};
 use bytes::BytesMut;
 use nix::poll::PollFlags;
 use quinn_proto::congestion::NewRenoConfig;
@@ -23,6 +23,9 @@ const ALPN: &[u8] = b"lcs-upp";
 const FIRST: u16 = 3500;
 /// Octets on their way before the first acknowledgement: one message, 65,795 octets, with its headers.
 const WINDOW: u64 = 80_000;
+/// Datagrams of a short message, and octets of one that has nothing in it but acknowledgements.
+const FEW: usize = 2;
+const SMALL: usize = 80;
 /// The code of a close without an error.
 const DONE: VarInt = VarInt::from_u32(0);
 
@@ -49,6 +52,17 @@ fn transport(options: &Options) -> Arc<TransportConfig> {
     Arc::new(transport)
 }
 
+/// What the connections of a UE have in common.
+pub(crate) fn client_config(trust: &Trust, options: &Options) -> Result<ClientConfig, ChannelError> {
+    let mut crypto = tls::client_config(trust)?;
+    crypto.alpn_protocols = vec![ALPN.to_vec()];
+    crypto.enable_early_data = true;
+    let crypto = QuicClientConfig::try_from(crypto).map_err(ChannelError::tls)?;
+    let mut config = ClientConfig::new(Arc::new(crypto));
+    config.transport_config(transport(options));
+    Ok(config)
+}
+
 fn endpoint_config(options: &Options) -> Result<Arc<EndpointConfig>, ChannelError> {
     let mut config = EndpointConfig::default();
     config.max_udp_payload_size(options.mtu.saturating_sub(28).max(1452)).map_err(ChannelError::tls)?;
@@ -70,23 +84,44 @@ pub(crate) struct Quic {
     lost: Option<ConnectionError>,
     /// The peer finished its side of the stream.
     finished: bool,
+    /// How it came up.
+    resumed: bool,
+    early: bool,
 }
 
 impl Quic {
     pub(crate) fn connect(to: SocketAddr, trust: &Trust, options: &Options) -> Result<Self, ChannelError> {
+        Self::connect_with(to, client_config(trust, options)?, &trust.name, options, &[])
+    }
+
+    /// With what connections before were given; `first` goes with the first flight where it may, and else when the handshake is
+    /// done.
+    pub(crate) fn connect_with(
+        to: SocketAddr,
+        config: ClientConfig,
+        name: &str,
+        options: &Options,
+        first: &[u8],
+    ) -> Result<Self, ChannelError> {
         let local: SocketAddr = if to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0u16; 8], 0).into() };
         let socket = shared_udp(local)?;
         socket.connect(to)?;
-        let mut crypto = tls::client_config(trust)?;
-        crypto.alpn_protocols = vec![ALPN.to_vec()];
-        let crypto = QuicClientConfig::try_from(crypto).map_err(ChannelError::tls)?;
-        let mut config = ClientConfig::new(Arc::new(crypto));
-        config.transport_config(transport(options));
         let mut endpoint = Endpoint::new(endpoint_config(options)?, None, false, None);
-        let (handle, connection) =
-            endpoint.connect(Instant::now(), config, to, &trust.name).map_err(ChannelError::tls)?;
+        let (handle, connection) = endpoint.connect(Instant::now(), config, to, name).map_err(ChannelError::tls)?;
         let mut quic = Self::new(socket, to, options, endpoint, handle, connection)?;
+        quic.resumed = quic.connection.has_0rtt();
+        let early = quic.resumed && !first.is_empty();
+        if early {
+            quic.stream = quic.connection.streams().open(Dir::Bi);
+            quic.send(first)?;
+        }
         quic.bring_up()?;
+        quic.early = early && quic.connection.accepted_0rtt();
+        if !quic.early {
+            // What was sent early, if anything was, is forgotten.
+            quic.stream = quic.connection.streams().open(Dir::Bi);
+            quic.send(first)?;
+        }
         Ok(quic)
     }
 
@@ -112,23 +147,24 @@ impl Quic {
             connected: false,
             lost: None,
             finished: false,
+            resumed: false,
+            early: false,
         })
     }
 
     fn bring_up(&mut self) -> Result<(), ChannelError> {
         let until = Instant::now() + self.options.timeout;
         self.turn()?;
-        while !self.connected {
+        // What a UE sends with its first flight is answered at once.
+        while !self.connected && (self.connection.side().is_client() || self.stream.is_none()) {
             self.wait(until)?;
-        }
-        if self.connection.side().is_client() {
-            self.stream = self.connection.streams().open(Dir::Bi);
         }
         Ok(())
     }
 
     /// Send what there is to send, and see what happened.
     fn turn(&mut self) -> Result<(), ChannelError> {
+        let mut flight: Vec<Vec<u8>> = Vec::new();
         loop {
             let now = Instant::now();
             while let Some(event) = self.connection.poll_endpoint_events() {
@@ -150,9 +186,13 @@ impl Quic {
             while let Some(transmit) = self.connection.poll_transmit(now, 1, &mut self.output) {
                 idle = false;
                 self.datagram(transmit.size)?;
+                if transmit.size > SMALL && flight.len() <= FEW {
+                    flight.push(self.output[..transmit.size].to_vec());
+                }
                 self.output.clear();
             }
             if idle {
+                self.send_again(flight)?;
                 return match &self.lost {
                     Some(ConnectionError::ApplicationClosed(close)) if close.error_code == DONE => Ok(()),
                     Some(ConnectionError::LocallyClosed) | None => Ok(()),
@@ -161,6 +201,21 @@ impl Quic {
                 };
             }
         }
+    }
+
+    /// On a path that has lost something, a short message is sent twice: its end has nothing behind it that would show that it
+    /// is missing, so that it would be repeated only after a time-out, which takes longer than the message. What comes twice,
+    /// the peer passes over (RFC 9000, 12.3).
+    fn send_again(&mut self, flight: Vec<Vec<u8>>) -> Result<(), ChannelError> {
+        if flight.len() > FEW || self.connection.stats().path.lost_packets == 0 {
+            return Ok(());
+        }
+        for datagram in flight {
+            self.output.clear();
+            self.output.extend_from_slice(&datagram);
+            self.datagram(datagram.len())?;
+        }
+        Ok(())
     }
 
     fn datagram(&self, size: usize) -> Result<(), ChannelError> {
@@ -307,6 +362,14 @@ impl Channel for Quic {
         self.turn()
     }
 
+    fn resumption(&self) -> Resumption {
+        match (self.early, self.resumed) {
+            (true, _) => Resumption::Early,
+            (false, true) => Resumption::Resumed,
+            _ => Resumption::Full,
+        }
+    }
+
     fn rest(&mut self, most: Duration) -> Result<(), ChannelError> {
         let until = Instant::now() + most;
         while !self.is_over() && Instant::now() < until {
@@ -338,6 +401,10 @@ impl QuicListener {
     pub(crate) fn new(at: SocketAddr, identity: &Identity, options: &Options) -> Result<Self, ChannelError> {
         let mut crypto = tls::server_config(identity)?;
         crypto.alpn_protocols = vec![ALPN.to_vec()];
+        if options.early_data {
+            // QUIC has its own limits of what may come (RFC 9001, 4.6.1).
+            crypto.max_early_data_size = u32::MAX;
+        }
         let crypto = QuicServerConfig::try_from(crypto).map_err(ChannelError::tls)?;
         let mut config = ServerConfig::with_crypto(Arc::new(crypto));
         config.transport_config(transport(options)).migration(false);

@@ -1,10 +1,14 @@
 //! TLS by rustls, with the cryptography of AWS-LC.
 
 use crate::tcp::Engines;
-use crate::{ChannelError, Description, Engine, Identity, Trust};
+use crate::{ChannelError, Description, Engine, Identity, Resumption, Trust};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, Connection, RootCertStore, ServerConfig, ServerConnection};
+use rustls::server::ServerSessionMemoryCache;
+use rustls::{
+    ClientConfig, ClientConnection, CommonState, Connection, HandshakeKind, RootCertStore, ServerConfig,
+    ServerConnection,
+};
 use std::io::{Read, Write};
 use std::sync::Arc;
 
@@ -17,14 +21,21 @@ pub(crate) fn provider() -> Arc<CryptoProvider> {
     Arc::new(provider)
 }
 
+/// Sessions that are kept for UEs that come again; the oldest goes.
+const SESSIONS: usize = 8192;
+
+/// Octets that may come with the first flight: a message that binds a connection, and not much more.
+pub(crate) const EARLY: u32 = 1024;
+
 pub(crate) fn server_config(identity: &Identity) -> Result<ServerConfig, ChannelError> {
     let builder = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(ChannelError::tls)?;
-    builder
-        .with_no_client_auth()
-        .with_single_cert(identity.chain()?, identity.private_key()?)
-        .map_err(|error| ChannelError::Identity(format!("the certificate and its key do not fit: {error}")))
+    let config = builder.with_no_client_auth().with_single_cert(identity.chain()?, identity.private_key()?);
+    let wrong = |error| ChannelError::Identity(format!("the certificate and its key do not fit: {error}"));
+    let mut config = config.map_err(wrong)?;
+    config.session_storage = ServerSessionMemoryCache::new(SESSIONS);
+    Ok(config)
 }
 
 pub(crate) fn client_config(trust: &Trust) -> Result<ClientConfig, ChannelError> {
@@ -47,13 +58,15 @@ pub(crate) fn name(trust: &Trust) -> Result<ServerName<'static>, ChannelError> {
 struct Session {
     connection: Connection,
     closed: bool,
+    /// Octets came with the first flight.
+    early: bool,
 }
 
 impl Session {
     fn engine(mut connection: Connection) -> Box<dyn Engine> {
         // What is sealed is taken at once; no more than a message is ever in it.
         connection.set_buffer_limit(None);
-        Box::new(Session { connection, closed: false })
+        Box::new(Session { connection, closed: false, early: false })
     }
 }
 
@@ -63,7 +76,13 @@ impl Engine for Session {
             self.connection.read_tls(&mut wire)?;
             let state = self.connection.process_new_packets().map_err(ChannelError::tls)?;
             self.closed |= state.peer_has_closed();
-            let (from, more) = (plain.len(), state.plaintext_bytes_to_read());
+            let more = state.plaintext_bytes_to_read();
+            if let Connection::Server(server) = &mut self.connection
+                && let Some(mut early) = server.early_data()
+            {
+                self.early |= early.read_to_end(plain)? > 0;
+            }
+            let from = plain.len();
             if more > 0 {
                 plain.resize(from + more, 0);
                 self.connection.reader().read_exact(&mut plain[from..])?;
@@ -104,10 +123,37 @@ impl Engine for Session {
     fn describe(&self) -> Description {
         describe(&self.connection)
     }
+
+    fn early(&mut self, plain: &[u8]) -> usize {
+        let Connection::Client(client) = &mut self.connection else { return 0 };
+        let Some(mut early) = client.early_data() else { return 0 };
+        if early.bytes_left() < plain.len() || early.write_all(plain).is_err() {
+            return 0;
+        }
+        self.early = true;
+        plain.len()
+    }
+
+    fn may_send(&self) -> bool {
+        // With what came early comes the right to answer before the handshake is done.
+        self.is_ready() || self.early && matches!(self.connection, Connection::Server(_))
+    }
+
+    fn resumption(&self) -> Resumption {
+        let taken = match &self.connection {
+            Connection::Client(client) => client.is_early_data_accepted(),
+            Connection::Server(_) => true,
+        };
+        match self.connection.handshake_kind() {
+            _ if self.early && taken => Resumption::Early,
+            Some(HandshakeKind::Resumed) => Resumption::Resumed,
+            _ => Resumption::Full,
+        }
+    }
 }
 
 /// What a connection negotiated.
-pub(crate) fn describe(connection: &Connection) -> Description {
+pub(crate) fn describe(connection: &CommonState) -> Description {
     let version = connection.protocol_version().and_then(|version| version.as_str().map(str::to_string));
     let suite = connection.negotiated_cipher_suite().map(|suite| suite.suite());
     Description {
@@ -117,17 +163,25 @@ pub(crate) fn describe(connection: &Connection) -> Description {
     }
 }
 
-/// Makes the sessions of an LMF.
-pub(crate) fn servers(identity: &Identity) -> Result<Engines, ChannelError> {
-    let config = Arc::new(server_config(identity)?);
+/// Makes the sessions of an LMF that takes octets with the first flight of who was here before. A ticket is good for one
+/// connection: the sessions are kept here, and each is given away once, so that a flight that is sent again finds none.
+pub(crate) fn early_servers(identity: &Identity) -> Result<Engines, ChannelError> {
+    let mut config = server_config(identity)?;
+    (config.max_early_data_size, config.send_half_rtt_data) = (EARLY, true);
+    let config = Arc::new(config);
     Ok(Arc::new(move || {
         let connection = ServerConnection::new(config.clone()).map_err(ChannelError::tls)?;
         Ok(Session::engine(connection.into()))
     }))
 }
 
-/// The session of a UE.
-pub(crate) fn client(trust: &Trust) -> Result<Box<dyn Engine>, ChannelError> {
-    let connection = ClientConnection::new(Arc::new(client_config(trust)?), name(trust)?).map_err(ChannelError::tls)?;
-    Ok(Session::engine(connection.into()))
+/// Makes the sessions of a UE that sends octets with its first flight where it was there before.
+pub(crate) fn early_clients(trust: &Trust) -> Result<Engines, ChannelError> {
+    let mut config = client_config(trust)?;
+    config.enable_early_data = true;
+    let (config, name) = (Arc::new(config), name(trust)?);
+    Ok(Arc::new(move || {
+        let connection = ClientConnection::new(config.clone(), name.clone()).map_err(ChannelError::tls)?;
+        Ok(Session::engine(connection.into()))
+    }))
 }

@@ -8,6 +8,7 @@
 mod descent;
 mod path_loss;
 mod place;
+mod quality;
 mod rsrp;
 mod rstd;
 mod shape;
@@ -16,6 +17,7 @@ mod times;
 
 pub use path_loss::PathLoss;
 pub use place::{Offset, Place, Plane};
+pub use quality::{metres_of_quality, quality_of_metres};
 pub use rsrp::{dbm_of_rsrp, rsrp_of_dbm};
 pub use rstd::{METRES_PER_TC, metres_of_rstd, rstd_of_metres};
 pub use shape::{Coded, metres_of_uncertainty, uncertainty_code};

@@ -26,7 +26,7 @@ use tokio::sync::mpsc;
 const PASSED_OVER: u32 = 64;
 
 #[derive(Serialize, Deserialize)]
-struct KeptUe {
+pub(crate) struct KeptUe {
     supi: Supi,
     pei: Option<Pei>,
     guti: Option<KeptGuti>,
@@ -114,7 +114,7 @@ struct KeptSession {
 /// Opens the place where UEs are kept, and gives those that are there.
 pub(crate) fn open(config: &AmfConfig) -> Result<(Option<Journal>, Kept), StartError> {
     let failed = |error| StartError(format!("{error}; `amf.state` says where contexts are kept"));
-    let opened = config.state.open("amf").map_err(failed)?;
+    let opened = config.state.open(&crate::inheritance::owner(config)).map_err(failed)?;
     Ok(opened.map_or((None, Vec::new()), |(journal, kept)| (Some(journal), kept)))
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn restore(amf: &Arc<Amf>, kept: Kept) {
         };
         match outcome {
             Ok(ue) => {
-                tokio::spawn(ue.go_on());
+                martlet_sbi::trace::spawn(Default::default(), ue.go_on());
                 restored += 1;
             }
             Err(reason) => {
@@ -176,22 +176,13 @@ fn ue(amf: &Arc<Amf>, number: u64, kept: KeptUe) -> Result<Ue, String> {
         let KeptSubscription { access, smf_selection, sdm_subscription } = s;
         Box::new(Subscription { access, smf_selection, sdm_subscription })
     });
-    ue.policy = kept.policy.map(|p| AmPolicy { pcf: p.pcf, id: p.id, rfsp: p.rfsp, ambr: p.ambr });
+    ue.policy = kept.policy.map(KeptPolicy::policy);
     ue.allowed = kept.allowed.into_iter().map(|(sst, sd)| Slice { sst, sd }).collect();
     (ue.area, ue.t3512) = (area, kept.t3512);
     (ue.positioning.lpp, ue.positioning.lcs_upp) = (kept.lpp, kept.lcs_upp);
     for (psi, kept) in kept.sessions {
-        let (sst, sd) = kept.slice;
-        let context = SmContext { root: kept.smf, reference: kept.reference };
-        let session = Session {
-            number: kept.number,
-            slice: Slice { sst, sd },
-            dnn: kept.dnn,
-            context,
-            active: kept.active,
-            releasing: false,
-        };
-        ue.sessions.insert(psi, session);
+        let number = kept.number;
+        ue.sessions.insert(psi, kept.session(number));
     }
     ue.set_registered(kept.registered);
     let left = kept.idle.map(|(kind, until)| (kind, Instant::now() + Duration::from_secs(until.saturating_sub(now()))));
@@ -201,6 +192,48 @@ fn ue(amf: &Arc<Amf>, number: u64, kept: KeptUe) -> Result<Ue, String> {
         _ => Idle::Deregistered(until),
     });
     Ok(ue)
+}
+
+/// The 5G-TMSIs of a context as it is kept.
+pub(crate) fn tmsis(value: &[u8]) -> Vec<u32> {
+    #[derive(Deserialize)]
+    struct Names {
+        guti: Option<KeptGuti>,
+        old_guti: Option<KeptGuti>,
+    }
+    let names: Option<Names> = serde_json::from_slice(value).ok();
+    names.iter().flat_map(|names| names.guti.iter().chain(&names.old_guti)).map(|guti| guti.4).collect()
+}
+
+impl KeptUe {
+    /// Puts what another AMF has kept of the UE into a context of this one. Its 5G-GUTI stays the other AMF's.
+    pub fn go_on_as(self, ue: &mut Ue) -> Result<(), String> {
+        let security = self.security.security()?;
+        (ue.supi, ue.pei, ue.security) = (Some(self.supi), self.pei, Some(security));
+        ue.capability = self.capability.map(NasUeSecurityCapability::new);
+        ue.radio_capability = self.radio_capability.and_then(|text| hex::decode(text).ok()).map(Into::into);
+        ue.policy = self.policy.map(KeptPolicy::policy);
+        ue.allowed = self.allowed.into_iter().map(|(sst, sd)| Slice { sst, sd }).collect();
+        for (psi, kept) in self.sessions {
+            let number = ue.amf.tables.next_number();
+            ue.sessions.insert(psi, Session { active: false, ..kept.session(number) });
+        }
+        Ok(())
+    }
+}
+
+impl KeptPolicy {
+    fn policy(self) -> AmPolicy {
+        AmPolicy { pcf: self.pcf, id: self.id, rfsp: self.rfsp, ambr: self.ambr }
+    }
+}
+
+impl KeptSession {
+    fn session(self, number: u64) -> Session {
+        let (sst, sd) = self.slice;
+        let context = SmContext { root: self.smf, reference: self.reference };
+        Session { number, slice: Slice { sst, sd }, dnn: self.dnn, context, active: self.active, releasing: false }
+    }
 }
 
 /// Seconds since 1970.

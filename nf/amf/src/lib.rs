@@ -8,6 +8,7 @@ mod concurrency;
 mod concurrently;
 mod config;
 mod consumers;
+mod inheritance;
 mod kept;
 mod metrics;
 mod n2;
@@ -28,7 +29,7 @@ pub use config::{
 
 use concurrency::Concurrency;
 use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError};
-use martlet_sbi::Route;
+use martlet_sbi::{Route, trace};
 use martlet_sbi_api::common::NfInstanceId;
 use martlet_sbi_api::namf_callback::NAMF_CALLBACK;
 use martlet_sbi_api::namf_communication::NAMF_COMM;
@@ -37,10 +38,11 @@ use martlet_sbi_api::nnrf_nfmanagement::{AmfInfo, N2InterfaceAmfInfo, NfProfile,
 use martlet_sctp::Listener;
 use martlet_store::Journal;
 use n2::Gnbs;
-use served::{Served, plmn_to_sbi};
+use procedures::nrppa_transport::NonUeSubscriptions;
+use served::{Served, ServedGuami, plmn_to_sbi};
 use std::net::IpAddr;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use tables::Tables;
 use tokio::sync::{Semaphore, mpsc};
 use ue::{Ue, UeHandle};
@@ -56,10 +58,16 @@ pub struct Amf {
     concurrency: Concurrency,
     /// UEs that were told to come back later, since the start.
     turned_away: AtomicU64,
+    /// Itself, for handlers that make tasks of UEs.
+    itself: Weak<Amf>,
     /// Where contexts of UEs are kept, so that they outlive this process.
     journal: Option<Journal>,
+    /// What AMFs of its set have left.
+    inherited: inheritance::Inherited,
     /// UEs that are restored and tell their SMFs at the same time.
     restorations: Semaphore,
+    /// LMFs that want what gNBs say about no UE.
+    nrppa: NonUeSubscriptions,
     /// Waits for gNBs; taken when the AMF runs.
     listener: Mutex<Option<Listener>>,
 }
@@ -77,7 +85,8 @@ impl Amf {
         let instance_id = instance_id.map_err(|e| StartError(format!("sbi.instance_id: {e}; write a UUID")))?;
         let concurrency = Concurrency::new(&config.concurrency);
         let (journal, kept) = kept::open(&config)?;
-        let amf = Arc::new(Amf {
+        let amf = Arc::new_cyclic(|itself| Amf {
+            itself: itself.clone(),
             config,
             served,
             context,
@@ -87,11 +96,18 @@ impl Amf {
             concurrency,
             turned_away: AtomicU64::new(0),
             journal,
+            inherited: inheritance::Inherited::default(),
             restorations: Semaphore::new(RESTORATIONS),
+            nrppa: NonUeSubscriptions::default(),
             listener: Mutex::new(listener),
         });
         kept::restore(&amf, kept);
         Ok(amf)
+    }
+
+    /// Itself; `None` while it ends.
+    fn this(&self) -> Option<Arc<Amf>> {
+        self.itself.upgrade()
     }
 
     /// The task of a UE that is not known; `None` where there are too many already.
@@ -105,7 +121,7 @@ impl Amf {
         let (sender, inbox) = mpsc::channel(self.config.limits.ue_queue);
         let handle = UeHandle { number: self.tables.next_number(), sender };
         self.tables.add(&handle);
-        tokio::spawn(Ue::new(self.clone(), handle.clone(), inbox, over_limit).run());
+        trace::spawn(trace::Origin::default(), Ue::new(self.clone(), handle.clone(), inbox, over_limit).run());
         Some(handle)
     }
 }
@@ -139,6 +155,12 @@ impl NetworkFunction for Amf {
                 IpAddr::V6(address) => n2.ipv6_endpoint_address.get_or_insert_default().push(*address),
             }
         }
+        let set = |guami: &ServedGuami| {
+            let (plmn, id) = (guami.plmn, &guami.id);
+            // TS 23.003, 28.12.
+            format!("set{:03x}.region{:02x}.amfset.5gc.mnc{:0>3}.mcc{}", id.set(), id.region(), plmn.mnc(), plmn.mcc())
+        };
+        profile.nf_set_id_list = Some(self.served.guamis.iter().map(set).collect());
         profile.amf_info = Some(AmfInfo {
             amf_set_id: first.set_id(),
             amf_region_id: first.region_id(),

@@ -1,4 +1,5 @@
 //! The AMF's metrics.
+use martlet_sbi::trace;
 use prometheus::{
     HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, register_histogram_vec, register_int_counter,
     register_int_counter_vec, register_int_gauge, register_int_gauge_vec,
@@ -72,23 +73,26 @@ static CONNECTED: LazyLock<IntGauge> = LazyLock::new(|| {
 pub(crate) struct Procedure {
     name: &'static str,
     started: Instant,
+    span: trace::Active,
 }
 
 impl Procedure {
     /// A procedure that starts now.
     pub fn start(name: &'static str) -> Self {
-        Procedure { name, started: Instant::now() }
+        Procedure { name, started: Instant::now(), span: trace::Active::procedure(name) }
     }
 
     /// It ended well.
     pub fn succeeded(self) {
         PROCEDURES.with_label_values(&[self.name, "ok"]).inc();
         PROCEDURE_SECONDS.with_label_values(&[self.name]).observe(self.started.elapsed().as_secs_f64());
+        self.span.ended(Ok(()));
     }
 
     /// It ended for this reason, one of a fixed set of words.
     pub fn failed(self, result: &str) {
         PROCEDURES.with_label_values(&[self.name, result]).inc();
+        self.span.ended(Err(result));
     }
 }
 

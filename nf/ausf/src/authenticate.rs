@@ -1,12 +1,14 @@
-//! Authenticate: a challenge for a UE (TS 29.509, 5.2.2.2; TS 33.501, 6.1.3.2).
+//! Authenticate: a challenge for a UE (TS 29.509, 5.2.2.2; TS 33.501, 6.1.3).
 use crate::Ausf;
-use crate::pending::Awaited;
+use crate::pending::{Awaited, Method};
+use martlet_eap::keys::identity_of;
+use martlet_eap::server::{Server, Vector};
 use martlet_sbi::{Created, Problem};
-use martlet_sbi_api::common::{Hex, Links};
+use martlet_sbi_api::common::{Base64, Hex, Links, Supi};
 use martlet_sbi_api::nausf_ueauthentication::{
-    AuthData, AuthType, AuthenticationInfo, Av5gAka, LINK_5G_AKA, UeAuthenticationCtx,
+    AuthData, AuthType, AuthenticationInfo, Av5gAka, LINK_5G_AKA, LINK_EAP_SESSION, UeAuthenticationCtx,
 };
-use martlet_sbi_api::nudm_ueau::{AuthenticationInfoRequest, AuthenticationVector};
+use martlet_sbi_api::nudm_ueau::{AuthenticationInfoRequest, AuthenticationVector, Av5GHeAka, AvEapAkaPrime};
 use martlet_security::nas_5gs::{KAusf, XresStar};
 use martlet_security::{Rand, aka};
 use std::collections::BTreeMap;
@@ -23,30 +25,87 @@ impl Ausf {
         let mut request = AuthenticationInfoRequest::new(network.clone(), self.instance_id.clone());
         request.resynchronization_info = info.resynchronization_info;
         let result = self.udm().await?.generate_auth_data(&info.supi_or_suci, request).await?;
-        let Some(AuthenticationVector::FiveGHeAka(vector)) = result.authentication_vector else {
-            return Err(Problem::new(500, "AV_GENERATION_PROBLEM").detail("the UDM gave no vector for 5G-AKA"));
-        };
         let Some(supi) = result.supi.or_else(|| info.supi_or_suci.supi()) else {
-            return Err(Problem::new(500, "AV_GENERATION_PROBLEM").detail("the UDM did not say whose SUCI it is"));
+            return Err(failed("the UDM did not say whose SUCI it is"));
         };
+        match result.authentication_vector {
+            Some(AuthenticationVector::FiveGHeAka(vector)) => self.five_g_aka(vector, supi, network),
+            Some(AuthenticationVector::EapAkaPrime(vector)) => self.eap_aka_prime(&vector, supi, network),
+            None => Err(failed("the UDM gave no vector")),
+        }
+    }
+
+    fn five_g_aka(
+        &self,
+        vector: Av5GHeAka,
+        supi: Supi,
+        network: String,
+    ) -> Result<Created<UeAuthenticationCtx>, Problem> {
         let xres_star = XresStar::new(&vector.xres_star.0);
-        let k_seaf = aka::k_seaf(&KAusf::new(&vector.kausf.0), &network)
-            .map_err(|e| Problem::new(500, "AV_GENERATION_PROBLEM").detail(e.to_string()))?;
+        let k_seaf = aka::k_seaf(&KAusf::new(&vector.kausf.0), &network).map_err(|e| failed(&e.to_string()))?;
         let hxres_star = aka::hxres_star(&Rand::new(&vector.rand.0), &xres_star);
-        let awaited = Awaited { xres_star, k_seaf, supi, serving_network_name: network.clone() };
-        let Some(id) = self.pending.add(awaited, Instant::now()) else {
-            let mut problem = Problem::new(503, "NF_CONGESTION").detail("too many authentications are under way");
-            problem.retry_after = Some(1);
-            return Err(problem);
-        };
-        let location = format!("{}/nausf-auth/v1/ue-authentications/{id}", self.context.api_root());
+        let method = Method::FiveGAka { xres_star, k_seaf };
+        let (id, location) = self.begin(Awaited { method, supi, serving_network_name: network.clone() })?;
         let link = Links::to(format!("{location}/5g-aka-confirmation"));
+        tracing::debug!(id, "a challenge for 5G-AKA");
         let challenge = Av5gAka { rand: vector.rand, hxres_star: Hex(*hxres_star.as_octets()), autn: vector.autn };
         let links = BTreeMap::from([(LINK_5G_AKA.to_string(), link)]);
         let mut body = UeAuthenticationCtx::new(AuthType::FiveGAka, AuthData::FiveGAka(challenge), links);
         body.serving_network_name = Some(network);
         Ok(Created { location, body })
     }
+
+    fn eap_aka_prime(
+        &self,
+        vector: &AvEapAkaPrime,
+        supi: Supi,
+        network: String,
+    ) -> Result<Created<UeAuthenticationCtx>, Problem> {
+        // Any identifier will do, as long as the next request has another (RFC 3748, 4.1).
+        let (server, packet) = eap_challenge(vector, &supi, &network, 1)?;
+        let method = Method::EapAkaPrime { server: server.into(), synchronised: false };
+        let (id, location) = self.begin(Awaited { method, supi, serving_network_name: network.clone() })?;
+        tracing::debug!(id, "a challenge for EAP-AKA'");
+        let links = BTreeMap::from([(LINK_EAP_SESSION.to_string(), Links::to(format!("{location}/eap-session")))]);
+        let mut body = UeAuthenticationCtx::new(AuthType::EapAkaPrime, AuthData::Eap(Base64(packet.into())), links);
+        body.serving_network_name = Some(network);
+        Ok(Created { location, body })
+    }
+
+    /// Keeps what an authentication awaits; its identity, and where it is.
+    fn begin(&self, awaited: Awaited) -> Result<(String, String), Problem> {
+        let Some(id) = self.pending.add(awaited, Instant::now()) else {
+            let mut problem = Problem::new(503, "NF_CONGESTION").detail("too many authentications are under way");
+            problem.retry_after = Some(1);
+            return Err(problem);
+        };
+        let location = format!("{}/nausf-auth/v1/ue-authentications/{id}", self.context.api_root());
+        Ok((id, location))
+    }
+}
+
+pub(crate) fn failed(detail: &str) -> Problem {
+    Problem::new(500, "AV_GENERATION_PROBLEM").detail(detail)
+}
+
+/// The challenge of a vector, and what awaits its answer.
+pub(crate) fn eap_challenge(
+    vector: &AvEapAkaPrime,
+    supi: &str,
+    network: &str,
+    identifier: u8,
+) -> Result<(Server, Vec<u8>), Problem> {
+    let xres = hex::decode(&vector.xres).ok().filter(|xres| (4..=16).contains(&xres.len()));
+    let vector = Vector {
+        rand: vector.rand.0,
+        autn: vector.autn.0,
+        xres: xres.ok_or_else(|| failed("the UDM gave an XRES that is not 4 to 16 octets in hexadecimal digits"))?,
+        ck_prime: vector.ck_prime.0,
+        ik_prime: vector.ik_prime.0,
+        network,
+        identity: identity_of(supi),
+    };
+    Ok(Server::challenge(&vector, identifier))
 }
 
 /// `5G:mncNNN.mccNNN.3gppnetwork.org`, with a network identifier at its end for a stand-alone non-public network.

@@ -1,4 +1,5 @@
 //! Confirmation: the UE's answer to a challenge (TS 29.509, 5.2.2.2.2; TS 33.501, 6.1.3.2.0 steps 10 to 12).
+use crate::pending::{Awaited, Method};
 use crate::{Ausf, metrics};
 use martlet_sbi::Problem;
 use martlet_sbi_api::common::{DateTime, SecretHex};
@@ -10,10 +11,9 @@ impl Ausf {
     /// Compares the answer in constant time, tells the UDM of the outcome, and hands the anchor key over if it is right.
     pub(crate) async fn confirm(&self, id: &str, data: ConfirmationData) -> Result<ConfirmationDataResponse, Problem> {
         let awaited = self.pending.take(id).ok_or_else(|| unknown(id))?;
-        let success = data.res_star.is_some_and(|res_star| awaited.xres_star.accepts(&ResStar::new(&res_star.0)));
-        let network = awaited.serving_network_name;
-        let event = AuthEvent::new(self.instance_id.clone(), success, DateTime::now(), AuthType::FiveGAka, network);
-        let told = self.udm().await?.about(&awaited.supi).confirm_auth(&awaited.supi, event).await;
+        let Method::FiveGAka { xres_star, k_seaf } = &awaited.method else { return Err(unknown(id)) };
+        let success = data.res_star.is_some_and(|res_star| xres_star.accepts(&ResStar::new(&res_star.0)));
+        let told = self.tell_outcome(&awaited, success, AuthType::FiveGAka).await;
         if !success {
             metrics::refused();
             tracing::warn!(supi = %awaited.supi, "the UE's answer to the challenge is wrong");
@@ -22,9 +22,16 @@ impl Ausf {
         // The home network has to know of the authentication before the serving network may act on it.
         told?;
         let mut response = ConfirmationDataResponse::new(AuthResult::AuthenticationSuccess);
+        response.kseaf = Some(SecretHex(*k_seaf.as_octets()));
         response.supi = Some(awaited.supi);
-        response.kseaf = Some(SecretHex(*awaited.k_seaf.as_octets()));
         Ok(response)
+    }
+
+    /// Tells the UDM how an authentication ended (TS 33.501, 6.1.4.1a).
+    pub(crate) async fn tell_outcome(&self, of: &Awaited, success: bool, method: AuthType) -> Result<(), Problem> {
+        let network = of.serving_network_name.clone();
+        let event = AuthEvent::new(self.instance_id.clone(), success, DateTime::now(), method, network);
+        self.udm().await?.about(&of.supi).confirm_auth(&of.supi, event).await.map(|_| ())
     }
 }
 

@@ -1,9 +1,10 @@
-//! The AUSF: authenticates UEs for AMFs with vectors of the UDM (TS 23.501, 6.2.8; TS 33.501, 6.1.3.2).
+//! The AUSF: authenticates UEs for AMFs with vectors of the UDM (TS 23.501, 6.2.8; TS 33.501, 6.1.3).
 #![forbid(unsafe_code)]
 
 mod authenticate;
 mod config;
 mod confirm;
+mod eap_session;
 mod metrics;
 mod pending;
 
@@ -13,7 +14,7 @@ use martlet_nf::{Criteria, NetworkFunction, NfContext, StartError};
 use martlet_sbi::{Created, Problem, Route};
 use martlet_sbi_api::common::NfInstanceId;
 use martlet_sbi_api::nausf_ueauthentication::{
-    AusfUeAuthentication, AuthenticationInfo, ConfirmationData, ConfirmationDataResponse, NAUSF_AUTH,
+    AusfUeAuthentication, AuthenticationInfo, ConfirmationData, ConfirmationDataResponse, EapSession, NAUSF_AUTH,
     UeAuthenticationCtx,
 };
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
@@ -70,6 +71,16 @@ impl AusfUeAuthentication for Ausf {
         let outcome = self.confirm(auth_ctx_id, body).await;
         metrics::count("confirm", outcome.as_ref().err());
         outcome
+    }
+
+    async fn eap_auth_method(&self, auth_ctx_id: &str, body: EapSession) -> Result<EapSession, Problem> {
+        let outcome = self.eap_session(auth_ctx_id, body).await;
+        metrics::count("eap_session", outcome.as_ref().err());
+        outcome
+    }
+
+    async fn delete_eap_authentication_result(&self, auth_ctx_id: &str) -> Result<(), Problem> {
+        self.delete_5g_aka_authentication_result(auth_ctx_id).await
     }
 
     async fn delete_5g_aka_authentication_result(&self, auth_ctx_id: &str) -> Result<(), Problem> {

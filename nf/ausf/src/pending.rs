@@ -1,17 +1,34 @@
 //! Authentications whose answer is awaited: bounded in number and in time.
 use crate::AusfConfig;
+use martlet_eap::server::Server;
 use martlet_sbi_api::common::Supi;
 use martlet_security::nas_5gs::{KSeaf, XresStar};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// What the AUSF keeps of a challenge (TS 33.501, 6.1.3.2.0).
+/// By which method a UE is authenticated.
+pub enum Method {
+    /// 5G-AKA (TS 33.501, 6.1.3.2.0).
+    FiveGAka {
+        /// The answer that is right.
+        xres_star: XresStar,
+        /// Anchor key for the serving network.
+        k_seaf: KSeaf,
+    },
+    /// EAP-AKA' (TS 33.501, 6.1.3.1).
+    EapAkaPrime {
+        /// The authentication as it stands.
+        server: Box<Server>,
+        /// The USIM's sequence number was taken over once: once is enough.
+        synchronised: bool,
+    },
+}
+
+/// What the AUSF keeps of a challenge.
 pub struct Awaited {
-    /// The answer that is right.
-    pub xres_star: XresStar,
-    /// Anchor key for the serving network.
-    pub k_seaf: KSeaf,
+    /// The method and what awaits the answer.
+    pub method: Method,
     /// The subscriber.
     pub supi: Supi,
     /// The serving network.
@@ -68,6 +85,13 @@ impl Pending {
         Some(id)
     }
 
+    /// Keeps what an authentication of this identity awaits next.
+    pub fn go_on(&self, id: &str, awaited: Awaited, now: Instant) {
+        let mut table = self.table();
+        table.awaited.insert(id.to_string(), awaited);
+        table.ends.push_back((now + self.lifetime, id.to_string()));
+    }
+
     /// Takes a challenge out: each can be answered once.
     pub fn take(&self, id: &str) -> Option<Awaited> {
         self.table().awaited.remove(id)
@@ -85,8 +109,7 @@ mod tests {
 
     fn awaited() -> Awaited {
         Awaited {
-            xres_star: XresStar::new(&[1; 16]),
-            k_seaf: KSeaf::new(&[2; 32]),
+            method: Method::FiveGAka { xres_star: XresStar::new(&[1; 16]), k_seaf: KSeaf::new(&[2; 32]) },
             supi: "imsi-001010000000001".parse().unwrap(),
             serving_network_name: "5G:mnc001.mcc001.3gppnetwork.org".into(),
         }

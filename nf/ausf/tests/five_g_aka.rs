@@ -217,8 +217,8 @@ async fn authentications_side_by_side_never_share_a_sequence_number() {
     let mut seen = std::collections::BTreeSet::new();
     for task in under_way {
         let offer = task.await.unwrap();
-        let response = key().milenage().check_autn(&offer.rand, &offer.autn).unwrap();
-        assert!(seen.insert(response.sqn().get()), "the same sequence number twice");
+        let response = key().check_autn(&offer.rand, &offer.autn).unwrap();
+        assert!(seen.insert(response.sqn), "the same sequence number twice");
     }
     assert_eq!(seen.len(), 20);
 }

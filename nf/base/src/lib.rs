@@ -14,6 +14,7 @@ mod registration;
 mod shutdown;
 mod start;
 pub mod tokens;
+pub mod traces;
 
 pub use config::CommonConfig;
 pub use context::NfContext;

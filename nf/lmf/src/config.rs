@@ -16,6 +16,12 @@ pub struct LmfConfig {
     pub lpp_ms: u32,
     /// Milliseconds that a UE may take to bring up its user plane connection, before it is asked over NAS.
     pub connect_ms: u32,
+    /// Milliseconds that a gNB may take to answer an NRPPa message.
+    pub nrppa_ms: u32,
+    /// Milliseconds within which all gNBs tell where they send and receive; asked once a minute at the most.
+    pub gnbs_ms: u32,
+    /// Reports of a gNB, 120 ms apart, that are averaged for a UE that cannot be asked itself; 1: it is asked once.
+    pub ecid_reports: u32,
     /// Requests under way at a time; more are refused until some end.
     pub max_requests: usize,
     /// Cells whose places are known.
@@ -46,6 +52,20 @@ pub struct UserPlaneConfig {
     pub max_connections: usize,
     /// Octets of a UE's messages that are kept while its connection is not complete.
     pub early_octets: usize,
+    /// Real-time properties of the process that the LMF is in; the start fails where one is not in force.
+    pub realtime: RealtimeConfig,
+}
+
+/// Real-time properties. They need the rights of root, and hold for all functions of the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RealtimeConfig {
+    /// SCHED_FIFO with priority 1, for every thread.
+    pub fifo: bool,
+    /// Memory stays in memory.
+    pub lock_memory: bool,
+    /// The processors' governor is `performance`, where there is one.
+    pub governor: bool,
 }
 
 /// A cell.
@@ -81,6 +101,9 @@ impl Default for LmfConfig {
             user_plane: UserPlaneConfig::default(),
             lpp_ms: 10_000,
             connect_ms: 10_000,
+            nrppa_ms: 2_000,
+            gnbs_ms: 200,
+            ecid_reports: 1,
             max_requests: 1000,
             cells: Vec::new(),
             path_loss: PathLoss::default(),
@@ -100,6 +123,7 @@ impl Default for UserPlaneConfig {
             write_certificate: None,
             max_connections: 10_000,
             early_octets: 262_144,
+            realtime: RealtimeConfig::default(),
         }
     }
 }
@@ -118,10 +142,18 @@ impl LmfConfig {
     /// What is wrong with it.
     pub fn check(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
-        for (name, value) in [("lpp_ms", self.lpp_ms), ("connect_ms", self.connect_ms)] {
+        for (name, value) in [
+            ("lpp_ms", self.lpp_ms),
+            ("connect_ms", self.connect_ms),
+            ("nrppa_ms", self.nrppa_ms),
+            ("gnbs_ms", self.gnbs_ms),
+        ] {
             if value == 0 {
-                findings.push(Finding::new(name, "0 lets no UE answer: write 10000"));
+                findings.push(Finding::new(name, "0 lets nobody answer: write 10000"));
             }
+        }
+        if !(1..=64).contains(&self.ecid_reports) {
+            findings.push(Finding::new("ecid_reports", "1 to 64 reports are averaged: write 1"));
         }
         if self.max_requests == 0 {
             findings.push(Finding::new("max_requests", "0 answers nobody: write 1000"));

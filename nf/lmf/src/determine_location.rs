@@ -1,10 +1,11 @@
 //! Nlmf_Location_DetermineLocation (TS 29.572, 5.2.2.2; TS 23.273, 6.1 and 6.18).
 use crate::Shared;
 use crate::config::CellConfig;
-use crate::lpp::{Conversation, capabilities, dl_tdoa, failed, gnss, nr_ecid};
+use crate::lpp::{Conversation, HeardCell, capabilities, dl_tdoa, failed, gnss, nr_ecid};
 use crate::metrics;
+use crate::nrppa::{MultiRtt, ecid};
 use crate::owner::Supi;
-use crate::session::{Carrier, Session};
+use crate::session::{Carrier, Session, next_identity};
 use martlet_lcs_position::{Estimate, Heard, solve, solve_times};
 use martlet_sbi::Problem;
 use martlet_sbi_api::namf_communication::N1MessageClass;
@@ -25,7 +26,7 @@ pub(crate) async fn run(shared: &Arc<Shared>, input: InputData) -> Result<Locati
     let limit = Duration::from_millis(limit.min(shared.config.lpp_ms.into()));
     let (carrier, outcome) = match session(shared, &ue, &input).await {
         Ok(Some(session)) => (session.carrier().name(), measured(shared, session, limit, &input).await),
-        Ok(None) => ("none", by_cell(shared, &input)),
+        Ok(None) => ("none", by_network(shared, &ue, &input).await),
         Err(problem) => ("none", Err(problem)),
     };
     let result = outcome.as_ref().err().map_or("ok", Problem::cause).to_string();
@@ -60,10 +61,10 @@ enum Found {
     By(PositioningMethod),
 }
 
-/// Where the UE is by what it has: satellites, else differences of times, else how loud it hears cells. What a method gives
+/// Where the UE is by what it has: satellites, else round trips, else differences of times, else how loud it hears cells. What a method gives
 /// that fails is the next one's to give.
 async fn measured(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     session: Session,
     limit: Duration,
     input: &InputData,
@@ -74,6 +75,10 @@ async fn measured(
     for method in METHODS {
         let tried = match method {
             Method::Gnss if able.gnss => gnss(&mut conversation).await.map(|it| (it, Found::Gnss)),
+            Method::MultiRtt if able.multi_rtt => {
+                let found = by_round_trips(shared, &mut conversation, input).await;
+                found.map(|it| (it, Found::By(PositioningMethod::MultiRtt)))
+            }
             Method::DlTdoa if able.dl_tdoa && shared.config.cells.len() > 2 => {
                 by_times(shared, &mut conversation).await.map(|it| (it, Found::By(PositioningMethod::DlTdoa)))
             }
@@ -119,13 +124,29 @@ async fn measured(
 }
 
 /// Methods, the best first.
-const METHODS: [Method; 3] = [Method::Gnss, Method::DlTdoa, Method::NrEcid];
+const METHODS: [Method; 4] = [Method::Gnss, Method::MultiRtt, Method::DlTdoa, Method::NrEcid];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Method {
     Gnss,
+    MultiRtt,
     DlTdoa,
     NrEcid,
+}
+
+async fn by_round_trips(
+    shared: &Arc<Shared>,
+    conversation: &mut Conversation,
+    input: &InputData,
+) -> Result<Estimate, Problem> {
+    let timed = MultiRtt::run(shared, conversation, input.ncgi.as_ref()).await?;
+    if timed.len() < 3 {
+        let count = timed.len();
+        return Err(failed(format!(
+            "round trips were measured at both ends with {count} places, and three fix a position"
+        )));
+    }
+    solve_times(&timed).map_err(failed)
 }
 
 async fn by_times(shared: &Shared, conversation: &mut Conversation) -> Result<Estimate, Problem> {
@@ -134,7 +155,11 @@ async fn by_times(shared: &Shared, conversation: &mut Conversation) -> Result<Es
 }
 
 async fn by_loudness(shared: &Shared, conversation: &mut Conversation) -> Result<Estimate, Problem> {
-    let cells = nr_ecid(conversation).await?;
+    position(shared, &nr_ecid(conversation).await?)
+}
+
+/// Where a UE is that hears cells so loud.
+fn position(shared: &Shared, cells: &[HeardCell]) -> Result<Estimate, Problem> {
     let known = |pci: u16, identity: Option<u64>| {
         let by = |cell: &&CellConfig| match identity {
             Some(identity) => cell.identity() == Some(identity),
@@ -147,6 +172,23 @@ async fn by_loudness(shared: &Shared, conversation: &mut Conversation) -> Result
         .filter_map(|it| known(it.pci, it.identity).map(|cell| Heard { cell: cell.place, dbm: it.dbm }))
         .collect();
     solve(&heard, &shared.config.path_loss).map_err(failed)
+}
+
+/// Where the UE is by what its gNB knows of it: what the UE has told it that it hears, else its cell.
+async fn by_network(shared: &Arc<Shared>, ue: &Supi, input: &InputData) -> Result<LocationData, Problem> {
+    let measured = ecid(shared, ue, &next_identity()).await.and_then(|cells| position(shared, &cells));
+    match measured {
+        Ok(estimate) => {
+            let how = (PositioningMethod::NrEcid, PositioningMode::Conventional);
+            let mut data = data(shared, &estimate, Some(how));
+            data.ncgi = input.ncgi.clone();
+            Ok(data)
+        }
+        Err(problem) => {
+            tracing::info!(supi = %ue, %problem, "the gNB has no measurements of the UE: its cell is all that is known");
+            by_cell(shared, input)
+        }
+    }
 }
 
 /// Where the UE's cell is.

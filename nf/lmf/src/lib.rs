@@ -1,20 +1,21 @@
 //! The LMF: determines where UEs are (TS 23.501, 6.2.16; TS 23.273), over the user plane where they have it (TS 24.572).
 //!
 //! [`owner`](self) is the task that owns the connections of all UEs; `user_plane` is where their channels come in;
-//! `determine_location` is the procedure, `lpp` what it says to the UE, and `session` how that gets there.
+//! `determine_location` is the procedure, `lpp` what it says to the UE, `nrppa` what to gNBs, and `session` how that gets there.
 #![forbid(unsafe_code)]
 
 mod config;
 mod determine_location;
 mod lpp;
 mod metrics;
+mod nrppa;
 mod owner;
 mod services;
 mod session;
 mod shared;
 mod user_plane;
 
-pub use config::{CellConfig, LmfConfig, UserPlaneConfig};
+pub use config::{CellConfig, LmfConfig, RealtimeConfig, UserPlaneConfig};
 
 use martlet_lcs_protocol::{LmfLimits, LmfSide, Timers};
 use martlet_lcsupp::upp_cm::LmfAddress;
@@ -33,6 +34,19 @@ use user_plane::Door;
 /// Commands that may wait for the owner of the connections.
 const QUEUE: usize = 1024;
 
+/// Gives the process the real-time properties that are asked for, and says what is in force.
+fn realtime(wanted: RealtimeConfig) -> Result<(), StartError> {
+    let RealtimeConfig { fifo, lock_memory, governor } = wanted;
+    if !fifo && !lock_memory && !governor {
+        return Ok(());
+    }
+    let wanted = martlet_lcs_realtime::Wanted { fifo, lock_memory, governor };
+    let in_force = martlet_lcs_realtime::enter(wanted);
+    let in_force = in_force.map_err(|why| StartError(format!("lmf.user_plane.realtime: {why}")))?;
+    tracing::info!(%in_force, "the LMF's process has real-time properties");
+    Ok(())
+}
+
 /// The LMF.
 pub struct Lmf {
     shared: Arc<Shared>,
@@ -46,6 +60,7 @@ impl NetworkFunction for Lmf {
     type Config = LmfConfig;
 
     async fn create(config: LmfConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
+        realtime(config.user_plane.realtime)?;
         let door = if config.user_plane.enabled { Some(Door::open(&config.user_plane).await?) } else { None };
         let (owner, commands) = mpsc::channel(QUEUE);
         let requests = Semaphore::new(config.max_requests);
@@ -88,6 +103,7 @@ impl NetworkFunction for Lmf {
         serde_json::json!({
             "requests under way": self.shared.config.max_requests.saturating_sub(free),
             "user plane": self.shared.config.user_plane.enabled.then(|| self.shared.config.user_plane.bind.to_string()),
+            "transmission points of gNBs": self.shared.nrppa.trps.count(),
             "cells": self.shared.config.cells.len(),
         })
     }

@@ -40,6 +40,16 @@ impl LmfLocation for Lmf {
     }
 }
 
+impl Lmf {
+    /// An NRPPa message of a gNB.
+    fn nrppa(&self, about: Option<&str>, body: &Multipart<N2InformationNotification>) -> Result<(), Problem> {
+        let container = body.json.n2_info_container.as_ref().and_then(|it| it.nrppa_info.as_ref());
+        let octets = container.and_then(|it| body.find(&it.nrppa_pdu.ngap_data.content_id));
+        let octets = octets.ok_or_else(|| Problem::invalid_message("the NRPPa message is missing"))?;
+        self.shared.nrppa.heard(about, body.json.ran_node_id.clone(), octets)
+    }
+}
+
 impl LmfCallback for Lmf {
     async fn n1_message_notify(&self, supi: &str, body: Multipart<N1MessageNotification>) -> Result<(), Problem> {
         let container = &body.json.n1_message_container;
@@ -59,7 +69,11 @@ impl LmfCallback for Lmf {
         }
     }
 
-    async fn n2_info_notify(&self, supi: &str, _: Multipart<N2InformationNotification>) -> Result<(), Problem> {
-        Err(Problem::new(404, "CONTEXT_NOT_FOUND").detail(format!("nobody waits for messages of {supi}'s gNB")))
+    async fn n2_info_notify(&self, supi: &str, body: Multipart<N2InformationNotification>) -> Result<(), Problem> {
+        self.nrppa(Some(supi), &body)
+    }
+
+    async fn non_ue_n2_info_notify(&self, body: Multipart<N2InformationNotification>) -> Result<(), Problem> {
+        self.nrppa(None, &body)
     }
 }

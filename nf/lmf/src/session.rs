@@ -48,11 +48,16 @@ pub(crate) fn gone(what: &str) -> Problem {
     Problem::new(504, "UNREACHABLE_USER").detail(what.to_string())
 }
 
+/// An identity that no other session of this LMF has.
+pub(crate) fn next_identity() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed).to_string()
+}
+
 impl Session {
     /// Opens one.
     pub(crate) async fn open(shared: &Arc<Shared>, ue: &Supi, carrier: Carrier) -> Result<Self, Problem> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        let identity = NEXT.fetch_add(1, Ordering::Relaxed).to_string();
+        let identity = next_identity();
         let (sink, payloads) = mpsc::channel(WAITING);
         match carrier {
             Carrier::UserPlane => {
@@ -65,6 +70,16 @@ impl Session {
             Carrier::ControlPlane => shared.listen(&identity, sink),
         }
         Ok(Session { shared: shared.clone(), ue: ue.clone(), carrier, identity, payloads, ready: VecDeque::new() })
+    }
+
+    /// Whose it is.
+    pub(crate) fn ue(&self) -> &Supi {
+        &self.ue
+    }
+
+    /// What it is called, in this LMF.
+    pub(crate) fn identity(&self) -> &str {
+        &self.identity
     }
 
     /// How its messages travel.

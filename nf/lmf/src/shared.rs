@@ -1,5 +1,6 @@
 //! What the procedures, the owner of the connections, and the services share.
 use crate::config::LmfConfig;
+use crate::nrppa::Nrppa;
 use crate::owner::{Command, Supi};
 use crate::session::gone;
 use martlet_lcs_protocol::{Loss, Payload};
@@ -24,16 +25,24 @@ pub(crate) struct Shared {
     pub(crate) config: LmfConfig,
     pub(crate) context: Arc<NfContext>,
     pub(crate) owner: mpsc::Sender<Command>,
+    /// What is said with gNBs.
+    pub(crate) nrppa: Nrppa,
     /// Who waits for LPP messages over NAS, by LCS correlation identity.
     listening: Mutex<HashMap<String, mpsc::Sender<Payload>>>,
 }
 
 impl Shared {
     pub(crate) fn new(config: LmfConfig, context: Arc<NfContext>, owner: mpsc::Sender<Command>) -> Arc<Self> {
-        Arc::new(Shared { config, context, owner, listening: Mutex::default() })
+        Arc::new(Shared { config, context, owner, listening: Mutex::default(), nrppa: Nrppa::default() })
     }
 
-    async fn amf(&self, ue: &str) -> Result<AmfCommunicationClient, Problem> {
+    /// An AMF, for what is about no UE.
+    pub(crate) async fn any_amf(&self) -> Result<AmfCommunicationClient, Problem> {
+        let amf = self.context.discover(NfType::Amf, "namf-comm", &Criteria::default()).await?;
+        Ok(AmfCommunicationClient::new(amf))
+    }
+
+    pub(crate) async fn amf(&self, ue: &str) -> Result<AmfCommunicationClient, Problem> {
         let amf = self.context.discover(NfType::Amf, "namf-comm", &Criteria::default()).await?;
         Ok(AmfCommunicationClient::new(amf.about(ue)))
     }

@@ -98,6 +98,7 @@ async fn serve(
     owner: &mpsc::Sender<Command>,
 ) -> Result<(), ChannelError> {
     let mut channel = AsyncChannel::handshake(stream, engines()?, HANDSHAKE).await?;
+    tracing::debug!(channel = id.0, resumption = ?channel.resumption(), "a channel is up");
     let (sender, mut orders) = mpsc::channel(WAITING);
     if owner.send(Command::ChannelOpened { channel: id, sender }).await.is_err() {
         return Ok(());

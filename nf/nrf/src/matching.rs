@@ -3,10 +3,14 @@ use martlet_sbi_api::common::{Dnn, Snssai};
 use martlet_sbi_api::nnrf_nfdiscovery::SearchQuery;
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfService};
 
-/// Whether an instance meets every restriction of a query.
+/// Whether an instance meets every restriction of a query, and the consumer may use it.
 pub fn fits(profile: &NfProfile, query: &SearchQuery) -> bool {
+    meets(profile, query) && allowed(profile, query)
+}
+
+/// Whether an instance meets every restriction of a query, whoever asks.
+pub fn meets(profile: &NfProfile, query: &SearchQuery) -> bool {
     query.target_nf_type.as_ref() == Some(&profile.nf_type)
-        && allowed(profile, query)
         && query.target_nf_instance_id.as_ref().is_none_or(|id| *id == profile.nf_instance_id)
         && query.target_nf_fqdn.as_ref().is_none_or(|fqdn| profile.fqdn.as_ref() == Some(fqdn))
         && query.service_names.as_ref().is_none_or(|names| services(profile).any(|s| names.0.contains(&s.service_name)))
@@ -48,7 +52,12 @@ fn allowed(profile: &NfProfile, query: &SearchQuery) -> bool {
         .allowed_nf_types
         .as_ref()
         .is_none_or(|types| query.requester_nf_type.as_ref().is_some_and(|requester| types.contains(requester)));
-    by_type && listed(&query.requester_plmn_list.as_ref().map(|l| &l.0), &profile.allowed_plmns.as_ref())
+    // A consumer of no slice of its own, such as an AMF of all of them, is not kept from any (TS 33.518, 4.2.2.2.1).
+    let by_slice = match (&query.requester_snssais, &profile.allowed_nssais) {
+        (Some(asked), Some(allowed)) => asked.0.iter().any(|slice| allowed.iter().any(|one| one.covers(&slice.snssai))),
+        _ => true,
+    };
+    by_type && by_slice && listed(&query.requester_plmn_list.as_ref().map(|l| &l.0), &profile.allowed_plmns.as_ref())
 }
 
 fn serves_slice(profile: &NfProfile, slice: &Snssai) -> bool {

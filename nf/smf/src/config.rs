@@ -116,6 +116,9 @@ pub struct SmfConfig {
     pub t3591_ms: u32,
     /// T3592: a release command without an answer is sent again (TS 24.501, 10.3), in milliseconds.
     pub t3592_ms: u32,
+    /// Seconds after which a session that nothing was heard of is looked at: its UE may be gone, or its UPF have it alone. 0 for
+    /// never.
+    pub audit_s: u32,
 }
 
 impl Default for SmfConfig {
@@ -132,11 +135,18 @@ impl Default for SmfConfig {
             session_queue: 16,
             t3591_ms: 16_000,
             t3592_ms: 16_000,
+            audit_s: 3600,
         }
     }
 }
 
 impl SmfConfig {
+    /// How long nothing may be heard of a session.
+    pub fn audit(&self) -> std::time::Duration {
+        let seconds = if self.audit_s == 0 { u32::MAX } else { self.audit_s };
+        std::time::Duration::from_secs(seconds.into())
+    }
+
     /// What is wrong with it.
     pub fn check(&self) -> Vec<Finding> {
         let mut findings = Vec::new();

@@ -91,7 +91,7 @@ pub fn restore(smf: &Arc<Smf>, kept: Kept) {
     for (reference, value) in kept.sessions {
         match session(smf, reference, &value) {
             Ok(session) => {
-                tokio::spawn(session.run());
+                martlet_sbi::trace::spawn(Default::default(), session.run());
                 restored += 1;
             }
             Err(reason) => {

@@ -1,6 +1,7 @@
 //! N4: associations with UPFs, requests to them, reports from them (TS 29.244, 6).
 mod association;
 mod forwarding;
+mod load;
 mod reaction;
 mod rules;
 
@@ -14,6 +15,7 @@ use martlet_nf::{Shutdown, StartError, capture};
 use martlet_pfcp::ie::NodeId;
 use martlet_pfcp::transaction::{Answers, Due, Limits, Requests};
 use martlet_pfcp::{Message, Packet, SessionReportRequest};
+use martlet_sbi::trace;
 use rand::Rng;
 use std::collections::HashMap;
 use std::future::Future;
@@ -38,6 +40,9 @@ pub enum N4Error {
     /// The UPF refused.
     #[error("the UPF refused with cause {0}")]
     Refused(u8),
+    /// The UPFs have asked to be spared.
+    #[error("the UPFs that lead there are overloaded")]
+    Overload,
     /// Too many requests are under way.
     #[error("too many N4 requests are under way")]
     Busy,
@@ -54,6 +59,10 @@ pub trait SessionLayer {
     fn report(&self, seid: u64, report: SessionReportRequest) -> bool;
     /// A UPF that had been associated is associated anew: it has none of the sessions that it had (TS 29.244, 6.2.6.2.2).
     fn associated_anew(&self, upf: SocketAddr);
+    /// How many sessions are at a UPF.
+    fn sessions_at(&self, upf: SocketAddr) -> usize;
+    /// A UPF is about to end: its sessions are to leave it.
+    fn upf_leaves(&self, upf: SocketAddr);
 }
 
 struct Tables {
@@ -137,11 +146,25 @@ impl N4 {
         }
     }
 
-    /// An associated UPF for a data network.
+    /// An associated UPF for a data network: of several, the one with the least load. One that wants to be spared is
+    /// passed over as often as it asks for.
     pub fn choose(&self, dnn: &str) -> Result<SocketAddr, N4Error> {
         let tables = self.tables();
-        let found = tables.associations.iter().find(|association| association.is_up() && association.leads_to(dnn));
-        found.map(|association| association.upf.n4).ok_or(N4Error::NoUpf)
+        let now = Instant::now();
+        let fits = tables.associations.iter().filter(|association| association.takes_sessions(dnn));
+        let mut fits: Vec<_> = fits.collect();
+        fits.sort_by_key(|association| association.load.metric());
+        if fits.is_empty() {
+            return Err(N4Error::NoUpf);
+        }
+        let found = fits.iter().find(|association| {
+            let spared = association.load.reduction(now);
+            spared == 0 || rand::rng().random_range(0..100) >= spared
+        });
+        if found.is_none() {
+            metrics::n4("overload");
+        }
+        found.map(|association| association.upf.n4).ok_or(N4Error::Overload)
     }
 
     /// Sends a request and waits for its answer, which may be late but not lost: it is repeated until then.
@@ -152,6 +175,7 @@ impl N4 {
         message: impl Into<Message>,
     ) -> Result<Message, N4Error> {
         let message = message.into();
+        let span = trace::Active::request(format!("n4 {}", message.name()), upf);
         let (sender, receiver) = oneshot::channel();
         let octets = {
             let mut tables = self.tables();
@@ -162,7 +186,9 @@ impl N4 {
         };
         self.stirred.notify_one();
         self.send(upf, &octets).await;
-        receiver.await.map_err(|_| N4Error::Silent(upf))
+        let answer = receiver.await.map_err(|_| N4Error::Silent(upf));
+        span.ended(answer.as_ref().map(|_| ()).map_err(|_| "silent"));
+        answer
     }
 
     async fn send(&self, to: SocketAddr, octets: &[u8]) {

@@ -1,4 +1,5 @@
 //! The procedures of the SMF, one file each, as TS 23.502 has their call flows.
+pub mod audit;
 pub mod downlink_data;
 pub mod establishment;
 pub mod handover;

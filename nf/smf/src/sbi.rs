@@ -2,6 +2,7 @@
 use crate::Smf;
 use crate::procedures::establishment;
 use crate::session::SessionEvent;
+use martlet_sbi::trace::Origin;
 use martlet_sbi::{Created, Multipart, Problem};
 use martlet_sbi_api::namf_communication::N1N2MsgTxfrFailureNotification;
 use martlet_sbi_api::npcf_sm_policy_control::{PartialSuccessReport, SmPolicyNotification, TerminationNotification};
@@ -44,7 +45,7 @@ impl SmfPduSession for Smf {
         body: Multipart<SmContextUpdateData>,
     ) -> Result<Option<Multipart<SmContextUpdatedData>>, Problem> {
         let (reply, answer) = oneshot::channel();
-        self.tell(sm_context_ref, SessionEvent::Update(Box::new(body), reply))?;
+        self.tell(sm_context_ref, SessionEvent::Update(Box::new((body, Origin::here())), reply))?;
         answer.await.map_err(|_| unknown(sm_context_ref))?
     }
 

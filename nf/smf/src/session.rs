@@ -4,11 +4,12 @@ use crate::flows::{Decided, Flow};
 use crate::n4::{N4Error, SessionLayer};
 use crate::procedures::handover::{self, Handover};
 use crate::procedures::modification::{self, Modifying};
-use crate::procedures::{downlink_data, release, update, user_plane};
+use crate::procedures::{audit, downlink_data, release, update, user_plane};
 use crate::{Smf, metrics};
 use martlet_nas::GsmCause;
-use martlet_pfcp::ie::Cause;
+use martlet_pfcp::ie::{Cause, ReportType};
 use martlet_pfcp::{Message, SessionModificationRequest, SessionReportRequest};
+use martlet_sbi::trace::Origin;
 use martlet_sbi::{Multipart, Problem};
 use martlet_sbi_api::common::{Ambr, Arp, Dnn, PduSessionType, PlmnId, Snssai, Supi};
 use martlet_sbi_api::namf_communication::AmfCommunicationClient;
@@ -26,7 +27,7 @@ pub type Updated = Result<Option<Multipart<SmContextUpdatedData>>, Problem>;
 /// What reaches a session's task.
 pub enum SessionEvent {
     /// The AMF changes the session.
-    Update(Box<Multipart<SmContextUpdateData>>, oneshot::Sender<Updated>),
+    Update(Box<(Multipart<SmContextUpdateData>, Origin)>, oneshot::Sender<Updated>),
     /// The AMF ends the session.
     Release(oneshot::Sender<()>),
     /// The UPF reports something.
@@ -41,6 +42,8 @@ pub enum SessionEvent {
     SubscriptionChanged,
     /// A UPF has been associated anew.
     AssociatedAnew(SocketAddr),
+    /// A UPF is about to end.
+    UpfLeaves(SocketAddr),
     /// What the source gNB of a handover had to forward has been forwarded.
     ForwardingOver,
 }
@@ -122,7 +125,7 @@ impl Session {
             let patience = match (self.is_releasing(), &self.modifying) {
                 (true, _) => Duration::from_millis(self.smf.config.t3592_ms.into()),
                 (false, Some(_)) => Duration::from_millis(self.smf.config.t3591_ms.into()),
-                (false, None) => Duration::from_secs(u64::from(u32::MAX)),
+                (false, None) => self.smf.config.audit(),
             };
             let event = tokio::time::timeout(patience, self.inbox.recv()).await;
             // On the heap while it lasts, so that the task of a session at rest is small.
@@ -141,9 +144,12 @@ impl Session {
 
     /// Acts on an event, or on the end of the session's patience: false where the session has ended.
     async fn act(&mut self, event: Option<Option<SessionEvent>>) -> bool {
+        Origin::default().adopt();
         let goes_on = match event {
             Some(Some(SessionEvent::Update(body, reply))) => {
-                let (answer, goes_on) = update::run(self, *body).await;
+                let (body, origin) = *body;
+                origin.adopt();
+                let (answer, goes_on) = update::run(self, body).await;
                 let _ = reply.send(answer);
                 goes_on
             }
@@ -153,13 +159,19 @@ impl Session {
                 false
             }
             Some(Some(SessionEvent::Report(report))) => {
+                let silent = report.report_type.has(ReportType::UPIR);
                 downlink_data::report(self, *report).await;
-                true
+                !silent || audit::run(self).await
             }
             Some(Some(SessionEvent::TransferFailed)) => {
                 downlink_data::not_reached(self).await;
                 true
             }
+            // The UE makes it anew, at another UPF if there is one.
+            Some(Some(SessionEvent::UpfLeaves(upf))) if self.upf.is_some_and(|at| at.upf == upf) => {
+                release::by_network(self, GsmCause::ReactivationRequested).await
+            }
+            Some(Some(SessionEvent::UpfLeaves(_))) => true,
             Some(Some(SessionEvent::AssociatedAnew(upf))) => {
                 user_plane::associated_anew(self, upf).await;
                 true
@@ -176,10 +188,11 @@ impl Session {
             Some(Some(SessionEvent::PolicyEnded)) => release::by_network(self, GsmCause::ReactivationRequested).await,
             Some(None) => false,
             None if self.is_releasing() => release::command_again(self).await,
-            None => {
+            None if self.modifying.is_some() => {
                 modification::command_again(self).await;
                 true
             }
+            None => audit::run(self).await,
         };
         if goes_on && self.lost {
             release::finish(self, true).await;
@@ -322,6 +335,17 @@ impl Sessions {
 }
 
 impl SessionLayer for Sessions {
+    fn sessions_at(&self, upf: SocketAddr) -> usize {
+        self.tables().by_reference.values().filter(|entry| entry.upf.is_some_and(|at| at.upf == upf)).count()
+    }
+
+    fn upf_leaves(&self, upf: SocketAddr) {
+        let tables = self.tables();
+        for entry in tables.by_reference.values().filter(|entry| entry.upf.is_some_and(|at| at.upf == upf)) {
+            entry.handle.send(SessionEvent::UpfLeaves(upf));
+        }
+    }
+
     fn user_plane(&self, seid: u64) -> Option<UpfSession> {
         self.tables().by_reference.get(&seid)?.upf
     }

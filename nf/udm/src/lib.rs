@@ -22,13 +22,27 @@ use martlet_sbi_api::nudm_uecm::NUDM_UECM;
 use martlet_sbi_api::nudr_callback::NUDR_DATA_CALLBACK;
 use martlet_sbi_api::nudr_dr::UdrDataRepositoryClient;
 use martlet_security::sidf::HomeNetworkKeys;
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 
 /// The UDM.
 pub struct Udm {
     context: Arc<NfContext>,
     config: UdmConfig,
+    /// How SUCIs are revealed: changes while the UDM is at work.
+    sidf: RwLock<Arc<Sidf>>,
+}
+
+/// What SUCIs are revealed with.
+pub(crate) struct Sidf {
     keys: HomeNetworkKeys,
+    /// Identities that nothing conceals are taken.
+    null_scheme: bool,
+}
+
+impl Sidf {
+    fn new(config: &UdmConfig) -> Result<Arc<Self>, String> {
+        Ok(Arc::new(Sidf { keys: home_network_keys::load(config)?, null_scheme: config.null_scheme }))
+    }
 }
 
 impl Udm {
@@ -36,6 +50,11 @@ impl Udm {
     async fn udr(&self, supi: &str) -> Result<UdrDataRepositoryClient, Problem> {
         let peer = self.context.discover(NfType::Udr, "nudr-dr", &Criteria::default()).await?;
         Ok(UdrDataRepositoryClient::new(peer).about(supi))
+    }
+
+    /// How SUCIs are revealed at this moment.
+    pub(crate) fn sidf(&self) -> Arc<Sidf> {
+        self.sidf.read().unwrap_or_else(|e| e.into_inner()).clone()
     }
 
     /// The serving network as the UDR's paths have it.
@@ -49,8 +68,8 @@ impl NetworkFunction for Udm {
     type Config = UdmConfig;
 
     async fn create(config: UdmConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
-        let keys = home_network_keys::load(&config).map_err(StartError)?;
-        Ok(Arc::new(Udm { context, config, keys }))
+        let sidf = Sidf::new(&config).map_err(StartError)?;
+        Ok(Arc::new(Udm { context, config, sidf: RwLock::new(sidf) }))
     }
 
     fn routes(self: &Arc<Self>) -> Vec<Route> {
@@ -69,11 +88,19 @@ impl NetworkFunction for Udm {
         Ok(())
     }
 
+    /// Other keys: a new one beside the old one, until no USIM has the old one any more.
+    fn reload(self: &Arc<Self>, config: UdmConfig) -> Option<String> {
+        let sidf = Sidf::new(&config).ok()?;
+        let taken = format!("{} home network keys, null scheme {}", config.home_network_keys.len(), config.null_scheme);
+        *self.sidf.write().unwrap_or_else(|e| e.into_inner()) = sidf;
+        Some(taken)
+    }
+
     fn status(&self) -> serde_json::Value {
         let key = |(scheme, id, octets): (u8, u8, Vec<u8>)| {
             let profile = if scheme == 1 { "A" } else { "B" };
             serde_json::json!({"profile": profile, "id": id, "public": hex::encode(octets)})
         };
-        serde_json::json!({"home network keys": self.keys.public_keys().into_iter().map(key).collect::<Vec<_>>()})
+        serde_json::json!({"home network keys": self.sidf().keys.public_keys().into_iter().map(key).collect::<Vec<_>>()})
     }
 }

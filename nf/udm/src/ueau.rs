@@ -1,16 +1,17 @@
-//! Nudm_UEAuthentication: who a SUCI is, and vectors for it (TS 29.503, 5.4; TS 33.501, 6.1.3.2 and 6.12).
+//! Nudm_UEAuthentication: who a SUCI is, and vectors for it (TS 29.503, 5.4; TS 33.501, 6.1.3 and 6.12).
 use crate::{Udm, metrics};
 use martlet_sbi::{Created, JsonPatch, PatchItem, Problem};
 use martlet_sbi_api::common::{Hex, SecretHex, Supi};
 use martlet_sbi_api::nudm_ueau::{
     AuthEvent, AuthType, AuthenticationInfoRequest, AuthenticationInfoResult, AuthenticationVector, Av5GHeAka,
-    UdmUeAuthentication,
+    AvEapAkaPrime, UdmUeAuthentication,
 };
 use martlet_sbi_api::nudm_uecm::FeaturesQuery;
 use martlet_sbi_api::nudr_dr::{AuthMethod, AuthenticationSubscription, UdrDataRepositoryClient};
 use martlet_security::aka::{self, SubscriberKey};
 use martlet_security::sidf::SidfError;
-use martlet_security::{Rand, sqn};
+use martlet_security::tuak::Bits;
+use martlet_security::{Rand, SecurityError, sqn};
 use rand::TryRngCore;
 use serde_json::Value;
 
@@ -72,15 +73,11 @@ impl Udm {
             let mut rand = [0; 16];
             let random = rand::rngs::OsRng.try_fill_bytes(&mut rand);
             random.map_err(|e| Problem::system_failure(format!("no random numbers: {e}")))?;
-            let vector = aka::vector(&subscriber.key, &Rand::new(&rand), next, subscriber.amf, network);
-            let vector = vector.map_err(|e| Problem::new(403, "AUTHENTICATION_REJECTED").detail(e.to_string()))?;
-            let mut result = AuthenticationInfoResult::new(AuthType::FiveGAka);
-            result.authentication_vector = Some(AuthenticationVector::FiveGHeAka(Av5GHeAka {
-                rand: Hex(rand),
-                xres_star: SecretHex(*vector.xres_star.as_octets()),
-                autn: Hex(*vector.autn.as_octets()),
-                kausf: SecretHex(*vector.k_ausf.as_octets()),
-            }));
+            let mut result = match subscriber.method {
+                AuthMethod::EapAkaPrime => AuthenticationInfoResult::new(AuthType::EapAkaPrime),
+                _ => AuthenticationInfoResult::new(AuthType::FiveGAka),
+            };
+            result.authentication_vector = Some(subscriber.vector(&rand, next, network)?);
             result.supi = Some(supi);
             return Ok(result);
         }
@@ -92,11 +89,12 @@ impl Udm {
         if let Ok(supi) = supi_or_suci.parse::<Supi>() {
             return Ok(supi);
         }
-        if !self.config.null_scheme && is_null_scheme(supi_or_suci) {
+        let sidf = self.sidf();
+        if !sidf.null_scheme && is_null_scheme(supi_or_suci) {
             tracing::warn!(suci = supi_or_suci, "an identity that is not concealed is refused: see udm.null_scheme");
             return Err(Problem::new(403, "AUTHENTICATION_REJECTED").detail("the null scheme is not allowed here"));
         }
-        let revealed = self.keys.deconceal(supi_or_suci).map_err(|error| match error {
+        let revealed = sidf.keys.deconceal(supi_or_suci).map_err(|error| match error {
             SidfError::Text(_) => not_parsed(supi_or_suci, error.to_string()),
             SidfError::UnknownKey { scheme: 1 | 2, .. } => {
                 Problem::new(403, "INVALID_HN_PUBLIC_KEY_IDENTIFIER").detail(error.to_string())
@@ -153,22 +151,58 @@ struct Subscriber {
     /// As the UDR has it, for the comparison.
     sqn_text: String,
     amf: [u8; 2],
+    method: AuthMethod,
 }
 
 impl Subscriber {
+    /// The vector for a serving network, of the subscriber's method.
+    fn vector(&self, rand: &[u8; 16], sqn: u64, network: &str) -> Result<AuthenticationVector, Problem> {
+        let refused = |e: SecurityError| Problem::new(403, "AUTHENTICATION_REJECTED").detail(e.to_string());
+        let (key, amf, random) = (&self.key, self.amf, Rand::new(rand));
+        if self.method == AuthMethod::EapAkaPrime {
+            let vector = aka::eap_vector(key, &random, sqn, amf, network).map_err(refused)?;
+            return Ok(AuthenticationVector::EapAkaPrime(AvEapAkaPrime {
+                rand: Hex(*rand),
+                xres: hex::encode(&vector.xres),
+                autn: Hex(*vector.autn.as_octets()),
+                ck_prime: SecretHex(vector.ck_prime),
+                ik_prime: SecretHex(vector.ik_prime),
+            }));
+        }
+        let vector = aka::vector(key, &random, sqn, amf, network).map_err(refused)?;
+        Ok(AuthenticationVector::FiveGHeAka(Av5GHeAka {
+            rand: Hex(*rand),
+            xres_star: SecretHex(*vector.xres_star.as_octets()),
+            autn: Hex(*vector.autn.as_octets()),
+            kausf: SecretHex(*vector.k_ausf.as_octets()),
+        }))
+    }
+
     fn read(data: &AuthenticationSubscription, supi: &str) -> Result<Self, Problem> {
         let rejected = |what: &str| {
             tracing::error!(%supi, "the subscriber's {what}; mend the subscriber with `martlet subscriber`");
             Problem::new(403, "AUTHENTICATION_REJECTED").detail(format!("the subscriber's {what}"))
         };
-        if !matches!(data.authentication_method, AuthMethod::FiveGAka) {
-            return Err(rejected("authentication method is not 5G_AKA"));
+        if !matches!(data.authentication_method, AuthMethod::FiveGAka | AuthMethod::EapAkaPrime) {
+            return Err(rejected("authentication method is neither 5G_AKA nor EAP_AKA_PRIME"));
         }
         let text = |secret: &Option<martlet_sbi_api::common::SecretText>| {
             secret.as_ref().map_or(String::new(), |s| s.0.clone())
         };
-        let key = SubscriberKey::from_hex(&text(&data.enc_permanent_key), &text(&data.enc_opc_key));
-        let key = key.map_err(|_| rejected("K or OPc is missing or is not of 32 hexadecimal digits"))?;
+        let k = text(&data.enc_permanent_key);
+        let key = match data.algorithm_id.as_deref() {
+            Some(algorithm) if algorithm.starts_with("tuak") => {
+                let (iterations, res) =
+                    tuak_parameters(algorithm).ok_or_else(|| rejected("TUAK has no such parameters"))?;
+                let key = SubscriberKey::tuak_from_hex(&k, &text(&data.enc_topc_key), iterations, res);
+                key.map_err(|_| rejected("K or TOPc is missing or is not of its length in hexadecimal digits"))?
+            }
+            Some("milenage") | None => {
+                let key = SubscriberKey::from_hex(&k, &text(&data.enc_opc_key));
+                key.map_err(|_| rejected("K or OPc is missing or is not of 32 hexadecimal digits"))?
+            }
+            Some(_) => return Err(rejected("algorithm is neither milenage nor tuak")),
+        };
         let number = data.sequence_number.as_ref().and_then(|s| s.sqn.clone()).unwrap_or_else(|| "000000000000".into());
         let sqn = sqn::from_text(&number).ok_or_else(|| rejected("sequence number is not of 12 hexadecimal digits"))?;
         let mut amf = [0x80, 0x00];
@@ -177,6 +211,14 @@ impl Subscriber {
         }
         // The separation bit tells a 5G vector from others (TS 33.501, 6.1.3.2.0).
         amf[0] |= 0x80;
-        Ok(Subscriber { key, sqn, sqn_text: number, amf })
+        Ok(Subscriber { key, sqn, sqn_text: number, amf, method: data.authentication_method.clone() })
     }
+}
+
+/// How often Keccak is applied, and how long RES is: `tuak`, or `tuak-ITERATIONS-BITS`.
+fn tuak_parameters(algorithm: &str) -> Option<(u8, Bits)> {
+    let mut parts = algorithm.strip_prefix("tuak")?.split('-').skip(1);
+    let iterations = parts.next().map_or(Some(1), |text| text.parse().ok()).filter(|n| *n > 0)?;
+    let res = parts.next().map_or(Some(64), |text| text.parse().ok()).and_then(Bits::of)?;
+    parts.next().is_none().then_some((iterations, res))
 }

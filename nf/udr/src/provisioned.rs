@@ -12,7 +12,7 @@ use martlet_sbi_api::nudr_dr::{
     AuthMethod, AuthenticationSubscription, IdentityData, SequenceNumber, SmDataQuery, SmPolicyData, SmPolicyDataQuery,
     SmPolicyDnnData, SmPolicySnssaiData, SqnScheme,
 };
-use martlet_store::{SessionType, SubscribedDnn, SubscribedSlice, Subscriber};
+use martlet_store::{AuthenticationMethod, SessionType, SubscribedDnn, SubscribedSlice, Subscriber};
 use std::collections::BTreeMap;
 
 /// A text of the store in its checked form. The store checks its subscribers, so a failure is ours.
@@ -41,12 +41,26 @@ fn session_type(kind: SessionType) -> PduSessionType {
 
 /// TS 29.505, 5.4.2.2.
 pub fn authentication_subscription(subscriber: &Subscriber) -> Result<AuthenticationSubscription, Problem> {
-    let mut data = AuthenticationSubscription::new(AuthMethod::FiveGAka);
+    let mut data = AuthenticationSubscription::new(match subscriber.authentication_method {
+        AuthenticationMethod::FiveGAka => AuthMethod::FiveGAka,
+        AuthenticationMethod::EapAkaPrime => AuthMethod::EapAkaPrime,
+    });
     data.enc_permanent_key = Some(SecretText(subscriber.key.to_hex()));
-    data.enc_opc_key = Some(SecretText(subscriber.opc.to_hex()));
+    match &subscriber.tuak {
+        None => {
+            data.enc_opc_key = Some(SecretText(subscriber.opc.to_hex()));
+            data.algorithm_id = Some("milenage".into());
+        }
+        Some(tuak) => {
+            if let Some(long) = &tuak.key {
+                data.enc_permanent_key = Some(SecretText(long.to_hex()));
+            }
+            data.enc_topc_key = Some(SecretText(tuak.topc.to_hex()));
+            data.algorithm_id = Some(format!("tuak-{}-{}", tuak.iterations, tuak.res_bits));
+        }
+    }
     let [a, b] = subscriber.amf;
     data.authentication_management_field = Some(format!("{a:02x}{b:02x}"));
-    data.algorithm_id = Some("milenage".into());
     data.sequence_number = Some(SequenceNumber {
         sqn_scheme: Some(SqnScheme::NonTimeBased),
         sqn: Some(format!("{:012x}", subscriber.sqn)),

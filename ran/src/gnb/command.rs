@@ -1,5 +1,6 @@
 //! What is asked of a UE's task, and how it answers.
 use super::{Gnb, HandoverOutcome, HandoverPlan, UeError, UeStatus};
+use crate::positioning::Surroundings;
 use crate::ue::{
     Event, PduSession, PduSessionRequest, PositioningKind, RegistrationOutcome, RegistrationType, ServicePurpose,
 };
@@ -72,6 +73,7 @@ pub(crate) enum Command {
     WaitIdle { reply: Reply<()> },
     WaitPaging { reply: Reply<()> },
     Positioning { kind: PositioningKind, message: Vec<u8>, routing: Option<Vec<u8>>, reply: Reply<()> },
+    Surroundings { surroundings: Box<Surroundings>, reply: Reply<()> },
     SendIp { psi: u8, packet: Bytes, reply: Reply<()> },
     SendRawNas { nas: Vec<u8>, reply: Reply<()> },
     Replay { reply: Reply<()> },

@@ -32,6 +32,8 @@ pub struct GnbConfig {
     pub n3_port: u16,
     /// A model of the air interface between the gNB and its UEs' interfaces; `None`: packets take no time there.
     pub radio: Option<crate::user_plane::RadioConfig>,
+    /// Transmission and reception points that the gNB tells LMFs of, and measures UEs at.
+    pub trps: Vec<crate::nrppa::Trp>,
     /// SCTP implementation.
     pub sctp: StackChoice,
     /// SCTP streams asked for.
@@ -60,6 +62,7 @@ impl GnbConfig {
             n3: None,
             n3_port: 2152,
             radio: None,
+            trps: Vec::new(),
             sctp: StackChoice::Auto,
             streams: 8,
             setup_timeout: Duration::from_secs(10),

@@ -1,6 +1,7 @@
 //! Reads from the AMF and gives each message to whom it is for.
 use super::ue_task::{Downlink, ToUe};
 use super::{Gnb, amf_configuration_update, error_indication, handover_target, ng_reset, paging};
+use crate::nrppa;
 use martlet_ngap::NgapPduKind as Kind;
 use martlet_ngap::ngap::{AMFUENGAPID, Cause, CauseProtocol, CauseRadioNetwork, NGAP_PDU, RANUENGAPID, UENGAPIDs};
 use martlet_ngap::{Error, ie};
@@ -51,6 +52,7 @@ async fn one(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(), Error> {
             gnb.0.unavailable_guamis.fetch_add(guamis, Ordering::Relaxed);
             Ok(())
         }
+        Kind::Initiating_DownlinkNonUEAssociatedNRPPaTransport => nrppa::of_gnb(gnb, &pdu).await,
         Kind::Initiating_HandoverResourceAllocation => handover_target::request(gnb, pdu, at).await,
         Kind::Initiating_UEContextRelease => {
             let Some(ids) = pdu.ie::<ie::UE_NGAP_IDs>().transpose()? else { return to_ue(gnb, pdu, at).await };

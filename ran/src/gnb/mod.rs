@@ -12,6 +12,7 @@ mod handover_target;
 mod initial_context_setup;
 mod initial_ue_message;
 mod link;
+mod location_reporting;
 mod nas_transport;
 mod ng_reset;
 mod ng_setup;
@@ -40,7 +41,7 @@ pub use handover::{HandoverOutcome, HandoverPlan, HandoverTurn};
 pub use link::{LinkError, N2Link, N2Message, N2Peer};
 pub use ng_setup::AmfInfo;
 pub use ue::{Ue, UeStatus};
-pub(crate) use ue_task::ToUe;
+pub(crate) use ue_task::{Fault, ToUe, UeTask};
 
 use crate::sample::{Procedure, Sample, Samples};
 use crate::ue::{UeConfig, UeNas};
@@ -326,8 +327,13 @@ impl Gnb {
         self.0.next_teid.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// Whether a UE is connected through it with this RAN UE NGAP ID.
+    pub(crate) fn serves(&self, ran_id: u32) -> bool {
+        self.table().by_ran_id(ran_id).is_some()
+    }
+
     /// Streams other than 0 are for UEs (TS 38.412, 7): one UE keeps to one, so that its messages stay in order.
-    fn stream_of(&self, ran_id: u32) -> u16 {
+    pub(crate) fn stream_of(&self, ran_id: u32) -> u16 {
         match self.0.link.streams() {
             0 | 1 => 0,
             streams => u16::try_from(1 + ran_id % (u32::from(streams) - 1)).unwrap_or(1),

@@ -225,6 +225,15 @@ impl Ue {
         self.ask(|reply| Command::Forget { reply }).await
     }
 
+    /// Where it is and what is around, for the gNB to measure it by.
+    ///
+    /// # Errors
+    /// The UE no longer exists.
+    pub(crate) async fn is_at(&self, surroundings: crate::Surroundings) -> Result<(), UeError> {
+        let surroundings = Box::new(surroundings);
+        self.ask(|reply| Command::Surroundings { surroundings, reply }).await
+    }
+
     /// Everything that happens at the UE from now on. Bounded: a reader that falls behind loses the oldest.
     ///
     /// # Errors

@@ -142,6 +142,10 @@ impl UeTask {
                 self.flush().await;
                 reply.done(Ok(()));
             }
+            Command::Surroundings { surroundings, reply } => {
+                self.measured.surroundings = Some(*surroundings);
+                reply.done(Ok(()));
+            }
             Command::Subscribe { reply } => {
                 let sender = self.events.get_or_insert_with(|| broadcast::channel(64).0);
                 reply.done(Ok(sender.subscribe()));

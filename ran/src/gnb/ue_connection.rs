@@ -35,9 +35,6 @@ impl UeTask {
         for waiting in &mut self.waiters.session_release {
             waiting.finish(Err(error.clone()));
         }
-        while let Some(command) = self.deferred.pop_front() {
-            drop(command);
-        }
         self.nas.connection_released(Instant::now());
     }
 
@@ -66,6 +63,7 @@ impl UeTask {
             self.deactivate(psi);
         }
         self.connection.early.clear();
+        self.measured.end();
         if let Some(ran_id) = self.connection.ran_id.take() {
             self.gnb.table().disconnect(ran_id, self.connection.amf_id.take());
         }
@@ -139,6 +137,21 @@ impl UeTask {
         self.core.sent(at);
         self.gnb.link().send(self.connection.stream, message.into()).await?;
         Ok(at)
+    }
+
+    /// The gNB that serves it.
+    pub(crate) fn gnb(&self) -> &super::Gnb {
+        &self.gnb
+    }
+
+    /// What the gNB measures of the UE for LMFs.
+    pub(crate) fn measured(&mut self) -> &mut crate::nrppa::Measured {
+        &mut self.measured
+    }
+
+    /// Send a message about the UE.
+    pub(crate) async fn send_ngap(&mut self, message: Vec<u8>) -> Result<(), LinkError> {
+        self.transmit(message).await.map(|_| ())
     }
 
     /// Give the UE a NAS message.

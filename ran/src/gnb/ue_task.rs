@@ -6,10 +6,11 @@ use super::link::LinkError;
 use super::sessions::RanSession;
 use super::ue_context_release::ReleaseReason;
 use super::{
-    Gnb, handover, handover_target, initial_context_setup, initial_ue_message, nas_transport, path_switch,
-    pdu_session_resource_modify, pdu_session_resource_release, pdu_session_resource_setup, ue_context_modification,
-    ue_context_release,
+    Gnb, handover, handover_target, initial_context_setup, initial_ue_message, location_reporting, nas_transport,
+    path_switch, pdu_session_resource_modify, pdu_session_resource_release, pdu_session_resource_setup,
+    ue_context_modification, ue_context_release,
 };
+use crate::nrppa;
 use crate::sample::Procedure;
 use crate::ue::{Action, MmState, PduSession, RegistrationOutcome, UeNas};
 use crate::user_plane::{Interface, Port};
@@ -122,6 +123,8 @@ pub(crate) struct UeTask {
     pub(super) handover: Option<Handover>,
     /// The gNB that the UE has left, until the AMF releases its context there.
     pub(super) left: Vec<Left>,
+    /// What the gNB measures of the UE for LMFs.
+    pub(super) measured: nrppa::Measured,
     pub(super) camped: Option<STmsi>,
     pub(super) paged: bool,
     /// When what is being handled was received.
@@ -156,6 +159,7 @@ impl UeTask {
             interface,
             handover: None,
             left: Vec::new(),
+            measured: nrppa::Measured::default(),
             camped: None,
             paged: false,
             received: Instant::now(),
@@ -269,7 +273,9 @@ impl UeTask {
             Kind::Initiating_PDUSessionResourceRelease => pdu_session_resource_release::run(self, &pdu).await,
             Kind::Initiating_PDUSessionResourceModify => pdu_session_resource_modify::run(self, &pdu).await,
             Kind::Initiating_UEContextRelease => ue_context_release::command(self, &pdu).await,
+            Kind::Initiating_LocationReportingControl => location_reporting::run(self, &pdu).await,
             Kind::Initiating_UEContextModification => ue_context_modification::run(self, &pdu).await,
+            Kind::Initiating_DownlinkUEAssociatedNRPPaTransport => nrppa::of_ue(self, &pdu).await,
             Kind::Successful_HandoverPreparation => handover::command(self, &pdu).await,
             Kind::Unsuccessful_HandoverPreparation => handover::not_prepared(self, &pdu),
             Kind::Successful_HandoverCancel => handover::cancelled(self),

@@ -42,8 +42,12 @@ pub(super) fn answer(octets: &[u8], surroundings: &Surroundings, memory: &mut Me
             Body::ProvideLocationInformation(location(&request, surroundings, memory, now).into())
         }
         Body::ProvideAssistanceData(data) => {
-            if let Some(tdoa) = &data.nr_dl_tdoa_provide_assistance_data_r16 {
-                memory.signals = timing::signals(tdoa);
+            let tdoa = data.nr_dl_tdoa_provide_assistance_data_r16.as_ref();
+            let tdoa = tdoa.and_then(|it| it.nr_dl_prs_assistance_data_r16.as_deref());
+            let rtt = data.nr_multi_rtt_provide_assistance_data_r16.as_ref();
+            let rtt = rtt.and_then(|it| it.nr_dl_prs_assistance_data_r16.as_deref());
+            if let Some(data) = tdoa.or(rtt) {
+                memory.signals = timing::signals(data);
                 memory.signals.truncate(MOST_SIGNALS);
             }
             return None;
@@ -61,6 +65,7 @@ fn error_of(error_cause: CommonIEsErrorErrorCause) -> ErrorR9IEs {
 fn capabilities(request: &RequestCapabilitiesR9IEs, surroundings: &Surroundings) -> ProvideCapabilitiesR9IEs {
     let gnss = request.a_gnss_request_capabilities.is_some() && surroundings.gnss_deviation_m.is_some();
     let tdoa = request.nr_dl_tdoa_request_capabilities_r16.is_some() && surroundings.dl_tdoa;
+    let rtt = request.nr_multi_rtt_request_capabilities_r16.is_some() && surroundings.multi_rtt;
     let ecid = NrEcidProvideCapabilitiesR16 {
         nr_ecid_meas_supported_r16: BitString::from_ones(4, &[SS_RSRP]),
         ..Default::default()
@@ -68,6 +73,7 @@ fn capabilities(request: &RequestCapabilitiesR9IEs, surroundings: &Surroundings)
     ProvideCapabilitiesR9IEs {
         nr_ecid_provide_capabilities_r16: request.nr_ecid_request_capabilities_r16.is_some().then(|| ecid.into()),
         a_gnss_provide_capabilities: gnss.then(|| gnss::capabilities().into()),
+        nr_multi_rtt_provide_capabilities_r16: rtt.then(|| timing::multi_rtt_capabilities().into()),
         nr_dl_tdoa_provide_capabilities_r16: tdoa.then(|| timing::capabilities().into()),
         ..Default::default()
     }
@@ -95,6 +101,14 @@ fn location(
             ..Default::default()
         };
         provided.nr_dl_tdoa_provide_location_information_r16 = Some(tdoa.into());
+    }
+    if request.nr_multi_rtt_request_location_information_r16.is_some() && surroundings.multi_rtt {
+        let measured = timing::round_trips(&memory.signals, surroundings, now);
+        let rtt = NrMultiRttProvideLocationInformationR16 {
+            nr_multi_rtt_signal_measurement_information_r16: measured,
+            ..Default::default()
+        };
+        provided.nr_multi_rtt_provide_location_information_r16 = Some(rtt.into());
     }
     let Some(wanted) = &request.nr_ecid_request_location_information_r16 else { return provided };
     let measured = surroundings.measure(now);

@@ -65,6 +65,8 @@ impl Positioning {
     /// The UE no longer exists.
     pub async fn start(ue: &Ue, config: PositioningConfig) -> Result<Self, UeError> {
         let events = ue.subscribe().await?;
+        // The gNB hears the UE where it is.
+        ue.is_at(config.surroundings.clone()).await?;
         let (told, state) = watch::channel(UeState::Idle);
         let (orders, received) = tokio::sync::mpsc::channel(4);
         let task = task::Task::new(ue.weak(), ue.supi().into(), config, told);

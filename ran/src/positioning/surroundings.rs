@@ -1,6 +1,6 @@
 //! Where a UE is, and how loud the cells are there.
 
-use martlet_lcs_position::{Offset, PathLoss, Place, Plane, rsrp_of_dbm};
+use martlet_lcs_position::{METRES_PER_TC, Offset, PathLoss, Place, Plane, rsrp_of_dbm};
 use martlet_security::Plmn;
 use std::time::{Duration, Instant};
 
@@ -36,6 +36,8 @@ pub struct Surroundings {
     pub gnss_deviation_m: Option<f64>,
     /// Whether the UE measures positioning reference signals (DL-TDOA).
     pub dl_tdoa: bool,
+    /// Whether it measures the times of round trips, with signals that it sends itself (multi-RTT).
+    pub multi_rtt: bool,
     /// Standard deviation of distances by those signals, metres.
     pub timing_deviation_m: f64,
 }
@@ -53,6 +55,7 @@ impl Surroundings {
             seed: 1,
             gnss_deviation_m: None,
             dl_tdoa: false,
+            multi_rtt: false,
             timing_deviation_m: 0.0,
         }
     }
@@ -98,6 +101,35 @@ impl Surroundings {
         self.measure(now).into_iter().map(|(cell, _)| distance(cell)).collect()
     }
 
+    /// The differences of the times at which the UE receives and sends, in metres: of each cell that it hears, its distance
+    /// and by how much the UE sends early (TS 38.215, 5.1.30).
+    pub fn round_trips_of_ue(&self, now: Instant) -> Vec<(Cell, f64)> {
+        let early = self.advance();
+        self.distances(now).into_iter().map(|(cell, metres)| (cell, metres + early)).collect()
+    }
+
+    /// The same at the cells that hear the UE: their distance less by how much it sends early (TS 38.215, 5.2.3). What both
+    /// ends say together is twice the distance.
+    pub fn round_trips_of_gnb(&self, now: Instant) -> Vec<(Cell, f64)> {
+        let Some(place) = self.place(now) else { return Vec::new() };
+        let early = self.advance();
+        let measured = |cell: Cell| {
+            let error = self.timing_deviation_m * self.normal(UPLINK ^ cell.identity, now);
+            (cell, cell.place.distance(&place) + error - early)
+        };
+        // Whom the UE hears, hears the UE.
+        self.measure(now).into_iter().map(|(cell, _)| measured(cell)).collect()
+    }
+
+    /// By how many metres' time the UE sends early: its timing advance, as it was when its track began, in steps of
+    /// 16 · 64 T_c / 2 (TS 38.213, 4.2, with 30 kHz).
+    fn advance(&self) -> f64 {
+        let step = 512.0 * METRES_PER_TC;
+        let Some((_, place)) = self.track.first() else { return 0.0 };
+        let nearest = self.cells.iter().map(|cell| cell.place.distance(place)).min_by(f64::total_cmp);
+        (nearest.unwrap_or_default() / step).round() * step
+    }
+
     /// Where the UE's receiver for GNSS says that it is.
     pub fn gnss_place(&self, now: Instant) -> Option<Place> {
         let (place, deviation) = (self.place(now)?, self.gnss_deviation_m?);
@@ -135,6 +167,7 @@ impl Surroundings {
 /// What deviates, besides how loud each cell is.
 const TIMING: u64 = 1 << 60;
 const GNSS: u64 = 1 << 61;
+const UPLINK: u64 = 1 << 62;
 
 #[cfg(test)]
 mod tests {

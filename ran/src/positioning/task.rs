@@ -4,7 +4,7 @@ use super::{Order, PositioningConfig};
 use crate::gnb::{Command, Reply, UeError, UeEvent};
 use crate::ue::{Event, PduSessionRequest, PositioningKind};
 use crate::user_plane::Namespace;
-use martlet_lcs_channel::{AsyncChannel, ChannelError, client_engine};
+use martlet_lcs_channel::{AsyncChannel, ChannelError, Engines, client_engines};
 use martlet_lcs_protocol::{Payload, Timers, UeAction, UeEvent as LcsEvent, UeSide, UeState};
 use martlet_lcsupp::upp_cm::{Cause, LmfAddress};
 use martlet_lcsupp::{PayloadType, lpp_messages, push_lpp_message};
@@ -32,6 +32,9 @@ pub(super) struct Task {
     routing: Option<Vec<u8>>,
     /// What LPP told.
     memory: Memory,
+    /// TLS sessions, each of which goes on with what the one before was given; none where there is no such kind, or nobody to
+    /// trust.
+    engines: Option<Engines>,
 }
 
 /// What comes next.
@@ -73,7 +76,10 @@ impl Task {
         told: watch::Sender<UeState>,
     ) -> Self {
         let side = UeSide::new(Timers::default());
-        Task { ue, supi, config, told, side, link: Link::None, routing: None, memory: Memory::default() }
+        let engines = client_engines(config.channel, &config.trust);
+        let engines = engines.inspect_err(|error| tracing::debug!(%error, "no channel to an LMF can be made"));
+        let engines = engines.ok().flatten();
+        Task { ue, supi, config, told, side, link: Link::None, routing: None, memory: Memory::default(), engines }
     }
 
     pub(super) async fn run(mut self, mut events: broadcast::Receiver<UeEvent>, mut orders: mpsc::Receiver<Order>) {
@@ -209,9 +215,9 @@ impl Task {
     fn connect(&mut self, address: LmfAddress) {
         let (done, coming) = mpsc::channel(1);
         self.link = Link::Coming(coming);
-        let (ue, config) = (self.ue.clone(), self.config.clone());
+        let (ue, config, engines) = (self.ue.clone(), self.config.clone(), self.engines.clone());
         tokio::spawn(async move {
-            let _ = done.send(bring_up(ue, address, config).await).await;
+            let _ = done.send(bring_up(ue, address, config, engines).await).await;
         });
     }
 }
@@ -221,6 +227,7 @@ async fn bring_up(
     ue: mpsc::WeakSender<Command>,
     address: LmfAddress,
     config: PositioningConfig,
+    engines: Option<Engines>,
 ) -> Result<AsyncChannel, Cause> {
     let ask = ue.upgrade().ok_or(Cause::UserPlaneNotAvailable)?;
     let status = |ask: mpsc::Sender<Command>| async move {
@@ -259,8 +266,8 @@ async fn bring_up(
     let tls = async {
         stream.set_nonblocking(true)?;
         let stream = tokio::net::TcpStream::from_std(stream)?;
-        let engine = client_engine(config.channel, &config.trust)?;
-        let engine = engine.ok_or_else(|| ChannelError::Identity("this kind of channel is not for a UE".into()))?;
+        let none = || ChannelError::Identity("no channel to an LMF can be made".into());
+        let engine = engines.ok_or_else(none)?()?;
         AsyncChannel::handshake(stream, engine, timeout).await
     };
     tls.await.map_err(|error| {

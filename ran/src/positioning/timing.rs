@@ -1,6 +1,7 @@
-//! DL-TDOA: what the UE measures of the cells' positioning reference signals (TS 37.355, 6.5.10; TS 38.215, 5.1.29).
+//! DL-TDOA and multi-RTT: what the UE measures of the cells' positioning reference signals (TS 37.355, 6.5.10 and 6.5.12;
+//! TS 38.215, 5.1.29 and 5.1.30).
 use super::Surroundings;
-use martlet_lcs_position::rstd_of_metres;
+use martlet_lcs_position::{quality_of_metres, rstd_of_metres};
 use martlet_lpp::*;
 use std::time::Instant;
 
@@ -14,35 +15,68 @@ pub(super) fn capabilities() -> NrDlTdoaProvideCapabilitiesR16 {
     NrDlTdoaProvideCapabilitiesR16 {
         // Standalone, UE-based, UE-assisted (TS 37.355, 6.4.1).
         nr_dl_tdoa_mode_r16: PositioningModes { pos_modes: BitString::from_ones(3, &[2]) },
-        nr_dl_tdoa_prs_capability_r16: NrDlPrsResourcesCapabilityR16 {
-            max_nr_of_dl_prs_resource_set_per_trp_per_frequency_layer_r16: 1,
-            max_nr_of_trp_across_freqs_r16: NrDlPrsResourcesCapabilityR16MaxNrOfTrpAcrossFreqsR16::N32,
-            max_nr_of_pos_layer_r16: 1,
-            dl_prs_resources_capability_band_list_r16: vec![DlPrsResourcesCapabilityPerBandR16 {
-                freq_band_indicator_nr_r16: BAND,
-                ..Default::default()
-            }],
-            dl_prs_resources_band_combination_list_r16: vec![DlPrsResourcesBandCombinationR16 {
-                band_list_r16: vec![BAND],
-                ..Default::default()
-            }],
-        },
+        nr_dl_tdoa_prs_capability_r16: resources(),
         nr_dl_tdoa_measurement_capability_r16: NrDlTdoaMeasurementCapabilityR16 {
             dl_rstd_measurement_per_pair_of_trp_fr1_r16: 1,
             dl_rstd_measurement_per_pair_of_trp_fr2_r16: 1,
             ..Default::default()
         },
-        nr_dl_prs_qcl_processing_capability_r16: NrDlPrsQclProcessingCapabilityR16 {
-            dl_prs_qcl_processing_capability_band_list_r16: vec![DlPrsQclProcessingCapabilityPerBandR16 {
+        nr_dl_prs_qcl_processing_capability_r16: qcl(),
+        nr_dl_prs_processing_capability_r16: processing(),
+        ..Default::default()
+    }
+}
+
+/// What the UE can do of multi-RTT, in one band: measure, and send the signals that gNBs measure.
+pub(super) fn multi_rtt_capabilities() -> NrMultiRttProvideCapabilitiesR16 {
+    NrMultiRttProvideCapabilitiesR16 {
+        nr_multi_rtt_prs_capability_r16: resources(),
+        nr_multi_rtt_measurement_capability_r16: NrMultiRttMeasurementCapabilityR16 {
+            max_nr_of_rx_tx_meas_fr1_r16: Some(1),
+            ..Default::default()
+        },
+        nr_dl_prs_qcl_processing_capability_r16: qcl(),
+        nr_dl_prs_processing_capability_r16: processing(),
+        nr_ul_srs_capability_r16: NrUlSrsCapabilityR16 {
+            srs_capability_band_list_r16: vec![SrsCapabilityPerBandR16 {
                 freq_band_indicator_nr_r16: BAND,
                 ..Default::default()
             }],
-        },
-        nr_dl_prs_processing_capability_r16: NrDlPrsProcessingCapabilityR16 {
-            prs_processing_capability_band_list_r16: vec![band()],
-            max_supported_freq_layers_r16: 1,
             ..Default::default()
         },
+        ..Default::default()
+    }
+}
+
+fn resources() -> NrDlPrsResourcesCapabilityR16 {
+    NrDlPrsResourcesCapabilityR16 {
+        max_nr_of_dl_prs_resource_set_per_trp_per_frequency_layer_r16: 1,
+        max_nr_of_trp_across_freqs_r16: NrDlPrsResourcesCapabilityR16MaxNrOfTrpAcrossFreqsR16::N32,
+        max_nr_of_pos_layer_r16: 1,
+        dl_prs_resources_capability_band_list_r16: vec![DlPrsResourcesCapabilityPerBandR16 {
+            freq_band_indicator_nr_r16: BAND,
+            ..Default::default()
+        }],
+        dl_prs_resources_band_combination_list_r16: vec![DlPrsResourcesBandCombinationR16 {
+            band_list_r16: vec![BAND],
+            ..Default::default()
+        }],
+    }
+}
+
+fn qcl() -> NrDlPrsQclProcessingCapabilityR16 {
+    NrDlPrsQclProcessingCapabilityR16 {
+        dl_prs_qcl_processing_capability_band_list_r16: vec![DlPrsQclProcessingCapabilityPerBandR16 {
+            freq_band_indicator_nr_r16: BAND,
+            ..Default::default()
+        }],
+    }
+}
+
+fn processing() -> NrDlPrsProcessingCapabilityR16 {
+    NrDlPrsProcessingCapabilityR16 {
+        prs_processing_capability_band_list_r16: vec![band()],
+        max_supported_freq_layers_r16: 1,
         ..Default::default()
     }
 }
@@ -65,9 +99,8 @@ pub(super) struct Signal {
 }
 
 /// The signals of assistance data.
-pub(super) fn signals(assistance: &NrDlTdoaProvideAssistanceDataR16) -> Vec<Signal> {
-    let data = assistance.nr_dl_prs_assistance_data_r16.iter();
-    let layers = data.flat_map(|data| &data.nr_dl_prs_assistance_data_list_r16);
+pub(super) fn signals(data: &NrDlPrsAssistanceDataR16) -> Vec<Signal> {
+    let layers = data.nr_dl_prs_assistance_data_list_r16.iter();
     let points = layers.flat_map(|layer| &layer.nr_dl_prs_assistance_data_per_freq_r16);
     points.filter_map(|it| Some(Signal { id: it.dl_prs_id_r16, pci: it.nr_phys_cell_id_r16? })).collect()
 }
@@ -96,10 +129,7 @@ pub(super) fn measure(
             ..Default::default()
         },
         nr_rstd_r16: NrDlTdoaMeasElementR16NrRstdR16::K2R16(rstd_of_metres(metres - from, K)),
-        nr_timing_quality_r16: NrTimingQualityR16 {
-            timing_quality_value_r16: (surroundings.timing_deviation_m.ceil() as u64).min(31) as u8,
-            timing_quality_resolution_r16: NrTimingQualityR16TimingQualityResolutionR16::M1,
-        },
+        nr_timing_quality_r16: quality(surroundings),
         ..Default::default()
     };
     let others: Vec<_> = measured.iter().skip(1).map(element).collect();
@@ -109,3 +139,49 @@ pub(super) fn measure(
         ..Default::default()
     })
 }
+
+/// How good the UE's times are.
+fn quality(surroundings: &Surroundings) -> NrTimingQualityR16 {
+    use NrTimingQualityR16TimingQualityResolutionR16 as Resolution;
+    let (value, step) = quality_of_metres(surroundings.timing_deviation_m);
+    NrTimingQualityR16 {
+        timing_quality_value_r16: value,
+        timing_quality_resolution_r16: match step {
+            0 => Resolution::Mdot1,
+            1 => Resolution::M1,
+            2 => Resolution::M10,
+            _ => Resolution::M30,
+        },
+    }
+}
+
+/// How much later the UE hears each signal than it sends its own.
+pub(super) fn round_trips(
+    signals: &[Signal],
+    surroundings: &Surroundings,
+    now: Instant,
+) -> Option<NrMultiRttSignalMeasurementInformationR16> {
+    use NrMultiRttMeasElementR16NrUeRxTxTimeDiffR16 as Difference;
+    let heard = surroundings.round_trips_of_ue(now);
+    let element = |signal: &Signal| {
+        let (cell, metres) = heard.iter().find(|(cell, _)| cell.pci == signal.pci)?;
+        Some(NrMultiRttMeasElementR16 {
+            dl_prs_id_r16: signal.id,
+            nr_phys_cell_id_r16: Some(cell.pci),
+            nr_ue_rx_tx_time_diff_r16: Difference::K2R16(rstd_of_metres(*metres, K)),
+            nr_time_stamp_r16: NrTimeStampR16 {
+                dl_prs_id_r16: signal.id,
+                nr_sfn_r16: (surroundings.milliseconds(now) / 10 % 1024) as u16,
+                ..Default::default()
+            },
+            nr_timing_quality_r16: quality(surroundings),
+            ..Default::default()
+        })
+    };
+    let list: Vec<_> = signals.iter().filter_map(element).take(MOST_ELEMENTS).collect();
+    (!list.is_empty())
+        .then(|| NrMultiRttSignalMeasurementInformationR16 { nr_multi_rtt_meas_list_r16: list, ..Default::default() })
+}
+
+/// Elements of a list of measurements (TS 37.355, 6.5.12: nrMaxTRPs).
+const MOST_ELEMENTS: usize = 256;

@@ -1,7 +1,8 @@
 //! A scenario's own checks: what the form of the file cannot say.
 use super::file::{GnbSection, NetnsText, Profile, Scenario, Sctp, SessionSection, SessionType, Step, UeSection};
-use super::positioning::PositioningSection;
+use super::positioning::{CellSection, PositioningSection};
 use crate::gnb::GnbConfig;
+use crate::nrppa::Trp;
 use crate::ue::{IdleBehaviour, OperatorKey, PduSessionRequest, SuciScheme, UeConfig};
 use crate::user_plane::Netns;
 use martlet_config::{Finding, Report};
@@ -303,6 +304,11 @@ impl GnbSection {
         if self.slices.is_empty() {
             wrong("slices", "at least one".into());
         }
+        for (n, trp) in self.trps.iter().enumerate() {
+            if let Some(why) = trp.wrong() {
+                wrong(&format!("trps[{n}]"), why);
+            }
+        }
         if let Some(Err(why)) = self.radio.as_ref().map(crate::user_plane::RadioConfig::check) {
             wrong("radio", why);
         }
@@ -318,6 +324,8 @@ impl GnbSection {
         config.n2_local = self.n2_local;
         config.n3 = self.n3;
         config.radio = self.radio.clone();
+        let trps = self.trps.iter().filter_map(CellSection::cell).zip(1..);
+        config.trps = trps.map(|(cell, id)| Trp { id, cell }).collect();
         config.sctp = match self.sctp {
             Sctp::Auto => StackChoice::Auto,
             Sctp::Kernel => StackChoice::Kernel,

@@ -51,6 +51,9 @@ pub struct GnbSection {
     pub n3: Option<IpAddr>,
     /// A model of the air interface between the gNB and its UEs' interfaces; left out: packets take no time there.
     pub radio: Option<crate::user_plane::RadioConfig>,
+    /// Transmission and reception points that LMFs can have UEs measured at; their identities count from 1.
+    #[serde(default)]
+    pub trps: Vec<super::positioning::CellSection>,
     /// SCTP implementation.
     #[serde(default)]
     pub sctp: Sctp,

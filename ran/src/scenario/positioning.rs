@@ -38,6 +38,10 @@ pub struct PositioningSection {
     pub seed: u64,
     /// Standard deviation of the UEs' receivers for GNSS, metres; left out: they have none.
     pub gnss_deviation_m: Option<f64>,
+    /// Whether UEs measure round trips, too, with signals that they send themselves (multi-RTT); it needs
+    /// `timing_deviation_m`, and gNBs with `trps`.
+    #[serde(default)]
+    pub multi_rtt: bool,
     /// Standard deviation of distances by positioning reference signals (DL-TDOA), metres; left out: UEs measure none.
     pub timing_deviation_m: Option<f64>,
     /// A folder in which each UE leaves where it is in truth when it is asked, for `martlet locate --truth`.
@@ -97,11 +101,14 @@ impl PositioningSection {
                 wrong.push((name.into(), "a standard deviation is 0 to 10000 metres".into()));
             }
         }
+        if self.multi_rtt && self.timing_deviation_m.is_none() {
+            wrong.push((
+                "timing_deviation_m".into(),
+                "UEs that measure round trips do so with a deviation: write 1".into(),
+            ));
+        }
         for (n, cell) in self.cells.iter().enumerate() {
-            if identity(cell).is_none() || cell.pci > 1007 {
-                let why = "a cell has nine hexadecimal digits, and a physical cell identity up to 1007";
-                wrong.push((format!("cells[{n}]"), why.into()));
-            }
+            wrong.extend(cell.wrong().map(|why| (format!("cells[{n}]"), why)));
         }
         wrong
     }
@@ -111,10 +118,6 @@ impl PositioningSection {
         let roots = match &self.certificate {
             Some(path) => std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?,
             None => String::new(),
-        };
-        let cell = |cell: &CellSection| {
-            let place = Place { lat: cell.lat, lon: cell.lon };
-            Some(Cell { identity: identity(cell)?, pci: cell.pci, arfcn: 640_000, place })
         };
         let at = |it: &Waypoint| (it.at.map_or(Duration::ZERO, |at| at.0), Place { lat: it.lat, lon: it.lon });
         let mut track: Vec<_> = self.track.iter().map(at).collect();
@@ -126,13 +129,14 @@ impl PositioningSection {
             timeout: Duration::from_secs(5),
             surroundings: Surroundings {
                 plmn,
-                cells: self.cells.iter().filter_map(cell).collect(),
+                cells: self.cells.iter().filter_map(CellSection::cell).collect(),
                 path_loss: self.path_loss,
                 track,
                 started: Instant::now(),
                 seed: self.seed,
                 gnss_deviation_m: self.gnss_deviation_m,
                 dl_tdoa: self.timing_deviation_m.is_some(),
+                multi_rtt: self.multi_rtt,
                 timing_deviation_m: self.timing_deviation_m.unwrap_or_default(),
             },
             truth: self.truth.clone(),
@@ -140,6 +144,18 @@ impl PositioningSection {
     }
 }
 
-fn identity(cell: &CellSection) -> Option<u64> {
-    u64::from_str_radix(&cell.nr_cell_id, 16).ok().filter(|_| cell.nr_cell_id.len() == 9)
+impl CellSection {
+    /// As it is in the world.
+    pub(super) fn cell(&self) -> Option<Cell> {
+        let place = Place { lat: self.lat, lon: self.lon };
+        let identity = u64::from_str_radix(&self.nr_cell_id, 16).ok().filter(|_| self.nr_cell_id.len() == 9)?;
+        Some(Cell { identity, pci: self.pci, arfcn: 640_000, place })
+    }
+
+    /// What is wrong with it.
+    pub(super) fn wrong(&self) -> Option<String> {
+        let right = self.cell().is_some_and(|cell| cell.pci <= 1007 && cell.place.is_valid());
+        let why = "a cell has nine hexadecimal digits, a physical cell identity up to 1007, and a place on the Earth";
+        (!right).then(|| why.into())
+    }
 }

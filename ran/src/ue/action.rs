@@ -262,7 +262,7 @@ pub enum Event {
         /// Full name of the network, where it was sent.
         network_name: Option<String>,
     },
-    /// AUTHENTICATION FAILURE was sent.
+    /// AUTHENTICATION FAILURE was sent, or what EAP-AKA' has in its place.
     AuthenticationFailureSent {
         /// 5GMM cause: #20 MAC failure, #21 synch failure, #26 non-5G authentication, #71 ngKSI in use.
         cause: u8,

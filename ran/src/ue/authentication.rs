@@ -1,4 +1,4 @@
-//! 5G AKA at the UE (TS 24.501, 5.4.1.3; TS 33.501, 6.1.3.2).
+//! 5G AKA at the UE (TS 24.501, 5.4.1.3; TS 33.501, 6.1.3.2), and what both methods share.
 use super::action::{Abort, Event};
 use super::nas::{AnsweredChallenge, MmState, UeNas};
 use super::timers::Timer;
@@ -7,8 +7,8 @@ use martlet_nas::{
     GmmCause, Nas5gsMessage, NasAuthenticationFailure, NasAuthenticationFailureParameter, NasAuthenticationRequest,
     NasAuthenticationResponse, NasAuthenticationResponseParameter, NasFGmmCause,
 };
-use martlet_security::milenage::UsimResponse;
-use martlet_security::nas_5gs::{Supi, derive_kamf, derive_kausf, derive_kseaf};
+use martlet_security::aka::Response;
+use martlet_security::nas_5gs::{KAusf, Supi, derive_kamf, derive_kseaf};
 use martlet_security::{Autn, Rand, SecurityError};
 use std::time::Instant;
 
@@ -18,8 +18,11 @@ impl UeNas {
             request.authentication_parameter_rand.as_ref().and_then(|p| p.rand()),
             request.authentication_parameter_autn.as_ref().and_then(|p| p.autn()),
         );
+        if let Some(packet) = &request.eap_message {
+            return self.eap_request(&packet.value, request.ngksi.ksi(), &request.abba.value, now);
+        }
         let (Some(rand), Some(autn)) = challenge else {
-            self.discard("AUTHENTICATION REQUEST without RAND and AUTN (EAP-AKA' is not supported)");
+            self.discard("AUTHENTICATION REQUEST with neither RAND and AUTN nor an EAP message");
             return self.send_mm_status(GmmCause::ConditionalIeError);
         };
         // The same challenge again: its RES* is still known, and the USIM must not be asked twice (5.4.1.3.2).
@@ -38,44 +41,44 @@ impl UeNas {
             Challenge::MacFailure => self.authentication_failure(GmmCause::MacFailure, None, now),
             Challenge::SynchFailure(auts) => self.authentication_failure(GmmCause::SynchFailure, Some(auts), now),
             Challenge::NotFor5g => self.authentication_failure(GmmCause::NonFiveGAuthenticationUnacceptable, None, now),
-            Challenge::Accepted(response) => match self.take_keys(&response, &autn, ngksi, &request.abba.value) {
-                Ok(res_star) => {
-                    self.challenge = Some(AnsweredChallenge { rand: *rand.as_octets(), res_star });
-                    self.authentication_response(res_star, now);
+            Challenge::Accepted(response) => {
+                match self.take_keys(&rand, &response, &autn, ngksi, &request.abba.value) {
+                    Ok(res_star) => {
+                        self.challenge = Some(AnsweredChallenge { rand: *rand.as_octets(), res_star });
+                        self.authentication_response(res_star, now);
+                    }
+                    Err(error) => self.discard(format!("the keys of the challenge cannot be derived: {error}")),
                 }
-                Err(error) => self.discard(format!("the keys of the challenge cannot be derived: {error}")),
-            },
+            }
         }
     }
 
     /// RES*, and the partial context with K_AMF of the challenge.
     fn take_keys(
         &mut self,
-        response: &UsimResponse,
+        rand: &Rand,
+        response: &Response,
         autn: &Autn,
         ngksi: u8,
         abba: &[u8],
     ) -> Result<[u8; 16], SecurityError> {
-        let network = self.serving_network_name.as_bytes();
-        let res_star = *response.res_star(network)?.as_octets();
-        let kausf = derive_kausf(response.ck(), response.ik(), network, autn)?;
-        let kseaf = derive_kseaf(&kausf, network)?;
-        let supi = Supi::imsi(self.config.imsi.as_str()).map_err(SecurityError::Identity)?;
-        let kamf = derive_kamf(&kseaf, &supi, abba)?;
-        self.security.partial = Some((ngksi, kamf));
+        let res_star = *response.res_star(rand, &self.serving_network_name)?.as_octets();
+        let kausf = response.k_ausf(autn, &self.serving_network_name)?;
+        self.take_anchor(&kausf, ngksi, abba)?;
+        self.awaits_eap_success = false;
         Ok(res_star)
     }
 
+    /// The partial context with the K_AMF that K_AUSF gives in the serving network.
+    pub(super) fn take_anchor(&mut self, kausf: &KAusf, ngksi: u8, abba: &[u8]) -> Result<(), SecurityError> {
+        let kseaf = derive_kseaf(kausf, self.serving_network_name.as_bytes())?;
+        let supi = Supi::imsi(self.config.imsi.as_str()).map_err(SecurityError::Identity)?;
+        self.security.partial = Some((ngksi, derive_kamf(&kseaf, &supi, abba)?));
+        Ok(())
+    }
+
     fn authentication_response(&mut self, res_star: [u8; 16], now: Instant) {
-        self.timers.stop(Timer::T3520);
-        for timer in std::mem::take(&mut self.suspended) {
-            let period = match timer {
-                Timer::T3510 => self.config.timers.t3510,
-                Timer::T3517 => self.config.timers.t3517,
-                _ => self.config.timers.t3521,
-            };
-            self.timers.start(timer, now + period);
-        }
+        self.resume(now);
         self.timers.start(Timer::T3516, now + self.config.timers.t3516);
         let parameter = NasAuthenticationResponseParameter::from_res_star(res_star);
         let response = NasAuthenticationResponse::new().with_authentication_response_parameter(parameter);
@@ -87,18 +90,35 @@ impl UeNas {
         if let Some(auts) = auts {
             failure.set_authentication_failure_parameter(NasAuthenticationFailureParameter::from_auts(auts));
         }
-        // The procedure stands still until the network has mended its challenge; one that does not do so in time is not
-        // the home network's (5.4.1.3.7).
+        self.suspend(now);
+        self.timers.stop(Timer::T3516);
+        self.challenge = None;
+        self.send(&Nas5gsMessage::new_5gmm(failure));
+        self.event(Event::AuthenticationFailureSent { cause: cause.as_u8() });
+    }
+
+    /// The procedure stands still until the network has mended its challenge; one that does not do so in time is not the
+    /// home network's (5.4.1.2.4.5, 5.4.1.3.7).
+    pub(super) fn suspend(&mut self, now: Instant) {
         for timer in [Timer::T3510, Timer::T3517, Timer::T3521] {
             if self.timers.stop(timer) {
                 self.suspended.push(timer);
             }
         }
         self.timers.start(Timer::T3520, now + self.config.timers.t3520);
-        self.timers.stop(Timer::T3516);
-        self.challenge = None;
-        self.send(&Nas5gsMessage::new_5gmm(failure));
-        self.event(Event::AuthenticationFailureSent { cause: cause.as_u8() });
+    }
+
+    /// It has mended it: the procedure goes on.
+    pub(super) fn resume(&mut self, now: Instant) {
+        self.timers.stop(Timer::T3520);
+        for timer in std::mem::take(&mut self.suspended) {
+            let period = match timer {
+                Timer::T3510 => self.config.timers.t3510,
+                Timer::T3517 => self.config.timers.t3517,
+                _ => self.config.timers.t3521,
+            };
+            self.timers.start(timer, now + period);
+        }
     }
 
     pub(super) fn t3520_expired(&mut self) {

@@ -22,13 +22,18 @@ impl std::fmt::Display for Slice {
     }
 }
 
-/// The operator's variant of MILENAGE: OPc of the subscriber, or OP of the operator (TS 35.206, 4.1).
+/// The algorithm and the operator's variant of it: OPc of the subscriber or OP of the operator for MILENAGE (TS 35.206, 4.1),
+/// TOPc or TOP for TUAK (TS 35.231).
 #[derive(Clone, PartialEq, Eq)]
 pub enum OperatorKey {
     /// OPc.
     Opc([u8; 16]),
     /// OP, from which OPc is derived.
     Op([u8; 16]),
+    /// TOPc: the USIM has TUAK (TS 35.231) with one iteration and RES of 64 bits.
+    Topc([u8; 32]),
+    /// TOP, from which TOPc is derived.
+    Top([u8; 32]),
 }
 
 impl std::fmt::Debug for OperatorKey {
@@ -36,6 +41,8 @@ impl std::fmt::Debug for OperatorKey {
         f.write_str(match self {
             OperatorKey::Opc(_) => "Opc(..)",
             OperatorKey::Op(_) => "Op(..)",
+            OperatorKey::Topc(_) => "Topc(..)",
+            OperatorKey::Top(_) => "Top(..)",
         })
     }
 }

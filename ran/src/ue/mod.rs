@@ -7,6 +7,7 @@ mod authentication;
 mod config;
 mod configuration_update;
 mod deregistration;
+mod eap;
 mod identity;
 mod nas;
 mod nas_transport;

@@ -5,6 +5,7 @@
 use super::action::{Abort, Action, EstablishmentCause, Event, Initial};
 use super::config::{UeConfig, UeConfigError};
 use super::deregistration::Deregistration;
+use super::eap::AnsweredRequest;
 use super::pdu_session::Session;
 use super::registration::Registration;
 use super::security::Security;
@@ -90,6 +91,10 @@ pub struct UeNas {
     pub(super) service_request: Option<ServiceRequest>,
     pub(super) deregistration: Option<Deregistration>,
     pub(super) challenge: Option<AnsweredChallenge>,
+    /// The EAP request that was answered last.
+    pub(super) eap: Option<AnsweredRequest>,
+    /// The last challenge was one of EAP, whose end is still to come.
+    pub(super) awaits_eap_success: bool,
     /// Retransmission timers that stand still until the network has mended its challenge.
     pub(super) suspended: Vec<Timer>,
     pub(super) sessions: [Option<Box<Session>>; 16],
@@ -123,6 +128,8 @@ impl UeNas {
             service_request: None,
             deregistration: None,
             challenge: None,
+            eap: None,
+            awaits_eap_success: false,
             suspended: Vec::new(),
             sessions: std::array::from_fn(|_| None),
             next_pti: 1,
@@ -298,6 +305,7 @@ impl UeNas {
             Nas5gmmMessage::IdentityRequest(m) => self.identity_request(&m),
             Nas5gmmMessage::AuthenticationRequest(m) => self.authentication_request(&m, now),
             Nas5gmmMessage::AuthenticationReject(_) => self.authentication_reject(),
+            Nas5gmmMessage::AuthenticationResult(result) => self.authentication_result(&result),
             Nas5gmmMessage::RegistrationAccept(m) => self.registration_accept(&m, now),
             Nas5gmmMessage::RegistrationReject(m) => self.registration_reject(&m, now),
             Nas5gmmMessage::DeregistrationAcceptUeOriginating(_) => self.deregistration_accept(now),

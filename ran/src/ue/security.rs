@@ -3,7 +3,7 @@ use martlet_nas::{
     CipheringAlgorithm, Direction, IntegrityAlgorithm, KAmf, Nas5gsMessage, Nas5gsSecurityHeaderType, NasConnection,
     NasCount, NasError, NasSecurityContext, Verified,
 };
-use martlet_security::nas_5gs::{KGnb, Nh, derive_kgnb, derive_nh};
+use martlet_security::nas_5gs::{KGnb, Nh, derive_kamf_prime_idle, derive_kgnb, derive_nh};
 
 const ACCESS: NasConnection = NasConnection::ThreeGpp;
 
@@ -142,20 +142,29 @@ impl Security {
     }
 
     /// The context that a SECURITY MODE COMMAND with this ngKSI and these algorithms would take into use, not in use
-    /// yet: of the last authentication, or the current one with its COUNTs.
+    /// yet: of the last authentication, or the current one with its COUNTs; `derived` asks for a K_AMF derived from the current one.
     pub fn candidate(
         &self,
         ngksi: u8,
         nea: CipheringAlgorithm,
         nia: IntegrityAlgorithm,
+        derived: bool,
     ) -> Result<Option<FullContext>, NasError> {
         if let Some((fresh, kamf)) = &self.partial
             && *fresh == ngksi
+            && !derived
         {
             let context = NasSecurityContext::from_fresh_kamf(kamf, nia, nea)?;
             return Ok(Some(FullContext { ngksi, kamf: kamf.clone(), context }));
         }
         match &self.current {
+            Some(full) if full.ngksi == ngksi && derived => {
+                // K_AMF' with the COUNT of the last registration request (TS 33.501, 6.9.3 and A.13); counts start anew.
+                let Some(count) = self.access_count else { return Ok(None) };
+                let kamf = derive_kamf_prime_idle(&full.kamf, count);
+                let context = NasSecurityContext::from_fresh_kamf(&kamf, nia, nea)?;
+                Ok(Some(FullContext { ngksi, kamf, context }))
+            }
             Some(full) if full.ngksi == ngksi => {
                 let counts = |connection| {
                     (

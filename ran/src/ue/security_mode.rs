@@ -30,7 +30,8 @@ impl UeNas {
         let algorithms = &command.selected_nas_security_algorithms;
         let (Some(nea), Some(nia)) = (algorithms.ciphering(), algorithms.integrity()) else { return Err(UNSPECIFIED) };
         self.check_algorithms(nea, nia)?;
-        let candidate = self.security.candidate(command.ngksi.ksi(), nea, nia);
+        let derived = command.additional_5g_security_information.as_ref().is_some_and(|info| info.hdp());
+        let candidate = self.security.candidate(command.ngksi.ksi(), nea, nia, derived);
         let Ok(Some(mut candidate)) = candidate else { return Err(UNSPECIFIED) };
         if candidate.context.unprotect(octets, Direction::Downlink).is_err() {
             return Err(UNSPECIFIED);
@@ -38,6 +39,10 @@ impl UeNas {
         if !self.replayed_as_sent(&command.replayed_ue_security_capabilities.value) {
             return Err(GmmCause::UeSecurityCapabilitiesMismatch);
         }
+        if !self.eap_is_at_its_end(command.eap_message.as_ref()) {
+            return Err(UNSPECIFIED);
+        }
+        self.awaits_eap_success = false;
         self.timers.stop(Timer::T3516);
         self.challenge = None;
         self.security.activate(candidate);

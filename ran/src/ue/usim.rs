@@ -1,7 +1,8 @@
-//! The USIM: MILENAGE with the subscriber's key, and the check of the sequence number (TS 33.102, 6.3 and annex C).
+//! The USIM: MILENAGE or TUAK with the subscriber's key, and the check of the sequence number (TS 33.102, 6.3 and annex C).
 use super::config::{OperatorKey, UeConfig};
-use martlet_security::milenage::{K, Milenage, Op, Opc, Sqn, UsimResponse};
-use martlet_security::{Autn, Rand};
+use martlet_security::aka::{Response, SubscriberKey};
+use martlet_security::tuak::{Bits, Tuak, TuakKey};
+use martlet_security::{Autn, Rand, sqn};
 
 /// Bits of a SQN that are the index IND into the array of sequence numbers (TS 33.102, C.1.1.1).
 const IND_BITS: u32 = 5;
@@ -12,7 +13,7 @@ const DELTA: u64 = 1 << 28;
 /// What the USIM says to a challenge.
 pub enum Challenge {
     /// The network is authentic and the challenge is fresh.
-    Accepted(Box<UsimResponse>),
+    Accepted(Box<Response>),
     /// MAC-A in AUTN is wrong.
     MacFailure,
     /// AUTN is authentic, and its sequence number is not fresh: AUTS, 14 octets.
@@ -23,7 +24,7 @@ pub enum Challenge {
 
 /// A USIM.
 pub struct Usim {
-    milenage: Milenage,
+    key: SubscriberKey,
     /// SEQ_MS for each IND; `None` while the USIM has accepted none with that IND.
     seq: [Option<u64>; ARRAY],
     /// SQN_MS, the highest accepted.
@@ -33,17 +34,19 @@ pub struct Usim {
 impl Usim {
     /// The USIM of a configured UE.
     pub fn new(config: &UeConfig) -> Self {
-        let k = K::new(&config.k);
-        let opc = match &config.operator_key {
-            OperatorKey::Opc(opc) => Opc::new(opc),
-            OperatorKey::Op(op) => Opc::from_op(&k, &Op::new(op)),
+        let short = TuakKey::Short(config.k);
+        let key = match &config.operator_key {
+            OperatorKey::Opc(opc) => SubscriberKey::new(&config.k, opc),
+            OperatorKey::Op(op) => SubscriberKey::from_op(&config.k, op),
+            OperatorKey::Topc(topc) => SubscriberKey::tuak(Tuak::new(short, topc, 1), Bits::B64),
+            OperatorKey::Top(top) => SubscriberKey::tuak(Tuak::from_top(short, top, 1), Bits::B64),
         };
-        let start = config.sqn & Sqn::MAX;
+        let start = config.sqn & sqn::MAX;
         let seq = match start {
             0 => [None; ARRAY],
             sqn => [Some(sqn >> IND_BITS); ARRAY],
         };
-        Usim { milenage: Milenage::new(&k, &opc), seq, sqn_ms: start }
+        Usim { key, seq, sqn_ms: start }
     }
 
     /// SQN_MS: the highest sequence number that was accepted.
@@ -53,18 +56,16 @@ impl Usim {
 
     /// Check AUTN and answer RAND. The sequence number counts as used only where the answer is [`Challenge::Accepted`].
     pub fn authenticate(&mut self, rand: &Rand, autn: &Autn) -> Challenge {
-        let Ok(response) = self.milenage.check_autn(rand, autn) else { return Challenge::MacFailure };
-        if !response.amf().separation_bit() {
+        let Ok(response) = self.key.check_autn(rand, autn) else { return Challenge::MacFailure };
+        if !response.separation_bit() {
             return Challenge::NotFor5g;
         }
-        let sqn = response.sqn().get();
+        let sqn = response.sqn;
         let (seq, index) = (sqn >> IND_BITS, (sqn as usize) & (ARRAY - 1));
         let highest = self.sqn_ms >> IND_BITS;
         let fresh = self.seq[index].is_none_or(|last| seq > last) && seq.saturating_sub(highest) <= DELTA;
         if !fresh {
-            // SQN_MS is at most 48 bits: it started masked and only takes values of AUTN.
-            let Ok(sqn_ms) = Sqn::try_from(self.sqn_ms) else { return Challenge::MacFailure };
-            return Challenge::SynchFailure(*self.milenage.auts(rand, &sqn_ms).as_octets());
+            return Challenge::SynchFailure(self.key.auts(rand, self.sqn_ms));
         }
         self.seq[index] = Some(seq);
         self.sqn_ms = self.sqn_ms.max(sqn);
@@ -75,7 +76,7 @@ impl Usim {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use martlet_security::milenage::{Amf, Auts};
+    use martlet_security::milenage::{Amf, Auts, K, Milenage, Op, Opc, Sqn};
 
     const KEY: [u8; 16] = [0x46; 16];
     const OPC: [u8; 16] = [0xcd; 16];

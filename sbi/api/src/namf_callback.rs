@@ -1,9 +1,10 @@
 //! What other NFs call at an AMF. The paths are the AMF's own: it gives their URIs where it subscribes or registers.
+use crate::namf_communication::N2InformationNotification;
 use crate::npcf_am_policy_control::{AmRequestedValueRep, PolicyUpdate, TerminationNotification};
 use crate::nsmf_pdusession::SmContextStatusNotification;
 use crate::nudm_sdm::ModificationNotification;
 use crate::nudm_uecm::DeregistrationData;
-use martlet_sbi::service;
+use martlet_sbi::{Multipart, service};
 
 service! {
     /// What other NFs call at an AMF.
@@ -25,6 +26,9 @@ service! {
         /// A UDM tells that the AMF no longer serves the UE (TS 29.503, 5.3.2.3); its URI is `deregCallbackUri`.
         callback deregistration_notify "DeregistrationNotify": POST "/deregistration/{supi}",
             path(supi), body(DeregistrationData), returns(()), errors[404 "CONTEXT_NOT_FOUND"];
+        /// The AMF to which a UE was handed over tells that it has come (TS 29.518, 5.2.2.2.3); its URI is `n2NotifyUri`.
+        callback n2_info_notify "N2InfoNotifyHandoverComplete": POST "/n2-notify/{supi}",
+            path(supi), body(Multipart<N2InformationNotification>), returns(()), errors[404 "CONTEXT_NOT_FOUND"];
         /// A UDM tells that subscription data changed (TS 29.503, 5.2.2.5); its URI is `callbackReference`.
         callback sdm_change_notify "SdmChangeNotify": POST "/sdm-change/{supi}",
             path(supi), body(ModificationNotification), returns(()), errors[404 "CONTEXT_NOT_FOUND"];

@@ -1,5 +1,5 @@
 //! Namf_Location: where a UE is, by its AMF and an LMF (TS 29.518, 5.5 and 6.4).
-use crate::common::{Ncgi, NfInstanceId, Pei, Supi};
+use crate::common::{Ncgi, NfInstanceId, Pei, RatType, Supi, UserLocation};
 use crate::macros::open_enum;
 use crate::nlmf_location::{
     AccuracyFulfilmentIndicator, ExternalClientType, GeographicArea, GnssPositioningMethodAndUsage, LocationData,
@@ -9,7 +9,7 @@ use martlet_sbi::{json_payload, service};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-json_payload!(RequestPosInfo, ProvidePosInfo);
+json_payload!(RequestLocInfo, ProvideLocInfo, RequestPosInfo, ProvidePosInfo);
 
 open_enum! {
     /// Which position (TS 29.518, 6.4.6).
@@ -19,6 +19,40 @@ open_enum! {
         NotificationVerificationOnly = "NOTIFICATION_VERIFICATION_ONLY",
         DeferredLocation = "DEFERRED_LOCATION",
     }
+}
+
+/// What is asked of the place of a UE (TS 29.518, 6.4.6).
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RequestLocInfo {
+    /// Its cell and tracking area
+    pub req5gs_loc: Option<bool>,
+    /// As they are now, and not as they were last
+    pub req_current_loc: Option<bool>,
+    /// Its radio technology
+    pub req_rat_type: Option<bool>,
+    /// Its time zone
+    pub req_time_zone: Option<bool>,
+    /// Features of the consumer
+    pub supported_features: Option<String>,
+}
+
+/// Where a UE is (TS 29.518, 6.4.6).
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProvideLocInfo {
+    /// The RAN node has just said so
+    pub current_loc: Option<bool>,
+    /// Cell and tracking area
+    pub location: Option<UserLocation>,
+    /// Radio technology
+    pub rat_type: Option<RatType>,
+    /// Time zone
+    pub timezone: Option<String>,
+    /// Features of the AMF
+    pub supported_features: Option<String>,
 }
 
 /// What is asked of a UE's position (TS 29.518, 6.4.6).
@@ -103,6 +137,10 @@ impl From<LocationData> for ProvidePosInfo {
 service! {
     /// Positions of UEs, by their AMF (TS 29.518, 6.4.3).
     pub AmfLocation / AmfLocationClient / NAMF_LOC = "namf-loc" / "v1" {
+        /// Tells where a UE is, as the network knows it.
+        op provide_location_info "ProvideLocationInfo": POST "/{ueContextId}/provide-loc-info",
+            path(ue_context_id), body(RequestLocInfo), returns(ProvideLocInfo),
+            errors[403 "UNSPECIFIED", 404 "CONTEXT_NOT_FOUND"];
         /// Has an LMF determine where a UE is.
         op provide_positioning_info "ProvidePositioningInfo": POST "/{ueContextId}/provide-pos-info",
             path(ue_context_id), body(RequestPosInfo), returns(ProvidePosInfo),

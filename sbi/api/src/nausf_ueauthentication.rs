@@ -49,6 +49,14 @@ service! {
         op confirm_5g_aka "Confirm5gAka": PUT "/ue-authentications/{authCtxId}/5g-aka-confirmation",
             path(auth_ctx_id), body(ConfirmationData), returns(ConfirmationDataResponse),
             errors[404 "CONTEXT_NOT_FOUND", 504 "UPSTREAM_SERVER_ERROR"];
+        /// Takes the UE's answer of an EAP authentication on, and gives the next request or the end.
+        op eap_auth_method "EapAuthMethod": POST "/ue-authentications/{authCtxId}/eap-session",
+            path(auth_ctx_id), body(EapSession), returns(EapSession),
+            errors[404 "CONTEXT_NOT_FOUND"];
+        /// Forgets the outcome of an EAP authentication.
+        op delete_eap_authentication_result "DeleteEapAuthenticationResult":
+            DELETE "/ue-authentications/{authCtxId}/eap-session",
+            path(auth_ctx_id), returns(()), errors[404 "CONTEXT_NOT_FOUND"];
         /// Forgets the outcome of a 5G-AKA authentication.
         op delete_5g_aka_authentication_result "Delete5gAkaAuthenticationResult":
             DELETE "/ue-authentications/{authCtxId}/5g-aka-confirmation",

@@ -125,6 +125,7 @@ fn nlmf_callback_bodies() {
     use nlmf_callback::*;
     samples.check::<namf_communication::N1MessageNotification>(NLMF_CALLBACK::n1_message_notify(), "request");
     samples.check::<namf_communication::N2InformationNotification>(NLMF_CALLBACK::n2_info_notify(), "request");
+    samples.check::<namf_communication::N2InformationNotification>(NLMF_CALLBACK::non_ue_n2_info_notify(), "request");
     samples.finish();
 }
 

@@ -1,5 +1,5 @@
 //! The consumer's side: a producer that can be called.
-use crate::{ApiRoot, Body, OperationInfo, Problem, Query, Reply, Request, Transport, headers};
+use crate::{ApiRoot, Body, OperationInfo, Problem, Query, Reply, Request, Transport, headers, trace};
 use http::{HeaderMap, HeaderValue, header};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -98,7 +98,7 @@ impl Peer {
         if let Some(correlation) = &self.correlation {
             fields.insert(headers::CORRELATION_INFO, correlation.clone());
         }
-        let request = Request {
+        let mut request = Request {
             operation: Some(operation),
             method: operation.method.clone(),
             target,
@@ -106,10 +106,16 @@ impl Peer {
             body,
             deadline: Some(deadline),
         };
+        let call = trace::Call::begin(operation, &root.authority, &mut request);
         let answer = tokio::time::timeout_at(deadline.into(), self.transport.send(root, request)).await;
-        let response = answer.map_err(|_| {
-            Problem::timed_out(format!("{} at {root} did not answer within {:?}", operation.name, self.policy.timeout))
-        })??;
+        let answer = answer.unwrap_or_else(|_| {
+            let waited = self.policy.timeout;
+            Err(Problem::timed_out(format!("{} at {root} did not answer within {waited:?}", operation.name)))
+        });
+        if let Some(call) = call {
+            call.end(answer.as_ref().map(|response| response.status).map_err(|problem| problem as _));
+        }
+        let response = answer?;
         match response.status {
             200..300 => R::from_response(response),
             _ => Err(response.into_problem()),

@@ -47,6 +47,7 @@ mod query;
 mod reply;
 mod router;
 mod service;
+pub mod trace;
 
 pub use binding::{ApiRoot, Bindings, BoxFuture, Transport};
 pub use body::{

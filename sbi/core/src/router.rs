@@ -1,6 +1,6 @@
 //! The server's side: finds the handler of a request.
 use crate::binding::BoxFuture;
-use crate::{Encoded, OperationInfo, Problem, Query, Request, Response};
+use crate::{Encoded, OperationInfo, Problem, Query, Request, Response, trace};
 use http::Method;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -110,6 +110,21 @@ impl Router {
             Ok((route, parameters)) => (Some(route.operation), Ok((route, parameters))),
             Err(problem) => (None, Err(problem)),
         };
+        match operation {
+            Some(operation) if trace::is_on() => {
+                trace::serve(operation, request, async |request| self.answer(operation.into(), found, request).await)
+                    .await
+            }
+            _ => self.answer(operation, found, request).await,
+        }
+    }
+
+    async fn answer(
+        &self,
+        operation: Option<&'static OperationInfo>,
+        found: Result<(&Route, PathParams), Problem>,
+        request: Request,
+    ) -> Response {
         if self.taps.is_empty() {
             return run(found, request).await;
         }

@@ -2,19 +2,24 @@
 //!
 //! Each test runs in a network namespace of its own; without the right to make one it says that it is skipped.
 mod a_day;
+mod amf_change;
 mod authentication;
 mod bad_input;
 mod captures;
+mod eap_aka_prime;
 mod gnbs;
 mod handover;
 mod idle_and_paging;
+mod location_reporting;
 mod mobility;
 mod positioning;
 mod refusals;
 mod registration;
+mod scas;
 mod secure_sbi;
 mod security_mode;
 mod session_types;
 mod sessions;
+mod switch;
 mod upf_restart;
 mod user_plane;

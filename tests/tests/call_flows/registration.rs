@@ -117,6 +117,34 @@ fn identities_are_revealed_with_the_home_networks_keys_of_both_profiles() {
     });
 }
 
+/// A new key comes beside the old one, the old one goes, and then the null scheme (TS 33.501, 6.12.2 and C.3).
+#[test]
+fn home_network_keys_are_rotated_while_phones_are_served() {
+    in_namespace(|| async {
+        let (old, new) = (HomeNetworkPrivateKey::profile_a(&[7; 32]), HomeNetworkPrivateKey::profile_a(&[8; 32]));
+        let key = |id: u8, octet: &str| HomeNetworkKey { id, scheme: Scheme::A, private: octet.repeat(32) };
+        let core = TestCore::start(Sbi::Local, |config| config.udm.home_network_keys = vec![key(1, "07")]).await?;
+        let udm = core.config().udm.clone();
+        let registers = async |n: u64, id: u8, key: &HomeNetworkPrivateKey| {
+            let phone = conceals(&core, n, id, key).await?;
+            Ok::<bool, anyhow::Error>(phone.register().await.is_ok())
+        };
+        ensure!(registers(1, 1, &old).await? && !registers(2, 2, &new).await?, "the old key alone");
+        core.reload(
+            "udm",
+            martlet_udm::UdmConfig { home_network_keys: vec![key(1, "07"), key(2, "08")], ..udm.clone() },
+        )?;
+        ensure!(registers(3, 1, &old).await? && registers(4, 2, &new).await?, "both");
+        let last = martlet_udm::UdmConfig { home_network_keys: vec![key(2, "08")], null_scheme: false, ..udm.clone() };
+        core.reload("udm", last)?;
+        ensure!(!registers(5, 1, &old).await? && registers(6, 2, &new).await?, "the new key alone");
+        let gnb = core.gnb(9).await?;
+        let refused = gnb.new_ue(core.phone(7))?.register().await.expect_err("an identity in the clear");
+        ensure!(refused.cause() == Some(3), "{refused}");
+        Ok(())
+    });
+}
+
 #[test]
 fn a_phone_that_is_switched_off_leaves_nothing_behind() {
     in_namespace(|| async {

@@ -19,6 +19,7 @@ pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
         ("n4.associations", config.n4.associations, 16),
         ("n4.sessions", config.n4.sessions, 65_536),
         ("n4.transactions", config.n4.transactions, 10_000),
+        ("n4.overload_percent", config.n4.overload_percent.into(), 90),
         ("rules.pdrs", config.rules.pdrs, 64),
         ("rules.fars", config.rules.fars, 64),
         ("kernel.sessions", config.kernel.sessions, 65_536),
@@ -59,9 +60,11 @@ pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
             find(path, "not the name of a network namespace: write one that `ip netns list` shows".into());
         }
     }
-    if config.datapath == DatapathChoice::Xdp {
+    let native = if config.datapath == DatapathChoice::Switch { config.switch.native } else { config.datapath };
+    if native == DatapathChoice::Xdp {
         check_xdp(config, &mut findings);
     }
+    super::switch::check(config, &mut findings);
     check_pools(config, &mut findings);
     check_governor(config, &mut findings);
     check_exits(config, &mut findings);
@@ -271,7 +274,7 @@ mod tests {
         config.n6.interface = "a name that is far too long".into();
         config.n4.n1 = 0;
         let pools = vec!["10.45.0.0/16".into(), "10.45.1.0/24".into(), "10.46.0.1/16".into(), "x".into()];
-        config.dnns = vec![DnnConfig { name: "internet".into(), pools }];
+        config.dnns = vec![DnnConfig { name: "internet".into(), pools, allocate: false }];
         let paths: Vec<String> = config.check().into_iter().map(|finding| finding.path).collect();
         assert_eq!(
             paths,

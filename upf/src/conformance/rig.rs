@@ -49,6 +49,7 @@ pub fn session(rig: &impl Rig, seid: u64, teid: u32, ue: Ipv4Addr) -> Session {
         qers: vec![1],
         urrs: Vec::new(),
         returns: false,
+        application: None,
     };
     session.pdrs.insert(1, pdr(1, Interface::Access, Some(local)));
     session.pdrs.insert(2, pdr(2, Interface::Core, None));

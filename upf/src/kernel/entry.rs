@@ -51,7 +51,7 @@ pub(super) struct Rule {
     /// QoS flow of downlink packets, and whether reflective QoS is indicated.
     pub mark: Option<(u8, bool)>,
     /// Of its FAR.
-    pub network_instance: Option<Vec<u8>>,
+    pub network_instance: Option<std::sync::Arc<[u8]>>,
     /// A QER guarantees a bit rate.
     pub guaranteed: bool,
 }
@@ -81,7 +81,7 @@ pub(super) struct UrrState {
     pub quota_told: bool,
 }
 
-fn index(direction: Direction) -> usize {
+pub(super) fn index(direction: Direction) -> usize {
     match direction {
         Direction::Uplink => 0,
         Direction::Downlink => 1,

@@ -225,6 +225,11 @@ impl<O: Outlet> Forwarder<O> {
         state.urrs.iter_mut().filter(|urr| urrs.contains(&urr.urr.id)).map(|urr| urr.take()).collect()
     }
 
+    /// See [`Datapath::forwarded`](crate::datapath::Datapath::forwarded).
+    pub fn forwarded(&self, seid: u64) -> [u64; 2] {
+        self.by_seid(seid).map_or([0; 2], |entry| lock(&entry.state).forwarded.map(|volume| volume.octets))
+    }
+
     pub fn last_activity(&self, seid: u64) -> Option<Instant> {
         lock(&self.by_seid(seid)?.state).last_activity
     }

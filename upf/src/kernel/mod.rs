@@ -108,12 +108,20 @@ impl<O: Outlet> Datapath for Arc<Forwarder<O>> {
         Forwarder::take_usage(self, seid, urrs)
     }
 
+    fn forwarded(&self, seid: u64) -> [u64; 2] {
+        Forwarder::forwarded(self, seid)
+    }
+
     fn last_activity(&self, seid: u64) -> Option<Instant> {
         Forwarder::last_activity(self, seid)
     }
 
     fn buffered(&self, seid: u64) -> Buffered {
         self.buffered_of(seid)
+    }
+
+    fn events(&self) -> EventSender {
+        self.events.clone()
     }
 
     fn counters(&self) -> Arc<Counters> {
@@ -158,12 +166,20 @@ impl Datapath for KernelDatapath {
         Datapath::take_usage(&mut self.forwarder, seid, urrs)
     }
 
+    fn forwarded(&self, seid: u64) -> [u64; 2] {
+        Datapath::forwarded(&self.forwarder, seid)
+    }
+
     fn last_activity(&self, seid: u64) -> Option<Instant> {
         Datapath::last_activity(&self.forwarder, seid)
     }
 
     fn buffered(&self, seid: u64) -> Buffered {
         self.forwarder.buffered(seid)
+    }
+
+    fn events(&self) -> EventSender {
+        Datapath::events(&self.forwarder)
     }
 
     fn counters(&self) -> Arc<Counters> {

@@ -6,16 +6,24 @@ use std::path::Path;
 /// Where `ip netns` keeps its names.
 const NAMES: &str = "/run/netns";
 
-/// Runs `act` in a namespace, on a thread of its own; without a name, here.
-pub(crate) fn within<T: Send>(name: Option<&str>, act: impl FnOnce() -> Result<T, String> + Send) -> Result<T, String> {
-    let Some(name) = name else { return act() };
+/// Has the calling thread live in a namespace from now on; without a name, where it is.
+pub(crate) fn enter(name: Option<&str>) -> Result<(), String> {
+    let Some(name) = name else { return Ok(()) };
     let path = Path::new(NAMES).join(name);
     let namespace = File::open(&path).map_err(|error| {
         format!("the network namespace {name} cannot be opened ({error}): make it with `ip netns add {name}`")
     })?;
+    setns(namespace, CloneFlags::CLONE_NEWNET)
+        .map_err(|error| format!("the network namespace {name} cannot be entered ({error}): run as root"))
+}
+
+/// Runs `act` in a namespace, on a thread of its own; without a name, here.
+pub(crate) fn within<T: Send>(name: Option<&str>, act: impl FnOnce() -> Result<T, String> + Send) -> Result<T, String> {
+    if name.is_none() {
+        return act();
+    }
     let work = move || {
-        setns(namespace, CloneFlags::CLONE_NEWNET)
-            .map_err(|error| format!("the network namespace {name} cannot be entered ({error}): run as root"))?;
+        enter(name)?;
         act()
     };
     std::thread::scope(|scope| scope.spawn(work).join()).unwrap_or_else(|_| Err("a thread panicked".into()))

@@ -1,5 +1,5 @@
 //! The way of a packet: find its rule, enforce, count, forward or buffer (TS 29.244, 5.2.1).
-use super::entry::{Entry, State, Target};
+use super::entry::{Entry, State, Target, index};
 use super::exits::exit_of;
 use super::forwarder::{Forwarder, lock};
 use super::frame::{Frame, HEADROOM};
@@ -187,7 +187,7 @@ impl<O: Outlet> Forwarder<O> {
         };
         packets.add(1);
         bytes.add(octets as u64);
-        let forwarded = &mut state.forwarded[usize::from(direction == Direction::Downlink)];
+        let forwarded = &mut state.forwarded[index(direction)];
         (forwarded.octets, forwarded.packets) = (forwarded.octets + octets as u64, forwarded.packets + 1);
         let State { rules, urrs, .. } = state;
         let Some(rule) = rules.get(rule).filter(|rule| !rule.urrs.is_empty()) else { return };

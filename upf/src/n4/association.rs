@@ -1,15 +1,22 @@
 //! PFCP association setup, update and release (TS 29.244, 6.2.6 to 6.2.8).
 use super::alarms::Alarm;
+use super::context::Context;
+use super::establishment::cp_address;
+use super::load::Told;
+use super::release::Farewell;
 use super::{Moment, N4};
 use crate::metrics;
-use martlet_pfcp::ie::{Cause, NodeId, PfcpAsRspFlags, RecoveryTimeStamp, UpFunctionFeatures};
+use martlet_pfcp::ie::{Cause, CpFunctionFeatures, NodeId, PfcpAsRspFlags, RecoveryTimeStamp, UpFunctionFeatures};
 use martlet_pfcp::{
     AssociationReleaseRequestMessage, AssociationReleaseResponse, AssociationSetupRequest, AssociationSetupResponse,
     AssociationUpdateRequest, AssociationUpdateResponse, Message,
 };
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::SystemTime;
+
+/// Flag of an update (8.2.112).
+const PARPS: u8 = 0x01;
 
 /// An SMF that may have sessions here.
 pub(super) struct Association {
@@ -22,6 +29,12 @@ pub(super) struct Association {
     /// It answers heartbeats.
     pub reachable: bool,
     pub sessions: BTreeSet<u64>,
+    /// What it can do.
+    pub features: CpFunctionFeatures,
+    /// What it was last told of our load.
+    pub told: Told,
+    /// It is about to be released: usage of its sessions is reported.
+    pub farewell: Option<Farewell>,
 }
 
 impl N4 {
@@ -49,6 +62,10 @@ impl N4 {
             tracing::info!(smf = %from.ip(), "the association is set up anew");
             self.end_association(old);
         }
+        if self.leaving.is_some() {
+            tracing::info!(smf = %from.ip(), "association refused: the UPF ends");
+            return self.setup_response(Cause::REJECTED).into();
+        }
         if self.associations.len() >= self.settings.associations {
             tracing::warn!(smf = %from.ip(), "association refused: there are as many as n4.associations allows");
             return self.setup_response(Cause::NO_RESOURCES_AVAILABLE).into();
@@ -62,6 +79,9 @@ impl N4 {
             since: now.wall,
             reachable: true,
             sessions: BTreeSet::new(),
+            features: request.cp_features.unwrap_or_default(),
+            told: Told::default(),
+            farewell: None,
         };
         self.associations.insert(id, association);
         metrics::ASSOCIATIONS.set(self.associations.len() as i64);
@@ -74,7 +94,10 @@ impl N4 {
 
     /// The answer to an association setup, whatever becomes of it.
     pub(super) fn setup_response(&self, cause: Cause) -> AssociationSetupResponse {
-        let features = UpFunctionFeatures::FTUP | self.datapath.features();
+        let own =
+            UpFunctionFeatures::FTUP | UpFunctionFeatures::DDND | UpFunctionFeatures::PFDM | UpFunctionFeatures::EPFAR;
+        let allocates = if self.settings.pools.is_empty() { 0 } else { UpFunctionFeatures::UEIP.0 };
+        let features = own | UpFunctionFeatures(allocates) | self.datapath.features();
         AssociationSetupResponse {
             node_id: self.settings.node_id.clone(),
             cause,
@@ -85,14 +108,32 @@ impl N4 {
         }
     }
 
-    pub(super) fn update_association(&mut self, request: AssociationUpdateRequest) -> Message {
-        let known = self.association_of(&request.node_id).is_some();
-        let cause = if known { Cause::ACCEPTED } else { Cause::NO_ESTABLISHED_ASSOCIATION };
+    pub(super) fn update_association(
+        &mut self,
+        from: SocketAddr,
+        request: AssociationUpdateRequest,
+        now: Moment,
+    ) -> Message {
+        let known = self.association_from(&request.node_id, from.ip());
+        let cause = if known.is_some() { Cause::ACCEPTED } else { Cause::NO_ESTABLISHED_ASSOCIATION };
+        if let Some(id) = known {
+            if let (Some(association), Some(features)) = (self.associations.get_mut(&id), request.cp_features) {
+                association.features = features;
+            }
+            if request.flags.is_some_and(|flags| flags.0 & PARPS != 0) {
+                self.prepare_release(id, now);
+            }
+        }
         AssociationUpdateResponse { node_id: self.settings.node_id.clone(), cause }.into()
     }
 
-    pub(super) fn release_association(&mut self, request: AssociationReleaseRequestMessage) -> Message {
-        let cause = match self.association_of(&request.node_id) {
+    pub(super) fn release_association(
+        &mut self,
+        from: SocketAddr,
+        request: AssociationReleaseRequestMessage,
+    ) -> Message {
+        let known = self.association_from(&request.node_id, from.ip());
+        let cause = match known {
             Some(id) => {
                 tracing::info!(node = ?request.node_id, "association released");
                 self.end_association(id);
@@ -105,6 +146,40 @@ impl N4 {
 
     pub(super) fn association_of(&self, node: &NodeId) -> Option<u64> {
         self.associations.iter().find(|(_, association)| association.node == *node).map(|(id, _)| *id)
+    }
+
+    /// Whether messages from an address are those of an association: it comes from where the association was set up, or
+    /// from the address that is its Node ID.
+    pub(super) fn is_peer(&self, id: u64, from: IpAddr) -> bool {
+        self.associations.get(&id).is_some_and(|a| a.peer.ip() == from || a.node == NodeId::Ip(from))
+    }
+
+    /// The association of a node, for messages that come from it.
+    pub(super) fn association_from(&self, node: &NodeId, from: IpAddr) -> Option<u64> {
+        let known = self.association_of(node).filter(|id| self.is_peer(*id, from));
+        if known.is_none() {
+            unknown_peer(from);
+        }
+        known
+    }
+
+    /// Whether there is any association with an address.
+    pub(super) fn is_known(&self, from: IpAddr) -> bool {
+        let known = self.associations.keys().any(|id| self.is_peer(*id, from));
+        if !known {
+            unknown_peer(from);
+        }
+        known
+    }
+
+    /// A session, for the SMF whose it is: to others it is not there.
+    pub(super) fn session_of(&self, from: IpAddr, seid: u64) -> Option<&Context> {
+        let context = self.sessions.get(&seid)?;
+        let owns = cp_address(&context.session.cp) == from || self.is_peer(context.association, from);
+        if !owns {
+            unknown_peer(from);
+        }
+        owns.then_some(context)
     }
 
     /// Ends an association with all its sessions, without a word on N4.
@@ -120,4 +195,9 @@ impl N4 {
             tracing::info!(smf = %association.peer.ip(), sessions = association.sessions.len(), "sessions removed");
         }
     }
+}
+
+fn unknown_peer(from: IpAddr) {
+    metrics::N4_DROPPED.with_label_values(&["unknown_peer"]).inc();
+    tracing::warn!(peer = %from, "PFCP from one without an association, or about what is another one's");
 }

@@ -1,5 +1,6 @@
 //! What N4 keeps of a session beside its rules.
 use super::Moment;
+use super::ue_address::Lease;
 use crate::datapath::Usage;
 use crate::rules::{ById, Session, Urr};
 use martlet_pfcp::ie::*;
@@ -14,6 +15,8 @@ pub(super) struct Context {
     pub clocks: ById<u32, UrrClock>,
     /// A notification that a BAR delays.
     pub notification: Option<Notification>,
+    /// Addresses that it has of us.
+    pub leases: Vec<Lease>,
     /// The activity after which idleness was last reported.
     pub idle_since: Option<Instant>,
 }
@@ -54,9 +57,9 @@ pub(super) struct Measured {
 }
 
 impl Context {
-    pub fn new(session: Session, association: u64, now: Moment) -> Self {
+    pub fn new(session: Session, association: u64, leases: Vec<Lease>, now: Moment) -> Self {
         let clocks = session.urrs.keys().map(|id| (*id, UrrClock::start(now))).collect();
-        Context { session, association, established: now.instant, clocks, notification: None, idle_since: None }
+        Context { session, association, established: now.instant, clocks, notification: None, leases, idle_since: None }
     }
 
     /// Closes a measurement and begins the next. `urr` is the rule, which may be one that is being removed.

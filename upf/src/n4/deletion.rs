@@ -1,16 +1,17 @@
 //! PFCP session deletion (TS 29.244, 6.3.4).
 use super::alarms::Alarm;
-use super::establishment::refused;
+use super::establishment::{cp_address, refused};
 use super::refusal::Refusal;
 use super::{Moment, N4};
 use crate::metrics;
 use crate::rules::Urr;
 use martlet_pfcp::ie::{Cause, UsageReportInDeletion, UsageReportTrigger};
 use martlet_pfcp::{Message, SessionDeletionResponse};
+use std::net::IpAddr;
 
 impl N4 {
-    pub(super) fn delete(&mut self, seid: u64, now: Moment) -> (Option<u64>, Message) {
-        let Some(context) = self.sessions.get(&seid) else {
+    pub(super) fn delete(&mut self, from: IpAddr, seid: u64, now: Moment) -> (Option<u64>, Message) {
+        let Some(context) = self.session_of(from, seid) else {
             metrics::N4_SESSIONS.with_label_values(&["deletion", "refused"]).inc();
             return (Some(0), deletion_refusal(&Refusal::from(Cause::SESSION_CONTEXT_NOT_FOUND)).into());
         };
@@ -34,6 +35,8 @@ impl N4 {
         self.datapath.remove(seid);
         self.unindex_remote(&context.session);
         self.teids.release(context.session.teids());
+        self.addresses.give_back(context.leases);
+        self.by_cp.remove(&(context.session.cp.seid, cp_address(&context.session.cp)));
         for urr in context.clocks.keys() {
             self.cancel_urr(seid, *urr);
         }

@@ -3,17 +3,24 @@ use super::context::Context;
 use super::refusal::Refusal;
 use super::rules;
 use super::teid::Choice;
+use super::ue_address::Leasing;
 use super::{Moment, N4};
 use crate::datapath::Change;
 use crate::metrics;
 use crate::rules::{RuleError, Session};
 use martlet_pfcp::ie::{Cause, CreatedPdr, FSeid};
-use martlet_pfcp::{Message, SessionEstablishmentRequest, SessionEstablishmentResponse};
+use martlet_pfcp::{IeValue, Message, SessionEstablishmentRequest, SessionEstablishmentResponse};
+use std::net::{IpAddr, Ipv4Addr};
 
 impl N4 {
-    pub(super) fn establish(&mut self, request: SessionEstablishmentRequest, now: Moment) -> (Option<u64>, Message) {
+    pub(super) fn establish(
+        &mut self,
+        from: IpAddr,
+        request: SessionEstablishmentRequest,
+        now: Moment,
+    ) -> (Option<u64>, Message) {
         let cp = request.cp_fseid;
-        let answer = match self.try_establish(request, now) {
+        let answer = match self.try_establish(from, request, now) {
             Ok((seid, created_pdrs)) => SessionEstablishmentResponse {
                 up_fseid: Some(FSeid::new(seid, self.settings.address)),
                 created_pdrs,
@@ -30,13 +37,25 @@ impl N4 {
 
     fn try_establish(
         &mut self,
+        from: IpAddr,
         request: SessionEstablishmentRequest,
         now: Moment,
     ) -> Result<(u64, Vec<CreatedPdr>), Refusal> {
-        let association =
-            self.association_of(&request.node_id).ok_or(Refusal::from(Cause::NO_ESTABLISHED_ASSOCIATION))?;
+        let association = self.association_from(&request.node_id, from);
+        let association = association.ok_or(Refusal::from(Cause::NO_ESTABLISHED_ASSOCIATION))?;
+        if self.is_leaving(association) {
+            let why = "the association is about to be released";
+            return Err(RuleError::other(Cause::REJECTED, why).into());
+        }
         if self.sessions.len() >= self.settings.sessions {
             return Err(RuleError::no_resources("there are as many sessions as n4.sessions allows").into());
+        }
+        // One that comes again when its answer is no longer known makes no second session.
+        let peer = cp_address(&request.cp_fseid);
+        if self.by_cp.contains_key(&(request.cp_fseid.seid, peer)) {
+            let why = "there is a session with this CP F-SEID";
+            let offending = Some(martlet_pfcp::ie::FSeid::TYPE);
+            return Err(RuleError { offending, ..RuleError::other(Cause::REJECTED, why) }.into());
         }
         if request.create_pdrs.is_empty() {
             return Err(Refusal::missing::<martlet_pfcp::ie::CreatePdr>());
@@ -46,16 +65,14 @@ impl N4 {
         }
         let mut session = Session::new(self.free_seid(), request.cp_fseid, request.node_id.clone());
         session.inactivity = super::usage::inactivity(request.inactivity_timer);
-        let mut choice = Choice::new(&mut self.teids, &self.settings, Default::default());
+        let leasing = Leasing::new(&mut self.addresses, &self.settings, Vec::new());
+        let mut choice = Choice::new(&mut self.teids, &self.settings, Default::default(), leasing, &self.applications);
         let outcome = rules::create(&mut session, &(&request).into(), &mut choice)
             .and_then(|created| session.resolve(&self.settings.rules).map(|()| created))
             .map_err(Refusal::from)
             .and_then(|created| self.datapath.apply(&Change::to(&session)).map_err(Refusal::from).map(|()| created));
-        let created = match outcome {
-            Ok(created) => {
-                choice.keep(&session.teids());
-                created
-            }
+        let (created, leases) = match outcome {
+            Ok(created) => (created, choice.keep(&session.teids())),
             Err(refusal) => {
                 choice.give_back();
                 return Err(refusal);
@@ -64,7 +81,9 @@ impl N4 {
         let seid = session.seid;
         tracing::debug!(seid, cp_seid = session.cp.seid, pdrs = session.pdrs.len(), "session established");
         self.index_remote(&session);
-        self.sessions.insert(seid, Context::new(session, association, now));
+        self.by_cp.insert((session.cp.seid, peer), seid);
+        session.share();
+        self.sessions.insert(seid, Box::new(Context::new(session, association, leases, now)));
         if let Some(association) = self.associations.get_mut(&association) {
             association.sessions.insert(seid);
         }
@@ -99,20 +118,20 @@ impl N4 {
     /// Notes where the tunnels of a session lead.
     pub(super) fn index_remote(&mut self, session: &Session) {
         for tunnel in session.remote_tunnels() {
-            self.remote.entry(tunnel).or_default().insert(session.seid);
+            self.remote.insert(tunnel, session.seid);
         }
     }
 
     pub(super) fn unindex_remote(&mut self, session: &Session) {
         for tunnel in session.remote_tunnels() {
-            if let Some(sessions) = self.remote.get_mut(&tunnel) {
-                sessions.remove(&session.seid);
-                if sessions.is_empty() {
-                    self.remote.remove(&tunnel);
-                }
-            }
+            self.remote.remove(tunnel, session.seid);
         }
     }
+}
+
+/// The address of the CP function's end of a session.
+pub(super) fn cp_address(cp: &FSeid) -> IpAddr {
+    cp.ipv4.map(IpAddr::V4).or(cp.ipv6.map(IpAddr::V6)).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
 }
 
 /// A metric's label.

@@ -1,14 +1,16 @@
 //! PFCP session modification (TS 29.244, 6.3.3).
-use super::establishment::refused;
+use super::establishment::{cp_address, refused};
 use super::refusal::Refusal;
 use super::rules::{self, Updated};
 use super::teid::Choice;
+use super::ue_address::Leasing;
 use super::{Moment, N4};
 use crate::datapath::Change;
 use crate::metrics;
 use crate::rules::{Session, Urr};
 use martlet_pfcp::ie::{Cause, UsageReportInModification, UsageReportTrigger};
 use martlet_pfcp::{Message, SessionModificationRequest, SessionModificationResponse};
+use std::net::IpAddr;
 
 /// Flags of the request (8.2.34).
 const DROBU: u8 = 0x01;
@@ -18,11 +20,16 @@ const QAURR: u8 = 0x04;
 impl N4 {
     pub(super) fn modify(
         &mut self,
+        from: IpAddr,
         seid: u64,
         request: SessionModificationRequest,
         now: Moment,
     ) -> (Option<u64>, Message) {
-        let Some(context) = self.sessions.get(&seid) else {
+        // A session may be taken over by another SMF that is associated: then it gives its own end (5.22.2).
+        let takes_over = request.cp_fseid.is_some() && self.is_known(from);
+        let Some(context) =
+            self.session_of(from, seid).or(self.sessions.get(&seid).filter(|_| takes_over).map(Box::as_ref))
+        else {
             let refusal = Refusal::from(Cause::SESSION_CONTEXT_NOT_FOUND);
             return (Some(0), modification_refusal(&refusal).into());
         };
@@ -60,7 +67,8 @@ impl N4 {
         if let Some(query) = request.query_urrs.iter().find(|query| !old.urrs.contains_key(&query.urr_id.0)) {
             return Err(Refusal::no_rule(martlet_pfcp::ie::FailedRuleId::Urr(query.urr_id.0)));
         }
-        let mut choice = Choice::new(&mut self.teids, &self.settings, old.teids());
+        let leasing = Leasing::new(&mut self.addresses, &self.settings, context.leases.clone());
+        let mut choice = Choice::new(&mut self.teids, &self.settings, old.teids(), leasing, &self.applications);
         let outcome = rules::modify(&mut session, &request, &mut choice)
             .and_then(|updated| session.resolve(&self.settings.rules).map(|()| updated))
             .map_err(Refusal::from);
@@ -91,11 +99,16 @@ impl N4 {
             choice.give_back();
             return Err(error.into());
         }
-        choice.keep(&session.teids());
+        let leases = choice.keep(&session.teids());
         self.unindex_remote(&old);
         self.index_remote(&session);
         if let Some(context) = self.sessions.get_mut(&seid) {
-            context.session = session;
+            if context.session.cp != session.cp {
+                self.by_cp.remove(&(context.session.cp.seid, cp_address(&context.session.cp)));
+                self.by_cp.insert((session.cp.seid, cp_address(&session.cp)), seid);
+            }
+            session.share();
+            (context.session, context.leases) = (session, leases);
         }
         self.schedule(seid, Some(&old), now);
         let mut reports = self.reports(seid, &final_usage, &gone, UsageReportTrigger::TERMR, now);

@@ -9,6 +9,7 @@ use martlet_pfcp::{
     AssociationReleaseResponse, AssociationUpdateResponse, DecodeError, Header, IeValue, Message,
     PfdManagementResponse, SessionSetDeletionResponse, elements,
 };
+use std::net::IpAddr;
 
 /// Why, as an answer says it.
 #[derive(Debug, Clone)]
@@ -64,6 +65,7 @@ impl Refusal {
 /// The answer to a request that does not decode; `None` where it has none.
 pub(super) fn of_malformed(
     n4: &N4,
+    from: IpAddr,
     header: &Header,
     body: &[u8],
     error: &DecodeError,
@@ -71,7 +73,7 @@ pub(super) fn of_malformed(
     let cause = error.cause()?;
     let refusal = Refusal { offending: error.offending(), why: error.to_string(), ..Refusal::from(cause) };
     let node_id = n4.settings.node_id.clone();
-    let session = header.seid.and_then(|seid| n4.sessions.get(&seid));
+    let session = header.seid.and_then(|seid| n4.session_of(from, seid));
     // What is asked of a session that does not exist is refused for that reason, however it is asked.
     let of_session = match session {
         Some(_) => refusal.clone(),

@@ -17,6 +17,8 @@ pub(super) enum Pending {
     ErrorIndication { seid: u64 },
     Usage { seid: u64 },
     Inactivity { seid: u64 },
+    Release { association: u64 },
+    Farewell { association: u64, seid: u64 },
 }
 
 impl Pending {
@@ -27,6 +29,8 @@ impl Pending {
             Pending::ErrorIndication { .. } => "error_indication",
             Pending::Usage { .. } => "usage",
             Pending::Inactivity { .. } => "inactivity",
+            Pending::Release { .. } => "release",
+            Pending::Farewell { .. } => "farewell",
         }
     }
 }
@@ -52,12 +56,14 @@ impl N4 {
         pending: Pending,
         now: Moment,
     ) -> bool {
+        let mut request = Message::from(request);
         let Some(context) = self.sessions.get(&seid) else { return false };
         let cp = context.session.cp;
         let Some(ip) = cp.ipv4.map(IpAddr::from).or(cp.ipv6.map(IpAddr::from)) else { return false };
         metrics::N4_REPORTS.with_label_values(&[pending.name()]).inc();
         let to = SocketAddr::new(ip, self.settings.peer_port);
-        self.send(to, Some(cp.seid), request.into(), pending, now)
+        self.tell_load(ip, &mut request, now);
+        self.send(to, Some(cp.seid), request, pending, now)
     }
 
     /// A packet came for a session that buffers.
@@ -103,7 +109,7 @@ impl N4 {
 
     /// A peer does not know a tunnel: the SMF of each session that sends into it is told.
     pub(super) fn error_indication(&mut self, peer: IpAddr, teid: u32, now: Moment) {
-        let sessions: Vec<u64> = self.remote.get(&(peer, teid)).into_iter().flatten().copied().collect();
+        let sessions: Vec<u64> = self.remote.sessions((peer, teid));
         if sessions.is_empty() {
             tracing::debug!(%peer, teid, "Error Indication for a tunnel that no session has");
         }
@@ -133,6 +139,15 @@ impl N4 {
                 | Pending::Inactivity { seid },
                 Message::SessionReportResponse(response),
             ) => self.report_answered(seid, pending, response),
+            (Pending::Farewell { association, seid }, Message::SessionReportResponse(response)) => {
+                self.report_answered(seid, pending, response);
+                self.go_on_with_farewell(association, 1, now);
+            }
+            (Pending::Release { association }, Message::AssociationUpdateResponse(response)) => {
+                if response.cause == Cause::NO_ESTABLISHED_ASSOCIATION {
+                    self.end_association(association);
+                }
+            }
             (pending, message) => {
                 tracing::warn!(request = pending.name(), answer = message.name(), "an answer of the wrong type");
             }
@@ -167,7 +182,11 @@ impl N4 {
         match pending {
             Pending::Heartbeat { association } => self.heartbeat_failed(association, now),
             Pending::DownlinkData { seid } => self.notify_again(seid),
-            Pending::ErrorIndication { .. } | Pending::Usage { .. } | Pending::Inactivity { .. } => {}
+            Pending::Farewell { association, .. } => self.go_on_with_farewell(association, 1, now),
+            Pending::ErrorIndication { .. }
+            | Pending::Usage { .. }
+            | Pending::Inactivity { .. }
+            | Pending::Release { .. } => {}
         }
     }
 }

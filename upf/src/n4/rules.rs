@@ -1,6 +1,6 @@
 //! Rules of a request put into a session (TS 29.244, 7.5.2 and 7.5.4).
-use super::teid::{Choice, Local};
-use crate::rules::{Bar, ById, Far, Pdr, Qer, RuleError, Session, Tunnel, Urr};
+use super::teid::Choice;
+use crate::rules::{Bar, Far, Pdr, Qer, RuleError, Session, Tunnel, Urr};
 use martlet_pfcp::ie::*;
 use martlet_pfcp::{SessionEstablishmentRequest, SessionModificationRequest};
 
@@ -34,34 +34,29 @@ pub(super) fn create(
     choice: &mut Choice<'_>,
 ) -> Result<Vec<CreatedPdr>, RuleError> {
     for ie in new.fars {
-        add(&mut session.fars, ie.far_id.0, Far::create(ie)?, FailedRuleId::Far(ie.far_id.0))?;
+        add(session.fars.insert(ie.far_id.0, Far::create(ie)?), FailedRuleId::Far(ie.far_id.0))?;
     }
     for ie in new.urrs {
-        add(&mut session.urrs, ie.urr_id.0, Urr::create(ie)?, FailedRuleId::Urr(ie.urr_id.0))?;
+        add(session.urrs.insert(ie.urr_id.0, Urr::create(ie)?), FailedRuleId::Urr(ie.urr_id.0))?;
     }
     for ie in new.qers {
-        add(&mut session.qers, ie.qer_id.0, Qer::from(ie), FailedRuleId::Qer(ie.qer_id.0))?;
+        add(session.qers.insert(ie.qer_id.0, Qer::from(ie)), FailedRuleId::Qer(ie.qer_id.0))?;
     }
     if let Some(ie) = new.bar {
-        add(&mut session.bars, ie.bar_id.0, Bar::from(ie), FailedRuleId::Bar(ie.bar_id.0))?;
+        add(session.bars.insert(ie.bar_id.0, Bar::from(ie)), FailedRuleId::Bar(ie.bar_id.0))?;
     }
     let mut created = Vec::new();
     for ie in new.pdrs {
-        let local = choice.tunnel(ie.pdr_id.0, ie.pdi.local_fteid)?;
-        created.extend(created_pdr(ie.pdr_id, &local));
-        let pdr = Pdr::create(ie, local.map(|local| local.tunnel))?;
-        add(&mut session.pdrs, pdr.id, pdr, FailedRuleId::Pdr(ie.pdr_id.0))?;
+        let (found, told) = choice.find(ie.pdr_id, Some(&ie.pdi))?;
+        created.extend(told);
+        let pdr = Pdr::create(ie, found)?;
+        add(session.pdrs.insert(pdr.id, pdr), FailedRuleId::Pdr(ie.pdr_id.0))?;
     }
     Ok(created)
 }
 
-fn created_pdr(pdr_id: PdrId, local: &Option<Local>) -> Option<CreatedPdr> {
-    let local = local.as_ref().filter(|local| local.chosen)?;
-    Some(CreatedPdr { pdr_id, local_fteid: Some(local.tunnel.into()), ue_ip_addresses: Vec::new() })
-}
-
-fn add<K: Ord + Copy, V>(rules: &mut ById<K, V>, id: K, rule: V, failed: FailedRuleId) -> Result<(), RuleError> {
-    match rules.insert(id, rule) {
+fn add<V>(before: Option<V>, failed: FailedRuleId) -> Result<(), RuleError> {
+    match before {
         None => Ok(()),
         Some(_) => Err(RuleError::failure(failed, format!("{failed:?} exists already"))),
     }
@@ -109,37 +104,37 @@ pub(super) fn modify(
     for ie in &request.update_pdrs {
         let id = ie.pdr_id.0;
         let pdr = session.pdrs.get_mut(&id).ok_or_else(|| missing(FailedRuleId::Pdr(id)))?;
-        let local = choice.tunnel(id, ie.pdi.as_ref().and_then(|pdi| pdi.local_fteid))?;
-        updated.created.extend(created_pdr(ie.pdr_id, &local));
-        pdr.update(ie, local.map(|local| local.tunnel))?;
+        let (found, told) = choice.find(ie.pdr_id, ie.pdi.as_ref())?;
+        updated.created.extend(told);
+        pdr.update(ie, found)?;
     }
     Ok(updated)
 }
 
 fn remove(session: &mut Session, request: &SessionModificationRequest) -> Result<(), RuleError> {
-    fn one<K: Ord + Copy, V>(rules: &mut ById<K, V>, id: &K, failed: FailedRuleId) -> Result<(), RuleError> {
-        rules.remove(id).map(|_| ()).ok_or_else(|| missing(failed))
+    fn one<V>(gone: Option<V>, failed: FailedRuleId) -> Result<(), RuleError> {
+        gone.map(|_| ()).ok_or_else(|| missing(failed))
     }
     for ie in &request.remove_pdrs {
-        one(&mut session.pdrs, &ie.pdr_id.0, FailedRuleId::Pdr(ie.pdr_id.0))?;
+        one(session.pdrs.remove(&ie.pdr_id.0), FailedRuleId::Pdr(ie.pdr_id.0))?;
     }
     for ie in &request.remove_fars {
-        one(&mut session.fars, &ie.far_id.0, FailedRuleId::Far(ie.far_id.0))?;
+        one(session.fars.remove(&ie.far_id.0), FailedRuleId::Far(ie.far_id.0))?;
     }
     for ie in &request.remove_urrs {
-        one(&mut session.urrs, &ie.urr_id.0, FailedRuleId::Urr(ie.urr_id.0))?;
+        one(session.urrs.remove(&ie.urr_id.0), FailedRuleId::Urr(ie.urr_id.0))?;
         for pdr in session.pdrs.values_mut() {
             pdr.urrs.retain(|urr| *urr != ie.urr_id.0);
         }
     }
     for ie in &request.remove_qers {
-        one(&mut session.qers, &ie.qer_id.0, FailedRuleId::Qer(ie.qer_id.0))?;
+        one(session.qers.remove(&ie.qer_id.0), FailedRuleId::Qer(ie.qer_id.0))?;
         for pdr in session.pdrs.values_mut() {
             pdr.qers.retain(|qer| *qer != ie.qer_id.0);
         }
     }
     if let Some(ie) = &request.remove_bar {
-        one(&mut session.bars, &ie.bar_id.0, FailedRuleId::Bar(ie.bar_id.0))?;
+        one(session.bars.remove(&ie.bar_id.0), FailedRuleId::Bar(ie.bar_id.0))?;
     }
     Ok(())
 }

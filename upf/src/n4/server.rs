@@ -3,16 +3,20 @@ use super::alarms::{Alarm, Alarms};
 use super::association::Association;
 use super::clock::ntp_seconds;
 use super::context::Context;
+use super::load::Work;
+use super::pfd::Applications;
+use super::remote::Remote;
 use super::report::Pending;
 use super::settings::Settings;
 use super::teid::Teids;
+use super::ue_address::Addresses;
 use super::{Moment, refusal};
 use crate::datapath::{Datapath, Event};
 use crate::metrics;
 use martlet_pfcp::ie::RecoveryTimeStamp;
 use martlet_pfcp::transaction::{Answers, Due, Requests, Seen};
 use martlet_pfcp::{DecodeError, Header, Message, Packet, is_request};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
@@ -32,10 +36,18 @@ pub struct N4 {
     pub(super) datapath: Box<dyn Datapath>,
     pub(super) associations: HashMap<u64, Association>,
     pub(super) last_association: u64,
-    pub(super) sessions: HashMap<u64, Context>,
+    pub(super) sessions: HashMap<u64, Box<Context>>,
     /// Sessions by the far ends of their tunnels.
-    pub(super) remote: HashMap<(IpAddr, u32), BTreeSet<u64>>,
+    pub(super) remote: Remote,
+    /// Sessions by the CP function's end.
+    pub(super) by_cp: HashMap<(u64, IpAddr), u64>,
     pub(super) teids: Teids,
+    pub(super) addresses: Addresses,
+    pub(super) applications: Applications,
+    pub(super) work: Work,
+    pub(super) last_load: u32,
+    /// It ends, at this time at the latest.
+    pub(super) leaving: Option<Instant>,
     pub(super) alarms: Alarms,
     pub(super) pending: HashMap<u32, Pending>,
     requests: Requests,
@@ -47,6 +59,7 @@ impl N4 {
     /// Without associations and sessions. `start` is when the node started: SMFs tell a restart by it.
     pub fn new(settings: Settings, datapath: Box<dyn Datapath>, start: Moment) -> Self {
         let limits = settings.transactions;
+        let addresses = Addresses::new(&settings);
         N4 {
             settings,
             recovery: RecoveryTimeStamp(ntp_seconds(start.wall)),
@@ -54,8 +67,15 @@ impl N4 {
             associations: HashMap::new(),
             last_association: 0,
             sessions: HashMap::new(),
-            remote: HashMap::new(),
+            remote: Remote::default(),
+            by_cp: HashMap::new(),
             teids: Teids::default(),
+            addresses,
+            applications: Applications::new(),
+            work: Work::default(),
+            // Newer than what was told before a restart, for a thousand messages a second.
+            last_load: ntp_seconds(start.wall).wrapping_mul(1000),
+            leaving: None,
             alarms: Alarms::default(),
             pending: HashMap::new(),
             requests: Requests::new(limits, rand::random()),
@@ -115,10 +135,11 @@ impl N4 {
             Ok(packet) => self.carry_out(from, packet, now),
             Err(error) => {
                 tracing::warn!(peer = %from, message_type = header.message_type, %error, "malformed PFCP request");
-                refusal::of_malformed(self, &header, body, &error)
+                refusal::of_malformed(self, from.ip(), &header, body, &error)
             }
         };
-        let Some((seid, message)) = answer else { return };
+        let Some((seid, mut message)) = answer else { return };
+        self.tell_load(from.ip(), &mut message, now);
         let octets = Packet { seid, sequence: header.sequence, message }.encode();
         self.answers.answer(from, header.sequence, &octets);
         self.out.push(Outgoing { to: from, octets });
@@ -130,14 +151,13 @@ impl N4 {
         Some(match packet.message {
             Message::HeartbeatRequest(request) => (None, self.heartbeat(from, request, now)),
             Message::AssociationSetupRequest(request) => (None, self.set_up_association(from, request, now)),
-            Message::AssociationUpdateRequest(request) => (None, self.update_association(request)),
-            Message::AssociationReleaseRequest(request) => (None, self.release_association(request)),
-            Message::SessionEstablishmentRequest(request) => self.establish(request, now),
-            Message::SessionModificationRequest(request) => self.modify(seid, request, now),
-            Message::SessionDeletionRequest(_) => self.delete(seid, now),
-            Message::PfdManagementRequest(_) | Message::SessionSetDeletionRequest(_) => {
-                (None, refusal::not_supported(self, &packet.message)?)
-            }
+            Message::AssociationUpdateRequest(request) => (None, self.update_association(from, request, now)),
+            Message::AssociationReleaseRequest(request) => (None, self.release_association(from, request)),
+            Message::SessionEstablishmentRequest(request) => self.establish(from.ip(), request, now),
+            Message::SessionModificationRequest(request) => self.modify(from.ip(), seid, request, now),
+            Message::SessionDeletionRequest(_) => self.delete(from.ip(), seid, now),
+            Message::PfdManagementRequest(request) => (None, self.manage_pfds_of(from, request)),
+            Message::SessionSetDeletionRequest(_) => (None, refusal::not_supported(self, &packet.message)?),
             other => {
                 tracing::warn!(peer = %from, message = other.name(), "a UP function gets no such request");
                 return None;

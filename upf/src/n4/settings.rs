@@ -1,5 +1,5 @@
 //! What N4 has to know of its surroundings.
-use crate::config::UpfConfig;
+use crate::config::{Pool, UpfConfig};
 use crate::rules::RuleLimits;
 use crate::telemetry::TelemetryConfig;
 use martlet_pfcp::ie::NodeId;
@@ -34,6 +34,20 @@ pub struct Settings {
     pub rules: RuleLimits,
     /// What is told of packets.
     pub telemetry: TelemetryConfig,
+    /// Applications at a time.
+    pub applications: usize,
+    /// Flow descriptions of one application.
+    pub flows_per_application: usize,
+    /// Per cent of load from which on SMFs are asked for fewer sessions.
+    pub overload_percent: u8,
+    /// For how long.
+    pub overload: Duration,
+    /// How long the end waits for SMFs to move their sessions away.
+    pub release: Duration,
+    /// Data networks whose UEs get addresses here: the name, and pools of IPv4.
+    pub pools: Vec<(String, Vec<Pool>)>,
+    /// IPv6 networks for UEs: an address of it, and the length of the prefix.
+    pub pools6: Vec<(Ipv6Addr, u8)>,
 }
 
 impl From<&UpfConfig> for Settings {
@@ -64,6 +78,18 @@ impl From<&UpfConfig> for Settings {
             sessions: config.n4.sessions,
             rules: config.rules.clone(),
             telemetry: config.telemetry.clone(),
+            applications: config.n4.applications,
+            flows_per_application: config.n4.flows_per_application,
+            overload_percent: config.n4.overload_percent,
+            overload: Duration::from_secs(config.n4.overload_s),
+            release: Duration::from_secs(config.n4.release_s),
+            pools: config
+                .dnns
+                .iter()
+                .filter(|dnn| dnn.allocate)
+                .map(|dnn| (dnn.name.clone(), dnn.pools.iter().filter_map(|text| Pool::parse(text).ok()).collect()))
+                .collect(),
+            pools6: config.pools6(),
         }
     }
 }

@@ -14,7 +14,7 @@ const LARGEST: usize = 65_535;
 /// Events taken at a time, so that messages do not wait behind them.
 const EVENTS_AT_A_TIME: usize = 64;
 
-/// Serves N4 until `shutdown`. The lock on `n4` is held for one message at a time, never over an await.
+/// Serves N4 until `shutdown`, and from then on for as long as SMFs are given to move their sessions away. The lock on `n4` is held for one message at a time, never over an await.
 pub async fn run(
     n4: Arc<Mutex<N4>>,
     socket: UdpSocket,
@@ -26,15 +26,31 @@ pub async fn run(
     let mut batch = Vec::with_capacity(EVENTS_AT_A_TIME);
     let with = |act: &mut dyn FnMut(&mut N4)| {
         let mut n4 = n4.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::time::Instant::now();
         act(&mut n4);
-        (n4.take_outgoing(), n4.next_timeout())
+        let now = Moment::now();
+        n4.worked(now.instant - before, now);
+        (n4.take_outgoing(), n4.next_timeout(), n4.leaves_at(now))
     };
-    let mut timeout = with(&mut |_| {}).1;
+    let (_, mut timeout, mut end) = with(&mut |_| {});
+    let mut ending = false;
     loop {
-        let far = || std::time::Instant::now() + std::time::Duration::from_secs(3600);
-        let due = sleep_until(Instant::from_std(timeout.unwrap_or_else(far)));
-        let (outgoing, next) = tokio::select! {
-            () = &mut shutdown => return Ok(()),
+        let now = std::time::Instant::now();
+        if end.is_some_and(|end| end <= now) {
+            return Ok(());
+        }
+        let next = timeout.into_iter().chain(end).min();
+        let due = sleep_until(Instant::from_std(next.unwrap_or(now + std::time::Duration::from_secs(3600))));
+        let (outgoing, next, leaves_at) = tokio::select! {
+            () = &mut shutdown, if !ending => {
+                ending = true;
+                let mut waits = false;
+                let outcome = with(&mut |n4| waits = n4.leave(Moment::now()));
+                if !waits {
+                    return Ok(());
+                }
+                outcome
+            }
             received = socket.recv_from(&mut buffer) => match received {
                 Ok((length, from)) => {
                     let datagram = buffer.get(..length).unwrap_or_default();
@@ -52,7 +68,7 @@ pub async fn run(
             }
             () = due => with(&mut |n4| n4.poll(Moment::now())),
         };
-        timeout = next;
+        (timeout, end) = (next, leaves_at);
         for datagram in outgoing {
             if let Err(error) = socket.send_to(&datagram.octets, datagram.to).await {
                 tracing::warn!(peer = %datagram.to, %error, "PFCP message not sent");

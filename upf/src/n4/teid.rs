@@ -1,8 +1,10 @@
 //! Tunnel endpoint identifiers that this UP function gives out (TS 29.244, 5.5.3).
+use super::pfd::{self, Applications};
 use super::settings::Settings;
-use crate::rules::{LocalTunnel, RuleError};
+use super::ue_address::{Lease, Leasing};
+use crate::rules::{Found, LocalTunnel, RuleError};
 use martlet_pfcp::IeValue;
-use martlet_pfcp::ie::{Cause, FTeid, FailedRuleId};
+use martlet_pfcp::ie::{Cause, CreatedPdr, FTeid, FailedRuleId, Pdi, PdrId};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Those that are in use. They are drawn at random, so that one cannot be guessed from another.
@@ -23,6 +25,11 @@ impl Teids {
         None
     }
 
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.used.len()
+    }
+
     pub fn release(&mut self, teids: impl IntoIterator<Item = u32>) {
         for teid in teids {
             self.used.remove(&teid);
@@ -30,7 +37,7 @@ impl Teids {
     }
 }
 
-/// The tunnels of one request, until it is carried out or refused.
+/// The tunnels and addresses of one request, until it is carried out or refused.
 pub(super) struct Choice<'a> {
     teids: &'a mut Teids,
     settings: &'a Settings,
@@ -40,22 +47,42 @@ pub(super) struct Choice<'a> {
     chosen: HashMap<u8, LocalTunnel>,
     /// Those that were taken for this request.
     taken: Vec<u32>,
+    leasing: Leasing<'a>,
+    applications: &'a Applications,
 }
 
 /// A tunnel for a PDR.
-pub(super) struct Local {
-    pub tunnel: LocalTunnel,
+struct Local {
+    tunnel: LocalTunnel,
     /// We chose it, and tell so.
-    pub chosen: bool,
+    chosen: bool,
 }
 
 impl<'a> Choice<'a> {
-    pub fn new(teids: &'a mut Teids, settings: &'a Settings, own: BTreeSet<u32>) -> Self {
-        Choice { teids, settings, own, chosen: HashMap::new(), taken: Vec::new() }
+    pub fn new(
+        teids: &'a mut Teids,
+        settings: &'a Settings,
+        own: BTreeSet<u32>,
+        leasing: Leasing<'a>,
+        applications: &'a Applications,
+    ) -> Self {
+        Choice { teids, settings, own, chosen: HashMap::new(), taken: Vec::new(), leasing, applications }
+    }
+
+    /// What the detection information of a PDR stands for, and what the answer tells where something was chosen.
+    pub fn find(&mut self, pdr_id: PdrId, pdi: Option<&Pdi>) -> Result<(Found, Option<CreatedPdr>), RuleError> {
+        let Some(pdi) = pdi else { return Ok(Default::default()) };
+        let application = pfd::find(self.applications, pdr_id.0, pdi.application_id.as_ref())?;
+        let local = self.tunnel(pdr_id.0, pdi.local_fteid)?;
+        let (ue, ue_ip_addresses) = self.leasing.choose(pdr_id.0, pdi)?;
+        let chosen = local.as_ref().filter(|local| local.chosen).map(|local| local.tunnel.into());
+        let tells = chosen.is_some() || !ue_ip_addresses.is_empty();
+        let created = tells.then_some(CreatedPdr { pdr_id, local_fteid: chosen, ue_ip_addresses });
+        Ok((Found { local: local.map(|local| local.tunnel), ue, application }, created))
     }
 
     /// The tunnel that a PDR's local F-TEID stands for.
-    pub fn tunnel(&mut self, pdr: u16, fteid: Option<FTeid>) -> Result<Option<Local>, RuleError> {
+    fn tunnel(&mut self, pdr: u16, fteid: Option<FTeid>) -> Result<Option<Local>, RuleError> {
         match fteid {
             None => Ok(None),
             Some(FTeid::Choose { ipv4, ipv6, choose_id }) => {
@@ -114,13 +141,15 @@ impl<'a> Choice<'a> {
 
     /// The request is refused.
     pub fn give_back(self) {
-        let Choice { teids, taken, .. } = self;
+        let Choice { teids, taken, leasing, .. } = self;
         teids.release(taken);
+        leasing.give_back();
     }
 
-    /// The request is carried out; what the session no longer uses is free again.
-    pub fn keep(self, now: &BTreeSet<u32>) {
-        let Choice { teids, taken, own, .. } = self;
+    /// The request is carried out; tunnels that the session no longer uses are free again. Gives its addresses.
+    pub fn keep(self, now: &BTreeSet<u32>) -> Vec<Lease> {
+        let Choice { teids, taken, own, leasing, .. } = self;
         teids.release(own.into_iter().chain(taken).filter(|teid| !now.contains(teid)));
+        leasing.keep()
     }
 }

@@ -1,9 +1,10 @@
 //! Forwarding action rules (TS 29.244, 5.2.2).
-use super::RuleError;
+use super::{RuleError, shared};
 use martlet_pfcp::ie::{
     ApplyAction, CreateFar, FailedRuleId, ForwardingParameters, Interface, OuterHeaderCreation, UpdateFar,
 };
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// The far end of a GTP-U tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -15,7 +16,7 @@ pub struct Tunnel {
 }
 
 /// What is done with packets; of the flags of Apply Action (8.2.26) one of these is set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Dropped.
     Drop,
@@ -29,7 +30,7 @@ pub enum Action {
 }
 
 /// Where packets go.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Far {
     /// FAR ID.
     pub id: u32,
@@ -38,7 +39,7 @@ pub struct Far {
     /// Destination interface; there wherever the action is to forward.
     pub destination: Option<Interface>,
     /// Network instance of the destination.
-    pub network_instance: Option<Vec<u8>>,
+    pub network_instance: Option<Arc<[u8]>>,
     /// The tunnel into which packets go; none where they leave as they are.
     pub tunnel: Option<Tunnel>,
     /// BAR ID.
@@ -59,7 +60,7 @@ impl Far {
         };
         if let Some(parameters) = &ie.forwarding_parameters {
             far.destination = Some(destination(id, parameters.destination_interface.0)?);
-            far.network_instance = parameters.network_instance.as_ref().map(|name| name.0.clone());
+            far.network_instance = parameters.network_instance.as_ref().map(|name| shared(name.0.as_slice().into()));
             far.tunnel = parameters.outer_header_creation.map(|header| tunnel(id, &header)).transpose()?;
         }
         far.complete()?;
@@ -82,7 +83,7 @@ impl Far {
                 self.destination = Some(destination(self.id, interface.0)?);
             }
             if let Some(name) = &parameters.network_instance {
-                self.network_instance = Some(name.0.clone());
+                self.network_instance = Some(shared(name.0.as_slice().into()));
             }
             if let Some(header) = parameters.outer_header_creation {
                 self.tunnel = Some(tunnel(self.id, &header)?);

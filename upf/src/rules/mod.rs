@@ -1,4 +1,5 @@
 //! The rules of a session, in the terms of TS 29.244, 5.2: what N4 was told, checked, and what a datapath carries out.
+mod application;
 mod bar;
 mod by_id;
 mod error;
@@ -8,18 +9,21 @@ mod pdr;
 mod qer;
 mod sdf;
 mod session;
+mod shared;
 mod urr;
 
+pub use application::Application;
 pub use bar::Bar;
 pub use by_id::ById;
 pub use error::RuleError;
 pub use far::{Action, Far, Tunnel};
 pub use flow::Flow;
-pub use pdr::{LocalTunnel, Pdr, UeAddress};
+pub use pdr::{Found, LocalTunnel, Pdr, UeAddress};
 pub use qer::{BitRate, Qer};
 pub(crate) use sdf::{Network, Side};
 pub use sdf::{SdfRule, SdfRuleError};
 pub use session::{RuleLimits, Session};
+pub use shared::{SharedById, shared};
 pub use urr::{Urr, VolumeLimit};
 
 /// Which way a packet goes.

@@ -1,9 +1,10 @@
 //! Packet detection rules (TS 29.244, 5.2.1A).
-use super::{Direction, Flow, RuleError, SdfRule};
+use super::{Application, Direction, Flow, RuleError, SdfRule, shared};
 use martlet_pfcp::ie::{
     CreatePdr, FTeid, FailedRuleId, FarId, Interface, OuterHeaderRemoval, Pdi, SdfFilter, UeIpAddress, UpdatePdr,
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 /// Our end of a GTP-U tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -41,6 +42,17 @@ impl UeAddress {
     }
 }
 
+/// What the UP function finds for the detection information of a PDR.
+#[derive(Debug, Clone, Default)]
+pub struct Found {
+    /// The tunnel that the request gave, or that was chosen for it.
+    pub local: Option<LocalTunnel>,
+    /// Addresses that were chosen.
+    pub ue: Vec<UeAddress>,
+    /// The application that the request names.
+    pub application: Option<Arc<Application>>,
+}
+
 /// Which packets, and what applies to them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pdr {
@@ -53,12 +65,14 @@ pub struct Pdr {
     /// The tunnel in which they come.
     pub local: Option<LocalTunnel>,
     /// Network instance of the source.
-    pub network_instance: Option<Vec<u8>>,
+    pub network_instance: Option<Arc<[u8]>>,
     /// Addresses of the UE, of which one matches.
     pub ue: Vec<UeAddress>,
     /// Service data flows as they were given, of which one matches; empty for all.
     pub filters: Vec<SdfFilter>,
-    /// The same, ready to match; made by [`Session::resolve`](super::Session::resolve).
+    /// The application whose flows match instead of filters.
+    pub application: Option<Arc<Application>>,
+    /// Filters or flows of the application, ready to match; made by [`Session::resolve`](super::Session::resolve).
     pub rules: Vec<SdfRule>,
     /// QoS flows, of which one matches; empty for all.
     pub qfis: Vec<u8>,
@@ -76,8 +90,8 @@ pub struct Pdr {
 }
 
 impl Pdr {
-    /// From a request to make one; `local` is the tunnel that the request gave, or that was chosen for it.
-    pub fn create(ie: &CreatePdr, local: Option<LocalTunnel>) -> Result<Self, RuleError> {
+    /// From a request to make one; `found` is what the request gave of its detection information, or what was chosen for it.
+    pub fn create(ie: &CreatePdr, found: Found) -> Result<Self, RuleError> {
         let id = ie.pdr_id.0;
         if ie.activate_predefined_rules.is_some() {
             return Err(failure(id, "activates predefined rules; there are none here"));
@@ -91,6 +105,7 @@ impl Pdr {
             network_instance: None,
             ue: Vec::new(),
             filters: Vec::new(),
+            application: None,
             rules: Vec::new(),
             qfis: Vec::new(),
             outer_header_removal: ie.outer_header_removal.map(|removal| gtpu(id, removal)).transpose()?.is_some(),
@@ -99,12 +114,12 @@ impl Pdr {
             urrs: ie.urr_ids.iter().map(|urr| urr.0).collect(),
             returns: false,
         };
-        pdr.detect(&ie.pdi, local)?;
+        pdr.detect(&ie.pdi, found)?;
         Ok(pdr)
     }
 
     /// Takes over what an update says; what it does not say stays. A PDI replaces the one before as a whole.
-    pub fn update(&mut self, ie: &UpdatePdr, local: Option<LocalTunnel>) -> Result<(), RuleError> {
+    pub fn update(&mut self, ie: &UpdatePdr, found: Found) -> Result<(), RuleError> {
         if let Some(removal) = ie.outer_header_removal {
             gtpu(self.id, removal)?;
             self.outer_header_removal = true;
@@ -113,7 +128,7 @@ impl Pdr {
             self.precedence = precedence.0;
         }
         if let Some(pdi) = &ie.pdi {
-            self.detect(pdi, local)?;
+            self.detect(pdi, found)?;
         }
         if let Some(far) = ie.far_id {
             self.far = far.0;
@@ -127,20 +142,22 @@ impl Pdr {
         Ok(())
     }
 
-    fn detect(&mut self, pdi: &Pdi, local: Option<LocalTunnel>) -> Result<(), RuleError> {
-        if pdi.application_id.is_some() {
-            return Err(failure(self.id, "detects an application; none is known here"));
+    fn detect(&mut self, pdi: &Pdi, found: Found) -> Result<(), RuleError> {
+        if pdi.application_id.is_some() && !pdi.sdf_filters.is_empty() {
+            return Err(failure(self.id, "has SDF filters and an application, of which one goes alone"));
         }
         if let Interface::CpFunction | Interface::Other(_) = pdi.source_interface.0 {
             return Err(failure(self.id, "has a source interface that is not served here"));
         }
         self.source = pdi.source_interface.0;
-        self.local = local;
-        self.network_instance = pdi.network_instance.as_ref().map(|name| name.0.clone());
+        self.local = found.local;
+        self.application = found.application;
+        self.network_instance = pdi.network_instance.as_ref().map(|name| shared(name.0.as_slice().into()));
         self.ue.clear();
-        for address in &pdi.ue_ip_addresses {
+        for address in pdi.ue_ip_addresses.iter().filter(|ie| !ie.choose_ipv4 && !ie.choose_ipv6) {
             self.ue.extend(ue_addresses(self.id, address)?);
         }
+        self.ue.extend(found.ue);
         self.filters = pdi.sdf_filters.clone();
         self.qfis = pdi.qfis.iter().map(|qfi| qfi.0 & 0x3f).collect();
         match (self.local, self.source) {
@@ -191,9 +208,6 @@ fn gtpu(id: u16, removal: OuterHeaderRemoval) -> Result<(), RuleError> {
 }
 
 fn ue_addresses(id: u16, ie: &UeIpAddress) -> Result<Vec<UeAddress>, RuleError> {
-    if ie.choose_ipv4 || ie.choose_ipv6 {
-        return Err(failure(id, "asks for a UE address; the SMF has them to give"));
-    }
     if ie.ipv6_prefix_length.is_some_and(|length| length != 64) {
         return Err(failure(id, "has an IPv6 prefix that is not of 64 bits"));
     }

@@ -3,7 +3,7 @@ use super::Direction;
 use martlet_pfcp::ie::{CreateQer, GateStatus, Mbr, UpdateQer};
 
 /// A rate each way, in bits per second.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BitRate {
     /// From the UE.
     pub uplink: u64,
@@ -29,7 +29,7 @@ impl From<Mbr> for BitRate {
 }
 
 /// What QoS is enforced.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Qer {
     /// QER ID.
     pub id: u32,

@@ -1,5 +1,5 @@
 //! All rules of one session, and whether they fit together.
-use super::{Action, Bar, ById, Far, LocalTunnel, Pdr, Qer, RuleError, SdfRule, Tunnel, UeAddress, Urr};
+use super::{Action, Bar, ById, Far, LocalTunnel, Pdr, Qer, RuleError, SdfRule, SharedById, Tunnel, UeAddress, Urr};
 use martlet_pfcp::ie::{FSeid, FailedRuleId, Interface, NodeId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,11 +41,11 @@ pub struct Session {
     /// Packet detection rules by PDR ID.
     pub pdrs: ById<u16, Pdr>,
     /// Forwarding action rules by FAR ID.
-    pub fars: ById<u32, Far>,
+    pub fars: SharedById<u32, Far>,
     /// QoS enforcement rules by QER ID.
-    pub qers: ById<u32, Qer>,
+    pub qers: SharedById<u32, Qer>,
     /// Usage reporting rules by URR ID.
-    pub urrs: ById<u32, Urr>,
+    pub urrs: SharedById<u32, Urr>,
     /// Buffering action rules by BAR ID.
     pub bars: ById<u8, Bar>,
     /// Idleness after which the CP function is told.
@@ -60,11 +60,23 @@ impl Session {
             cp,
             node,
             pdrs: ById::new(),
-            fars: ById::new(),
-            qers: ById::new(),
-            urrs: ById::new(),
+            fars: SharedById::new(),
+            qers: SharedById::new(),
+            urrs: SharedById::new(),
             bars: ById::new(),
             inactivity: None,
+        }
+    }
+
+    /// Keeps what other sessions have alike only once, and nothing that is not needed.
+    pub fn share(&mut self) {
+        self.fars.share();
+        self.qers.share();
+        self.urrs.share();
+        for pdr in self.pdrs.values_mut() {
+            pdr.ue.shrink_to_fit();
+            pdr.qers.shrink_to_fit();
+            pdr.urrs.shrink_to_fit();
         }
     }
 
@@ -132,6 +144,10 @@ impl Session {
             let id = pdr.id;
             let failure = |why: String| RuleError::failure(FailedRuleId::Pdr(id), format!("PDR {id}: {why}"));
             pdr.rules.clear();
+            if let Some(application) = &pdr.application {
+                pdr.rules.clone_from(&application.rules);
+                continue;
+            }
             for filter in &pdr.filters {
                 let filter = match (filter.filter_id, &filter.flow_description) {
                     (Some(filter_id), None) => named

@@ -5,7 +5,7 @@ use martlet_pfcp::ie::{VolumeQuota, VolumeThreshold};
 use std::time::Duration;
 
 /// Octets after which something happens; each that is there counts for itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct VolumeLimit {
     /// Both ways together.
     pub total: Option<u64>,
@@ -36,7 +36,7 @@ impl From<VolumeQuota> for VolumeLimit {
 }
 
 /// What is measured and when it is reported.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Urr {
     /// URR ID.
     pub id: u32,

@@ -6,10 +6,11 @@ use super::compile::{Entrance, Limit, Plan, Planned, plan};
 use super::filters;
 use super::forwarder::Forwarder;
 use super::state::{Entry, FAR, Rate, State};
-use super::usage::{Account, Placed};
+use super::usage::{Account, Place, Placed};
 use crate::datapath::{Change, DatapathError, Usage};
 use crate::kernel::exits::exit_of;
-use crate::rules::{Direction, Qer, Session, UeAddress};
+use crate::rules::{ById, Direction, Qer, Session, UeAddress};
+use martlet_upf_xdp::Programs;
 use martlet_upf_xdp::types::{self, rule_flag};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -17,6 +18,8 @@ use std::time::{Duration, Instant};
 
 /// An entrance that leads to a list; as `bpf/structs.h` has it.
 const LIST: u32 = 0x8000_0000;
+/// What an entrance leads to is found by its key; user space's own mark.
+const HOME: u32 = 0x4000_0000;
 /// A bucket holds one packet of the largest size at least, or that packet could never pass.
 const SMALLEST_BURST_BITS: u128 = 65_535 * 8;
 /// Buckets count time in sixteenths of a nanosecond, and costs of an octet in parts of 2^16 of them.
@@ -25,15 +28,19 @@ const TICKS_PER_SECOND: u128 = 16_000_000_000;
 /// Places in the tables that a change has taken.
 #[derive(Default)]
 struct Taken {
-    rules: Vec<u32>,
+    rules: Vec<Place>,
     groups: Vec<(u32, u32)>,
     buckets: Vec<u32>,
     limits: Option<(u32, u32)>,
 }
 
 impl Taken {
-    fn give_back(self, state: &mut State) {
-        self.rules.into_iter().for_each(|at| state.rule_slots.give_back(at, 1));
+    fn give_back(self, programs: &Programs, state: &mut State) {
+        for at in self.rules {
+            state.places.give_back(at.index);
+            state.rest_slots.give_back(at.rest, 1);
+            state.rates.give_back(programs, at.rate);
+        }
         self.groups.into_iter().for_each(|(at, length)| state.group_slots.give_back(at, length));
         self.buckets.into_iter().for_each(|at| state.bucket_slots.give_back(at, 1));
         if let Some((at, length)) = self.limits {
@@ -76,7 +83,7 @@ impl Forwarder {
         let entrances = match made {
             Ok(entrances) => entrances,
             Err(error) => {
-                taken.give_back(state);
+                taken.give_back(&self.programs, state);
                 if fresh {
                     state.session_slots.give_back(entry.slot, 1);
                 } else {
@@ -137,26 +144,34 @@ impl Forwarder {
         session: &Session,
         plan: &Plan,
         taken: &mut Taken,
-    ) -> Result<BTreeMap<Entrance, u32>, DatapathError> {
+    ) -> Result<ById<Entrance, u32>, DatapathError> {
         let buckets = self.buckets(state, entry, session, plan, taken)?;
         let limits_at = self.limits(state, entry, plan, taken)?;
         let held = if entry.buffers || entry.held { rule_flag::RULE_HELD.0 } else { 0 };
-        let mut rules = Vec::new();
-        for planned in &plan.rules {
-            let at = state.rule_slots.take(1).ok_or_else(|| full("rules"))?;
-            taken.rules.push(at);
+        let mut rules = Vec::with_capacity(plan.rules.len());
+        let mut homes = BTreeMap::new();
+        for (n, planned) in plan.rules.iter().enumerate() {
+            let rest_at = state.rest_slots.take(1).ok_or_else(|| full("rules"))?;
+            let home = self.home(state, plan, n);
+            let place = home.map(|(_, place)| place).or_else(|| state.places.take_other());
+            let Some(at) = place else {
+                state.rest_slots.give_back(rest_at, 1);
+                return Err(full("rules"));
+            };
+            homes.extend(home);
+            let taken_at = taken.rules.len();
+            taken.rules.push(Place { index: at, rest: rest_at, rate: 0 });
             let (mut rule, mut rest) = (planned.rule, planned.rest);
-            rule.index = at;
-            (rule.session, rule.incarnation) = (entry.slot, entry.incarnation);
-            rule.flags |= self.class_flags(session, planned);
+            (rule.rest, rule.incarnation, rule.mark) = (rest_at, entry.incarnation, u32::MAX);
+            rule.flags |= rule_flag::RULE_FRESH.0 | self.class_flags(session, planned);
             if rule.flags & rule_flag::RULE_TUNNEL.0 == 0 {
                 let far = session.pdrs.get(&planned.pdr).and_then(|pdr| session.fars.get(&pdr.far));
                 let instance = far.and_then(|far| far.network_instance.as_deref());
                 // As `bpf/structs.h` has it, the exit is in place of the TEID.
                 rule.teid = exit_of(&self.exits, instance) as u32;
             }
-            rest.limits = limits_at;
-            (rule.check_at, rule.stop_at) = (u64::MAX, u64::MAX);
+            (rest.session, rest.limits) = (entry.slot, limits_at);
+            (rest.check_at, rest.stop_at) = (u64::MAX, u64::MAX);
             if plan.exact {
                 rule.flags |= rule_flag::RULE_EXACT.0;
             }
@@ -168,24 +183,29 @@ impl Forwarder {
                 let key = (*qer, planned.direction == Direction::Uplink);
                 match buckets.get(&key) {
                     Some(shared) => {
-                        rest.buckets[usize::from(rule.bucket_count)] = *shared;
-                        rule.bucket_count += 1;
+                        rest.buckets[usize::from(rest.bucket_count)] = *shared;
+                        rest.bucket_count += 1;
+                        rule.flags |= rule_flag::RULE_SHARED.0;
                     }
                     None => {
                         let fresh = bucket(rate.of(planned.direction), self.limits.mbr_burst());
-                        (rule.burst, rule.per_octet) = (fresh.burst, fresh.per_octet);
-                        rule.full_at = self.full_at(entry, planned, &fresh);
+                        rule.rate = state.rates.take(&self.programs, &fresh).ok_or_else(|| full("rules"))?;
+                        taken.rules[taken_at].rate = rule.rate;
+                        rule.full_at = self.full_at(entry, planned, rule.rate);
                     }
                 }
             }
-            self.programs.rule_rests.write(at, rest);
+            self.programs.rule_rests.write(rest_at, rest);
             self.programs.rules.write(at, rule);
             rules.push(at);
         }
-        let mut entrances = BTreeMap::new();
+        let mut entrances = ById::new();
         for (entrance, list) in &plan.entrances {
             let leads_to = match list.as_slice() {
-                [(n, filters)] if filters.is_empty() => rules[*n],
+                [(n, filters)] if filters.is_empty() => match homes.contains_key(entrance) {
+                    true => HOME | rules[*n],
+                    false => rules[*n],
+                },
                 _ => LIST | self.list(state, plan, list, &rules, taken)?,
             };
             entrances.insert(*entrance, leads_to);
@@ -196,6 +216,15 @@ impl Forwarder {
             .u32(entry.slot, std::mem::offset_of!(types::session, limit))
             .store(limit, Ordering::Relaxed);
         Ok(entrances)
+    }
+
+    /// A place for a rule that packets find by its key, and the entrance that the key is: of a rule that has one of its own.
+    fn home(&self, state: &mut State, plan: &Plan, n: usize) -> Option<(Entrance, u32)> {
+        let alone = |list: &[(usize, Vec<filters::Compiled>)]| matches!(list, [(m, f)] if *m == n && f.is_empty());
+        plan.entrances.iter().filter(|(_, list)| alone(list)).find_map(|(entrance, _)| {
+            let place = state.places.take_home(self.programs.homes_of(key_of(*entrance)?))?;
+            Some((*entrance, place))
+        })
     }
 
     /// Writes the list of one entrance.
@@ -296,16 +325,17 @@ impl Forwarder {
         session: &Session,
         plan: Plan,
         taken: Taken,
-        entrances: BTreeMap<Entrance, u32>,
+        entrances: ById<Entrance, u32>,
     ) {
         let now = Instant::now();
         entry.settle(&self.programs);
         self.set_limits(state, entry, session, &plan, taken.limits);
-        for (entrance, leads_to) in &entrances {
-            self.enter(state, entry.seid, *entrance, Some(*leads_to));
+        for (entrance, leads_to) in entrances.iter() {
+            let before = entry.entrances.get(entrance).copied();
+            self.enter(state, entry.seid, *entrance, before, Some(*leads_to));
         }
-        for entrance in entry.entrances.keys().filter(|entrance| !entrances.contains_key(entrance)) {
-            self.enter(state, entry.seid, *entrance, None);
+        for (entrance, before) in entry.entrances.iter().filter(|(entrance, _)| !entrances.contains_key(entrance)) {
+            self.enter(state, entry.seid, *entrance, Some(*before), None);
         }
         entry.entrances = entrances;
         entry.old_rules.extend(entry.rules.drain(..).map(|placed| (now, placed)));
@@ -338,12 +368,11 @@ impl Forwarder {
     }
 
     /// When the bucket of a rate that is a rule's alone is full again: as with the rule before, where it stays the same.
-    fn full_at(&self, entry: &Entry, planned: &Planned, fresh: &types::bucket) -> u64 {
+    fn full_at(&self, entry: &Entry, planned: &Planned, rate: u16) -> u64 {
         let before =
             entry.rules.iter().find(|placed| placed.pdr == planned.pdr && placed.direction == planned.direction);
-        let before = before.map(|placed| self.programs.rules.read(placed.index));
-        let same = |rule: &types::rule| rule.per_octet == fresh.per_octet && rule.burst == fresh.burst;
-        before.filter(same).map_or(0, |rule| rule.full_at)
+        let before = before.filter(|placed| placed.rate == rate);
+        before.map_or(0, |placed| self.programs.rules.read(placed.index).full_at)
     }
 
     /// The accounts and limits of the session's URRs. What was counted stays; a quota that was given anew counts from 0.
@@ -356,16 +385,17 @@ impl Forwarder {
         place: Option<(u32, u32)>,
     ) {
         let mut accounts = std::mem::take(&mut entry.accounts);
+        entry.accounts.reserve_exact(session.urrs.len());
         let mut renewed = Vec::new();
         for urr in session.urrs.values() {
-            let old = accounts.iter().position(|account| account.urr.id == urr.id).map(|n| accounts.swap_remove(n));
+            let old = accounts.iter().position(|account| account.urr == urr.id).map(|n| accounts.swap_remove(n));
             match old {
                 Some(mut account) => {
-                    if account.urr.quota_given != urr.quota_given {
+                    if account.quota_given != urr.quota_given {
                         account.renew_quota();
                         renewed.push(urr.id);
                     }
-                    account.urr = urr.clone();
+                    account.quota_given = urr.quota_given;
                     entry.accounts.push(account);
                 }
                 None => entry.accounts.push(Account::new(urr)),
@@ -399,37 +429,44 @@ impl Forwarder {
         }
     }
 
-    /// Has an entrance lead to a rule or list, or nowhere.
-    fn enter(&self, state: &mut State, seid: u64, entrance: Entrance, leads_to: Option<u32>) {
+    /// Has an entrance lead to a rule or list, or nowhere, instead of where it led `before`: first there, and then no longer
+    /// here, so that packets find the one or the other.
+    fn enter(&self, state: &mut State, seid: u64, entrance: Entrance, before: Option<u32>, leads_to: Option<u32>) {
         let programs = &self.programs;
+        match (entrance, leads_to) {
+            (Entrance::Teid(teid), Some(_)) => drop(state.by_teid.insert(teid, seid)),
+            (Entrance::Teid(teid), None) => drop(state.by_teid.remove(&teid)),
+            (Entrance::Ue(address), Some(_)) => drop(state.by_ue.insert(address, seid)),
+            (Entrance::Ue(address), None) => drop(state.by_ue.remove(&address)),
+        }
         let outcome = match (entrance, leads_to) {
-            (Entrance::Teid(teid), Some(to)) => {
-                state.by_teid.insert(teid, seid);
-                programs.set_teid(teid, to)
-            }
-            (Entrance::Teid(teid), None) => {
-                state.by_teid.remove(&teid);
-                programs.clear_teid(teid);
+            (_, None) => Ok(()),
+            (Entrance::Teid(teid), Some(to)) if to & LIST == 0 && to & HOME != 0 => {
+                programs.settle_teid(to & !HOME, teid);
                 Ok(())
             }
-            (Entrance::Ue(address), Some(to)) => {
-                state.by_ue.insert(address, seid);
-                match address {
-                    UeAddress::V4(address) => programs.set_ue4(address.octets(), to),
-                    UeAddress::V6(prefix) => programs.set_ue6(prefix.to_be_bytes(), to),
-                }
-            }
-            (Entrance::Ue(address), None) => {
-                state.by_ue.remove(&address);
-                match address {
-                    UeAddress::V4(address) => programs.clear_ue4(address.octets()),
-                    UeAddress::V6(prefix) => programs.clear_ue6(prefix.to_be_bytes()),
-                }
+            (Entrance::Ue(UeAddress::V4(address)), Some(to)) if to & LIST == 0 && to & HOME != 0 => {
+                programs.settle_ue4(to & !HOME, address.octets());
                 Ok(())
             }
+            (Entrance::Teid(teid), Some(to)) => programs.set_teid(teid, to),
+            (Entrance::Ue(UeAddress::V4(address)), Some(to)) => programs.set_ue4(address.octets(), to),
+            (Entrance::Ue(UeAddress::V6(prefix)), Some(to)) => programs.set_ue6(prefix.to_be_bytes(), to),
         };
         if let Err(error) = outcome {
             tracing::error!(seid, %error, "packets of a session do not find it");
+        }
+        let is_home = |to: u32| to & LIST == 0 && to & HOME != 0;
+        match before {
+            Some(place) if is_home(place) => programs.unsettle(place & !HOME),
+            // What leads elsewhere has replaced it already.
+            Some(_) if leads_to.is_some_and(|to| !is_home(to)) => {}
+            Some(_) => match entrance {
+                Entrance::Teid(teid) => programs.clear_teid(teid),
+                Entrance::Ue(UeAddress::V4(address)) => programs.clear_ue4(address.octets()),
+                Entrance::Ue(UeAddress::V6(prefix)) => programs.clear_ue6(prefix.to_be_bytes()),
+            },
+            None => {}
         }
     }
 
@@ -437,11 +474,11 @@ impl Forwarder {
     pub fn remove(&self, seid: u64) -> Vec<Usage> {
         let state = &mut *self.lock();
         let Some(entry) = state.sessions.get(&seid) else { return Vec::new() };
-        let entrances: Vec<Entrance> = entry.entrances.keys().copied().collect();
+        let entrances: Vec<(Entrance, u32)> = entry.entrances.iter().map(|(entrance, to)| (*entrance, *to)).collect();
         let counts = !entry.accounts.is_empty();
         let waits = entry.buffers || entry.held;
-        for entrance in entrances {
-            self.enter(state, seid, entrance, None);
+        for (entrance, before) in entrances {
+            self.enter(state, seid, entrance, Some(before), None);
         }
         if counts || waits {
             // From here on no packet of the session is counted.
@@ -465,9 +502,20 @@ impl Forwarder {
             buckets: entry.rates.iter().map(|rate| rate.bucket).collect(),
             limits: entry.limits_at,
         };
-        taken.give_back(state);
+        taken.give_back(&self.programs, state);
         usage
     }
+}
+
+/// The octets by which packets find a rule at once, where there are such.
+fn key_of(entrance: Entrance) -> Option<[u8; 4]> {
+    let key = match entrance {
+        Entrance::Teid(teid) => teid.to_be_bytes(),
+        Entrance::Ue(UeAddress::V4(address)) => address.octets(),
+        Entrance::Ue(UeAddress::V6(_)) => return None,
+    };
+    // 0 stands for none.
+    Some(key).filter(|key| *key != [0; 4])
 }
 
 /// The QERs with a bit rate that several rules of a direction share, or that are not the first of theirs, each once.

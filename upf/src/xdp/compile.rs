@@ -55,7 +55,8 @@ pub(super) struct Plan {
 
 /// What a session asks for.
 pub(super) fn plan(session: &Session) -> Result<Plan, DatapathError> {
-    let limits: Vec<Limit> = session.urrs.values().flat_map(limits_of).collect();
+    let mut limits: Vec<Limit> = session.urrs.values().flat_map(limits_of).collect();
+    limits.shrink_to_fit();
     if limits.len() > 256 {
         return Err(DatapathError::NoResources(format!(
             "{} volume limits in a session, 256 are possible",
@@ -118,11 +119,11 @@ fn planned(
 ) -> Result<Planned, DatapathError> {
     let refuse = |why: String| DatapathError::Pdr { pdr: pdr.id, why };
     let direction = pdr.direction();
-    let mut rule = rule { pdr: u32::from(pdr.id), ..Default::default() };
-    let mut rest = rule_rest::default();
+    let mut rule = rule::default();
+    let mut rest = rule_rest { pdr: u32::from(pdr.id), ..Default::default() };
     let mut flags = if direction == Direction::Uplink { r::RULE_UPLINK.0 } else { 0 };
     flags |= action(far, &mut rule).map_err(refuse)?;
-    flags |= addresses(pdr, ue, &mut rule).map_err(refuse)?;
+    flags |= addresses(pdr, ue, &mut rule, &mut rest).map_err(refuse)?;
     if !pdr.qfis.is_empty() {
         flags |= r::RULE_MATCH_QFI.0;
         rest.qfis = pdr.qfis.iter().fold(0, |bits, qfi| bits | 1 << (qfi & 0x3f));
@@ -153,11 +154,11 @@ fn planned(
     if counted.len() + foreign.len() > MOST_LIMITS {
         return Err(refuse(format!("has more than {MOST_LIMITS} volume thresholds and quotas")));
     }
-    rule.limit_count = counted.len() as u8;
+    rest.limit_count = counted.len() as u8;
     let all: Vec<usize> = counted.into_iter().chain(foreign).collect();
     for (place, n) in all.iter().enumerate() {
         rest.limit[place] = *n as u8;
-        rule.quotas |= u8::from(limits[*n].quota) << place;
+        rest.quotas |= u8::from(limits[*n].quota) << place;
     }
     rule.flags = flags;
     Ok(Planned { pdr: pdr.id, direction, from_network: pdr.local.is_none(), rule, rest, rates, urrs: pdr.urrs.clone() })
@@ -183,7 +184,7 @@ fn action(far: &Far, rule: &mut rule) -> Result<u32, String> {
 }
 
 /// The addresses that a packet's source is checked against, and that the PDR asks for.
-fn addresses(pdr: &Pdr, ue: &BTreeSet<UeAddress>, rule: &mut rule) -> Result<u32, String> {
+fn addresses(pdr: &Pdr, ue: &BTreeSet<UeAddress>, rule: &mut rule, rest: &mut rule_rest) -> Result<u32, String> {
     // What the PDR names is compared on its own account only where it is not all that the UE has: another address is
     // foreign anyway. Packets from the data network have been found by their address.
     let named: BTreeSet<UeAddress> = pdr.ue.iter().copied().collect();
@@ -197,7 +198,7 @@ fn addresses(pdr: &Pdr, ue: &BTreeSet<UeAddress>, rule: &mut rule) -> Result<u32
                 (flags, fours) = (flags | r::RULE_UE4.0, fours + 1);
             }
             UeAddress::V6(prefix) => {
-                rule.ue6 = prefix.to_be();
+                rest.ue6 = prefix.to_be();
                 (flags, sixes) = (flags | r::RULE_UE6.0, sixes + 1);
             }
         }

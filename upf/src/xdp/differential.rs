@@ -17,11 +17,11 @@ use rand::{Rng, SeedableRng};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::Command;
 
-const N3: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 1);
-const GNB: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 2);
-const HOST: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 2);
-const SESSIONS: u32 = 3;
-const PACKETS: usize = 60;
+pub(crate) const N3: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 1);
+pub(crate) const GNB: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 2);
+pub(crate) const HOST: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 2);
+pub(crate) const SESSIONS: u32 = 3;
+pub(crate) const PACKETS: usize = 60;
 /// What the kernel gets for it to forward has this sender: see `bpf/forwarding.h`.
 const LINK: [u8; 6] = martlet_upf_xdp::LINK_MAC;
 
@@ -43,7 +43,7 @@ fn host6() -> Ipv6Addr {
 
 /// What becomes of a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Out {
+pub(crate) enum Out {
     Nothing,
     /// To the data network; without the checksum of its header and its TTL, which are the kernel's affair in one of them.
     Network(Vec<u8>),
@@ -51,7 +51,7 @@ enum Out {
     Tunnel(Ipv4Addr, Vec<u8>),
 }
 
-fn without_ttl(mut packet: Vec<u8>) -> Vec<u8> {
+pub(crate) fn without_ttl(mut packet: Vec<u8>) -> Vec<u8> {
     match packet.first().map(|first| first >> 4) {
         Some(4) if packet.len() >= 20 => {
             packet[8] = 0;
@@ -63,11 +63,26 @@ fn without_ttl(mut packet: Vec<u8>) -> Vec<u8> {
     packet
 }
 
-fn checksum(packet: &mut [u8]) {
+pub(crate) fn checksum(packet: &mut [u8]) {
     packet[10..12].fill(0);
     let header = usize::from(packet[0] & 15) * 4;
     let sum = crate::checksum::internet(&packet[..header.min(packet.len())]);
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// The frame of a datagram from the gNB to our GTP-U port.
+pub(crate) fn outer(datagram: &[u8]) -> Vec<u8> {
+    let mut outer = vec![0x45, 0];
+    outer.extend((28 + datagram.len() as u16).to_be_bytes());
+    outer.extend([0, 0, 0, 0, 64, 17, 0, 0]);
+    outer.extend(GNB.octets());
+    outer.extend(N3.octets());
+    outer.extend([0x08, 0x68, 0x08, 0x68]);
+    outer.extend((8 + datagram.len() as u16).to_be_bytes());
+    outer.extend([0, 0]);
+    outer.extend(datagram);
+    checksum(&mut outer[..20]);
+    [&[2; 12][..], &[8, 0], &outer].concat()
 }
 
 /// Both datapaths.
@@ -142,17 +157,7 @@ impl Pair {
 
     fn uplink(&mut self, datagram: &[u8], whole: bool) -> (Out, Out) {
         self.kernel.send_n3(datagram);
-        let mut outer = vec![0x45, 0];
-        outer.extend((28 + datagram.len() as u16).to_be_bytes());
-        outer.extend([0, 0, 0, 0, 64, 17, 0, 0]);
-        outer.extend(GNB.octets());
-        outer.extend(N3.octets());
-        outer.extend([0x08, 0x68, 0x08, 0x68]);
-        outer.extend((8 + datagram.len() as u16).to_be_bytes());
-        outer.extend([0, 0]);
-        outer.extend(datagram);
-        checksum(&mut outer[..20]);
-        let frame = [&[2; 12][..], &[8, 0], &outer].concat();
+        let frame = outer(datagram);
         (self.of_kernel(), self.of_xdp(self.ports[0], &frame, whole))
     }
 
@@ -174,14 +179,23 @@ impl Pair {
 }
 
 /// Draws rules and packets; the second is whether the last packet was spoiled.
-struct Draw(StdRng, bool);
+pub(crate) struct Draw(StdRng, bool);
 
 impl Draw {
+    pub fn new(seed: u64) -> Draw {
+        Draw(StdRng::seed_from_u64(seed), false)
+    }
+
+    /// Whether nothing in the last packet was spoiled.
+    pub fn was_whole(&mut self) -> bool {
+        !std::mem::take(&mut self.1)
+    }
+
     fn one<T: Copy>(&mut self, of: &[T]) -> T {
         *of.choose(&mut self.0).expect("something to choose from")
     }
 
-    fn chance(&mut self, percent: u32) -> bool {
+    pub fn chance(&mut self, percent: u32) -> bool {
         self.0.random_range(0..100) < percent
     }
 
@@ -228,7 +242,7 @@ impl Draw {
         }
     }
 
-    fn session(&mut self, n: u32) -> Session {
+    pub fn session(&mut self, n: u32) -> Session {
         let gnb = IpAddr::V4(GNB);
         let seid = u64::from(n) + 1;
         let mut session = Session::new(seid, FSeid::new(seid, gnb), NodeId::Ip(gnb));
@@ -251,6 +265,7 @@ impl Draw {
                 };
                 let pdr = Pdr {
                     returns: false,
+                    application: None,
                     id,
                     precedence: if last { 1000 } else { self.0.random_range(1..20) },
                     source,
@@ -367,7 +382,7 @@ impl Draw {
         packet
     }
 
-    fn uplink(&mut self) -> Vec<u8> {
+    pub fn uplink(&mut self) -> Vec<u8> {
         let n = self.0.random_range(0..SESSIONS);
         let of = if self.chance(90) { n } else { self.0.random_range(0..SESSIONS + 1) };
         let ports = (self.port(), self.port());
@@ -403,7 +418,7 @@ impl Draw {
         datagram
     }
 
-    fn downlink(&mut self) -> Vec<u8> {
+    pub fn downlink(&mut self) -> Vec<u8> {
         let n = self.0.random_range(0..SESSIONS + 1);
         let ports = (self.port(), self.port());
         if self.chance(70) {
@@ -439,7 +454,7 @@ fn counted(mut usage: Vec<Usage>) -> Vec<(u32, [u64; 4])> {
 }
 
 fn one_set(pair: &mut Pair, seed: u64) -> usize {
-    let mut draw = Draw(StdRng::seed_from_u64(seed), false);
+    let mut draw = Draw::new(seed);
     let mut sessions = Vec::new();
     for n in 0..SESSIONS {
         let session = draw.session(n);
@@ -455,7 +470,7 @@ fn one_set(pair: &mut Pair, seed: u64) -> usize {
     let mut forwarded = 0;
     for nth in 0..PACKETS {
         let (packet, up) = if draw.chance(60) { (draw.uplink(), true) } else { (draw.downlink(), false) };
-        let whole = !std::mem::take(&mut draw.1);
+        let whole = draw.was_whole();
         let (kernel, xdp) = if up { pair.uplink(&packet, whole) } else { pair.downlink(&packet) };
         forwarded += usize::from(kernel != Out::Nothing);
         assert_eq!(
@@ -473,11 +488,16 @@ fn one_set(pair: &mut Pair, seed: u64) -> usize {
     forwarded
 }
 
-#[test]
-fn kernel_and_xdp_make_the_same_of_the_same() {
+/// How many sets of rules, and the first seed.
+pub(crate) fn set_up() -> (u64, u64) {
     let number =
         |name: &str, default: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
-    let (sets, first) = (number("MARTLET_DIFFERENTIAL", 60), number("MARTLET_SEED", 1));
+    (number("MARTLET_DIFFERENTIAL", 60), number("MARTLET_SEED", 1))
+}
+
+#[test]
+fn kernel_and_xdp_make_the_same_of_the_same() {
+    let (sets, first) = set_up();
     let work = std::thread::spawn(move || {
         if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
             eprintln!("SKIPPED: a network namespace cannot be made ({error}); run the tests as root");

@@ -158,6 +158,14 @@ impl Forwarder {
         usage
     }
 
+    /// See [`Datapath::forwarded`](crate::datapath::Datapath::forwarded).
+    pub fn forwarded(&self, seid: u64) -> [u64; 2] {
+        self.lock()
+            .sessions
+            .get(&seid)
+            .map_or([0; 2], |entry| entry.forwarded(&self.programs).map(|[octets, _]| octets))
+    }
+
     /// See [`Datapath::last_activity`](crate::datapath::Datapath::last_activity).
     pub fn last_activity(&self, seid: u64) -> Option<Instant> {
         self.lock().sessions.get(&seid)?.last_activity(&self.programs)
@@ -182,7 +190,7 @@ impl Forwarder {
         let stats = self.programs.stats().unwrap_or_default();
         serde_json::json!({
             "sessions": fill(&state.session_slots),
-            "rules": fill(&state.rule_slots),
+            "rules": fill(&state.rest_slots),
             "filterGroups": fill(&state.group_slots),
             "rates": fill(&state.bucket_slots),
             "limits": fill(&state.limit_slots),
@@ -199,7 +207,7 @@ impl Forwarder {
         self.take_events(state);
         let places = [
             ("sessions", &state.session_slots),
-            ("rules", &state.rule_slots),
+            ("rules", &state.rest_slots),
             ("filter_groups", &state.group_slots),
             ("rates", &state.bucket_slots),
             ("limits", &state.limit_slots),
@@ -235,6 +243,15 @@ impl Forwarder {
             Traffic { uplink: volume(uplink), downlink: volume(downlink), drops }
         };
         seids.iter().map(of).collect()
+    }
+
+    /// How full the fullest table of sessions' rules is, in per cent.
+    pub fn fullness(&self) -> u8 {
+        let state = self.lock();
+        let tables =
+            [&state.session_slots, &state.rest_slots, &state.group_slots, &state.bucket_slots, &state.limit_slots];
+        let per_cent = |(used, most): (u32, u32)| u64::from(used) * 100 / u64::from(most.max(1));
+        tables.into_iter().map(|slots| per_cent(slots.fill())).max().unwrap_or(0).min(100) as u8
     }
 
     /// Adds to our counters what the programs have counted since the last time.

@@ -20,12 +20,13 @@ mod compile;
 mod controller;
 mod device;
 #[cfg(test)]
-mod differential;
+pub(crate) mod differential;
 mod filters;
 mod forwarder;
 mod link;
 mod nat;
 mod packet_socket;
+mod places;
 mod ring;
 mod shape;
 mod slots;
@@ -314,12 +315,20 @@ impl Datapath for XdpDatapath {
         self.forwarder.take_usage(seid, urrs)
     }
 
+    fn forwarded(&self, seid: u64) -> [u64; 2] {
+        self.forwarder.forwarded(seid)
+    }
+
     fn last_activity(&self, seid: u64) -> Option<Instant> {
         self.forwarder.last_activity(seid)
     }
 
     fn buffered(&self, seid: u64) -> Buffered {
         self.forwarder.buffered(seid)
+    }
+
+    fn events(&self) -> EventSender {
+        self.forwarder.events.clone()
     }
 
     fn counters(&self) -> Arc<Counters> {
@@ -350,6 +359,10 @@ impl Datapath for XdpDatapath {
 
     fn renew(&self, sample: Option<u32>) -> Result<(), String> {
         XdpDatapath::renew(self, sample).map_err(|error| error.to_string())
+    }
+
+    fn fullness(&self) -> u8 {
+        self.forwarder.fullness()
     }
 
     fn details(&self) -> serde_json::Value {

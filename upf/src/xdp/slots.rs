@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 /// No program runs for as long as this.
-const AT_REST: Duration = Duration::from_millis(100);
+pub(super) const AT_REST: Duration = Duration::from_millis(100);
 
 /// Entries of a table, in runs of a power of two. Entry 0 is never given out.
 pub(super) struct Slots {
     most: u32,
     next: u32,
+    in_use: u32,
     /// Free runs, by the power of two of their length.
     free: BTreeMap<u32, Vec<u32>>,
     given_back: VecDeque<(Instant, u32, u32)>,
@@ -24,12 +25,18 @@ impl Slots {
     /// For a table of so many entries.
     pub fn new(entries: usize) -> Self {
         let most = u32::try_from(entries).unwrap_or(u32::MAX);
-        Slots { most, next: 1, free: BTreeMap::new(), given_back: VecDeque::new() }
+        Slots { most, next: 1, in_use: 0, free: BTreeMap::new(), given_back: VecDeque::new() }
     }
 
     /// A run of entries; `None` where the table is full. Where nothing else is left, waits for one that was given back.
     pub fn take(&mut self, length: u32) -> Option<u32> {
         let class = class(length);
+        let taken = self.take_class(class);
+        self.in_use += taken.map_or(0, |_| 1 << class);
+        taken
+    }
+
+    fn take_class(&mut self, class: u32) -> Option<u32> {
         self.collect();
         if let Some(start) = self.free.get_mut(&class).and_then(Vec::pop) {
             return Some(start);
@@ -47,15 +54,13 @@ impl Slots {
     /// Gives a run back.
     pub fn give_back(&mut self, start: u32, length: u32) {
         let class = class(length);
+        self.in_use -= 1 << class;
         self.given_back.push_back((Instant::now(), start, class));
     }
 
-    /// Entries that are in use, or were a moment ago, and how many there are.
+    /// Entries that are in use, and how many there are.
     pub fn fill(&self) -> (u32, u32) {
-        let free: u32 = self.free.iter().map(|(class, runs)| (runs.len() as u32) << class).sum();
-        let rested = self.given_back.iter().take_while(|(since, ..)| since.elapsed() >= AT_REST);
-        let free = free + rested.map(|(_, _, class)| 1 << class).sum::<u32>();
-        (self.next - 1 - free, self.most.saturating_sub(1))
+        (self.in_use, self.most.saturating_sub(1))
     }
 
     fn collect(&mut self) {
@@ -81,6 +86,7 @@ mod tests {
         slots.give_back(2, 3);
         let given_back = Instant::now();
         assert_eq!(slots.take(2), None, "runs of another length do not help");
+        assert_eq!(slots.fill(), (2, 7));
         assert_eq!((slots.take(4), slots.fill()), (Some(2), (6, 7)));
         assert!(given_back.elapsed() >= AT_REST);
     }

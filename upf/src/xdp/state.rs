@@ -1,14 +1,15 @@
 //! What is known of sessions beside what the programs have in their tables.
 use super::compile::{Entrance, Limit};
 use super::nat::Flows;
+use super::places::{Places, Rates};
 use super::shape::class_in;
 use super::slots::Slots;
-use super::usage::{Account, Clock, Placed};
+use super::usage::{Account, Clock, Placed, later};
 use crate::datapath::Usage;
-use crate::rules::{Direction, Session, Tunnel, UeAddress};
+use crate::rules::{ById, Direction, Session, Tunnel, UeAddress};
 use martlet_board::governor::CLASSES;
 use martlet_upf_xdp::Programs;
-use martlet_upf_xdp::types::{rule, rule_flag};
+use martlet_upf_xdp::types::{rule, rule_flag, rule_rest};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
@@ -35,7 +36,7 @@ pub(super) struct Entry {
     /// Rules of before, with the time at which packets could no longer find them.
     pub old_rules: Vec<(Instant, Placed)>,
     /// Where its packets come in, and what the tables say there.
-    pub entrances: BTreeMap<Entrance, u32>,
+    pub entrances: ById<Entrance, u32>,
     /// Runs of groups of candidates.
     pub groups: Vec<(u32, u32)>,
     pub rates: Vec<Rate>,
@@ -45,7 +46,7 @@ pub(super) struct Entry {
     pub exact: bool,
     /// The run of its limits.
     pub limits_at: Option<(u32, u32)>,
-    pub marks: HashMap<u16, u8>,
+    pub marks: ById<u16, u8>,
     /// See [`Session::relays`].
     pub relays: BTreeMap<u32, Tunnel>,
     /// Packets that wait, in the order in which they came.
@@ -57,7 +58,7 @@ pub(super) struct Entry {
     /// Rules let packets pass only behind those that wait.
     pub held: bool,
     /// When rules that are gone saw their last packet, by the programs' clock.
-    pub last: u64,
+    pub last: u32,
     /// What they have forwarded: octets and packets, from and to the UE.
     pub gone: [[u64; 2]; 2],
 }
@@ -77,12 +78,14 @@ pub(super) struct Rate {
 
 /// Sessions and the places that are in use.
 pub(super) struct State {
-    pub sessions: HashMap<u64, Entry>,
+    pub sessions: HashMap<u64, Box<Entry>>,
     pub by_slot: HashMap<u32, u64>,
     pub by_teid: HashMap<u32, u64>,
     pub by_ue: HashMap<UeAddress, u64>,
     pub session_slots: Slots,
-    pub rule_slots: Slots,
+    pub places: Places,
+    pub rest_slots: Slots,
+    pub rates: Rates,
     pub group_slots: Slots,
     pub bucket_slots: Slots,
     pub limit_slots: Slots,
@@ -107,7 +110,9 @@ impl State {
             by_teid: HashMap::new(),
             by_ue: HashMap::new(),
             session_slots: Slots::new(programs.sessions.entries()),
-            rule_slots: Slots::new(programs.rules.entries()),
+            places: Places::new(programs),
+            rest_slots: Slots::new(programs.rule_rests.entries()),
+            rates: Rates::new(programs),
             group_slots: Slots::new(programs.groups.entries()),
             bucket_slots: Slots::new(programs.buckets.entries()),
             limit_slots: Slots::new(programs.limits.entries()),
@@ -150,7 +155,9 @@ impl State {
         if let Some(sum) = self.gone_by_class.get_mut(class_in(rule.flags)) {
             *sum += rule.octets;
         }
-        self.rule_slots.give_back(placed.index, 1);
+        self.places.give_back(placed.index);
+        self.rest_slots.give_back(placed.rest, 1);
+        self.rates.give_back(programs, placed.rate);
     }
 
     /// Rules of any session that packets found until a while ago: their places are free.
@@ -181,21 +188,21 @@ impl State {
 }
 
 impl Entry {
-    pub fn new(session: &Session, slot: u32, incarnation: u32) -> Self {
-        Entry {
+    pub fn new(session: &Session, slot: u32, incarnation: u32) -> Box<Self> {
+        Box::new(Entry {
             seid: session.seid,
             incarnation,
             slot,
             rules: Vec::new(),
             old_rules: Vec::new(),
-            entrances: BTreeMap::new(),
+            entrances: ById::new(),
             groups: Vec::new(),
             rates: Vec::new(),
             accounts: Vec::new(),
             limits: Vec::new(),
             exact: false,
             limits_at: None,
-            marks: HashMap::new(),
+            marks: ById::new(),
             relays: session.relays(),
             waiting: VecDeque::new(),
             waiting_octets: 0,
@@ -204,7 +211,7 @@ impl Entry {
             held: false,
             last: 0,
             gone: [[0; 2]; 2],
-        }
+        })
     }
 
     /// Octets and packets from and to the UE since the session began.
@@ -224,14 +231,15 @@ impl Entry {
             if news == (0, 0) {
                 continue;
             }
-            let (first, last) = placed.times(&programs.rules);
-            self.last = self.last.max(last);
+            let (first, last) = (placed.first(programs), placed.last(&programs.rules));
+            self.last = later(self.last, last);
             if self.accounts.is_empty() {
                 continue;
             }
             let clock = clock.get_or_insert_with(|| Clock::read(programs));
-            let (first, last) = (clock.wall(first), clock.wall(last));
-            for account in self.accounts.iter_mut().filter(|account| placed.urrs.contains(&account.urr.id)) {
+            let last = clock.whole(last);
+            let (first, last) = (clock.wall(first.unwrap_or(last)), clock.wall(last));
+            for account in self.accounts.iter_mut().filter(|account| placed.urrs.contains(&account.urr)) {
                 account.add(placed.direction, news, first, last);
             }
         }
@@ -242,14 +250,14 @@ impl Entry {
         self.settle(programs);
         let mut reached = Vec::new();
         let mut taken = Vec::new();
-        for account in self.accounts.iter_mut().filter(|account| wanted(account.urr.id)) {
+        for account in self.accounts.iter_mut().filter(|account| wanted(account.urr)) {
             let limits = self.limits.iter().enumerate();
-            for (n, limit) in limits.filter(|(_, limit)| limit.urr == account.urr.id && !limit.quota) {
+            for (n, limit) in limits.filter(|(_, limit)| limit.urr == account.urr && !limit.quota) {
                 let Some((start, _)) = self.limits_at.filter(|_| self.exact) else { break };
                 let used = account.used(limit) as i64;
                 let left = programs.limits.i64(start + n as u32, 0).fetch_add(used, Ordering::Relaxed);
                 if left.saturating_add(used) <= 0 && used > 0 {
-                    reached.push(account.urr.id);
+                    reached.push(account.urr);
                 }
             }
             taken.push(account.take());
@@ -262,7 +270,7 @@ impl Entry {
 
     /// What is left of a limit.
     pub fn left(&self, limit: &Limit) -> i64 {
-        let used = self.accounts.iter().find(|account| account.urr.id == limit.urr).map_or(0, |a| a.used(limit));
+        let used = self.accounts.iter().find(|account| account.urr == limit.urr).map_or(0, |a| a.used(limit));
         let clamp = |octets: u64| i64::try_from(octets).unwrap_or(i64::MAX);
         clamp(limit.octets).saturating_sub(clamp(used))
     }
@@ -271,7 +279,7 @@ impl Entry {
     pub fn will_be_near(&mut self, programs: &Programs, session: &Session, limits: &[Limit]) -> bool {
         self.settle(programs);
         let given = |id: u32| session.urrs.get(&id).map(|urr| urr.quota_given);
-        let had = |id: u32| self.accounts.iter().find(|account| account.urr.id == id).map(|a| a.urr.quota_given);
+        let had = |id: u32| self.accounts.iter().find(|account| account.urr == id).map(|a| a.quota_given);
         limits.iter().any(|limit| {
             let anew = limit.quota && given(limit.urr) != had(limit.urr);
             let left = if anew { i64::try_from(limit.octets).unwrap_or(i64::MAX) } else { self.left(limit) };
@@ -290,9 +298,8 @@ impl Entry {
         for placed in &self.rules {
             let now = programs.rules.u64(placed.index, offset_of!(rule, octets)).load(Ordering::Relaxed);
             let mark = |octets: Option<u64>| octets.map_or(u64::MAX, |octets| now.saturating_add(octets));
-            let set = |offset, value| programs.rules.u64(placed.index, offset).store(value, Ordering::Relaxed);
-            set(offset_of!(rule, stop_at), mark(share(true)));
-            set(offset_of!(rule, check_at), mark(share(false).map(|octets| octets / 2)));
+            let (stop_at, check_at) = (mark(share(true)), mark(share(false).map(|octets| octets / 2)));
+            mark_at(programs, placed, stop_at, check_at);
         }
     }
 
@@ -316,7 +323,7 @@ impl Entry {
         for placed in &self.rules {
             let flags = programs.rules.u32(placed.index, offset_of!(rule, flags));
             flags.fetch_or(rule_flag::RULE_EXACT.0, Ordering::Release);
-            programs.rules.u64(placed.index, offset_of!(rule, stop_at)).store(u64::MAX, Ordering::Release);
+            mark_at(programs, placed, u64::MAX, u64::MAX);
         }
         self.exact = true;
         // Packets that did not see it yet are counted by their rules alone: now they are.
@@ -355,7 +362,20 @@ impl Entry {
     /// When its last packet was forwarded.
     pub fn last_activity(&self, programs: &Programs) -> Option<Instant> {
         let placed = self.rules.iter().chain(self.old_rules.iter().map(|(_, placed)| placed));
-        let last = placed.map(|placed| placed.last(&programs.rules)).max().unwrap_or(0);
-        Clock::read(programs).instant(last.max(self.last))
+        let last = placed.map(|placed| placed.last(&programs.rules)).fold(self.last, later);
+        Clock::read(programs).instant(last)
     }
+}
+
+/// Has a rule look at its marks from the nearer one on.
+fn mark_at(programs: &Programs, placed: &Placed, stop_at: u64, check_at: u64) {
+    let set = |offset, value| programs.rule_rests.u64(placed.rest, offset).store(value, Ordering::Relaxed);
+    set(offset_of!(rule_rest, stop_at), stop_at);
+    set(offset_of!(rule_rest, check_at), check_at);
+    programs.rules.u32(placed.index, offset_of!(rule, mark)).store(mark(stop_at.min(check_at)), Ordering::Release);
+}
+
+/// As `MARK_SHIFT` in `bpf/structs.h` has it.
+fn mark(octets: u64) -> u32 {
+    u32::try_from(octets >> 20).unwrap_or(u32::MAX)
 }

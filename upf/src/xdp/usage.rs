@@ -2,17 +2,39 @@
 use super::compile::{Limit, Planned};
 use crate::datapath::Usage;
 use crate::rules::{Direction, Urr};
-use martlet_upf_xdp::{Programs, Table, types::rule};
+use martlet_upf_xdp::types::{rule, rule_flag, rule_rest};
+use martlet_upf_xdp::{Programs, Table};
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
+/// Where a rule lies.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub index: u32,
+    pub rest: u32,
+    pub rate: u16,
+}
+
+/// The later of two times, of which only the lower halves are known; 0 is none.
+pub(super) fn later(one: u32, other: u32) -> u32 {
+    match (one, other) {
+        (0, time) | (time, 0) => time,
+        _ if one.wrapping_sub(other) < 1 << 31 => one,
+        _ => other,
+    }
+}
+
 /// A rule in the table, with what of its counters has been taken.
 pub(super) struct Placed {
     pub index: u32,
+    /// Of its rest.
+    pub rest: u32,
+    /// A rate that is its alone, in the table of rates.
+    pub rate: u16,
     pub pdr: u16,
     pub direction: Direction,
-    pub urrs: Vec<u32>,
+    pub urrs: Box<[u32]>,
     octets: u64,
     packets: u64,
 }
@@ -25,9 +47,10 @@ impl Placed {
         *sum = [sum[0] + rule.octets, sum[1] + rule.packets];
     }
 
-    pub fn new(index: u32, plan: &Planned) -> Self {
-        let (pdr, direction, urrs) = (plan.pdr, plan.direction, plan.urrs.clone());
-        Placed { index, pdr, direction, urrs, octets: 0, packets: 0 }
+    pub fn new(at: Place, plan: &Planned) -> Self {
+        let (pdr, direction) = (plan.pdr, plan.direction);
+        let Place { index, rest, rate } = at;
+        Placed { index, rest, rate, pdr, direction, urrs: plan.urrs.as_slice().into(), octets: 0, packets: 0 }
     }
 
     /// Octets and packets since the last time.
@@ -50,23 +73,30 @@ impl Placed {
         if counts { octets - self.octets } else { 0 }
     }
 
-    /// When its first packet since the last time came, and its last one, by the programs' clock.
-    pub fn times(&self, rules: &Table<rule>) -> (u64, u64) {
-        let first = rules.u64(self.index, offset_of!(rule, first)).swap(0, Ordering::Relaxed);
-        let last = self.last(rules);
-        // A packet that came just now may not have told yet.
-        (if first == 0 { last } else { first }, last)
+    /// When its first packet since the last time came, by the programs' clock. The next one will be the first again.
+    pub fn first(&self, programs: &Programs) -> Option<u64> {
+        let first = programs.rule_rests.u64(self.rest, offset_of!(rule_rest, first)).swap(0, Ordering::Relaxed);
+        if first == 0 {
+            // A packet that came just now may not have told yet.
+            return None;
+        }
+        let flags = programs.rules.u32(self.index, offset_of!(rule, flags));
+        flags.fetch_or(rule_flag::RULE_FRESH.0, Ordering::Relaxed);
+        Some(first)
     }
 
-    /// When its last packet came; 0 for never.
-    pub fn last(&self, rules: &Table<rule>) -> u64 {
-        rules.u64(self.index, offset_of!(rule, last)).load(Ordering::Relaxed)
+    /// When its last packet came, in the lower half of the programs' time; 0 for never.
+    pub fn last(&self, rules: &Table<rule>) -> u32 {
+        rules.u32(self.index, offset_of!(rule, last)).load(Ordering::Relaxed)
     }
 }
 
 /// What a usage reporting rule has counted since it was last taken.
 pub(super) struct Account {
-    pub urr: Urr,
+    /// URR ID.
+    pub urr: u32,
+    /// As [`Urr::quota_given`].
+    pub quota_given: u32,
     octets: [u64; 2],
     packets: [u64; 2],
     first: Option<SystemTime>,
@@ -84,7 +114,15 @@ fn index(direction: Direction) -> usize {
 
 impl Account {
     pub fn new(urr: &Urr) -> Self {
-        Account { urr: urr.clone(), octets: [0; 2], packets: [0; 2], first: None, last: None, quota: [0; 2] }
+        Account {
+            urr: urr.id,
+            quota_given: urr.quota_given,
+            octets: [0; 2],
+            packets: [0; 2],
+            first: None,
+            last: None,
+            quota: [0; 2],
+        }
     }
 
     /// Adds what a rule has counted, with the times of the first and the last of it.
@@ -111,7 +149,7 @@ impl Account {
     /// Gives it, and starts anew.
     pub fn take(&mut self) -> Usage {
         let usage = Usage {
-            urr: self.urr.id,
+            urr: self.urr,
             uplink_octets: self.octets[0],
             downlink_octets: self.octets[1],
             uplink_packets: self.packets[0],
@@ -145,13 +183,18 @@ impl Clock {
         Duration::from_nanos(self.ticks.saturating_sub(time).saturating_mul(self.tick.into()))
     }
 
+    /// A time not later than now, of which only the lower half is known.
+    pub fn whole(&self, low: u32) -> u64 {
+        self.ticks.saturating_sub(u64::from((self.ticks as u32).wrapping_sub(low)))
+    }
+
     /// A time of the programs as people read it.
     pub fn wall(&self, time: u64) -> SystemTime {
         SystemTime::now() - self.ago(time)
     }
 
-    /// A time of the programs; `None` for that of a packet that never came.
-    pub fn instant(&self, time: u64) -> Option<Instant> {
-        if time == 0 { None } else { Instant::now().checked_sub(self.ago(time)) }
+    /// A time of the programs by its lower half; `None` for that of a packet that never came.
+    pub fn instant(&self, low: u32) -> Option<Instant> {
+        if low == 0 { None } else { Instant::now().checked_sub(self.ago(self.whole(low))) }
     }
 }

@@ -35,6 +35,16 @@ const bit<8> SIDE_CONTROLLER = 4;
 
 const bit<8> COLOUR_GREEN = 0;
 
+// What a rule of a session asks for beside its own action.
+const bit<8> WHOLE = 0;
+const bit<8> FILTERED = 1;
+const bit<8> HELD = 2;
+
+const bit<8> PROTOCOL_SCTP = 132;
+const bit<16> IPV4_HEADER = 20;
+// Of the flags and the offset of fragments, all but "do not fragment".
+const bit<16> FRAGMENTED = 0xbfff;
+
 header ethernet_h {
     mac_t destination;
     mac_t source;
@@ -127,6 +137,14 @@ struct metadata_t {
     bit<8> protocol;
     bit<8> filtered;
     bit<8> closed;
+    // QoS flow of a packet in a tunnel, and the one that its rule wants; 0 is any.
+    bit<8> flow;
+    bit<8> wanted;
+    // UEs' addresses: packets between UEs are the native UPF's.
+    ipv4_t ues;
+    ipv4_t ues_mask;
+    // The longest packet for a UE.
+    bit<16> longest;
     bit<32> application;
     bit<32> counter;
     bit<32> session_meter_index;
@@ -143,7 +161,7 @@ struct metadata_t {
 
 parser UpfParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in swx_input_t input) {
     state start {
-        meta.filtered = 0;
+        meta.filtered = WHOLE;
         meta.closed = 0;
         meta.session_meter_index = 0;
         meta.application_meter_index = 0;
@@ -208,12 +226,14 @@ parser UpfParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in 
     }
     state parse_plain {
         meta.beside = 0;
+        meta.flow = 0;
         transition parse_inner;
     }
     // One container of one word from the UE, and nothing behind it.
     state parse_container {
         packet.extract(hdr.container);
         meta.beside = 8;
+        meta.flow = hdr.container.qfi & 0x3f;
         transition select(hdr.container.next, hdr.container.length, hdr.container.pdu_type, hdr.container.next_after) {
             (EXTENSION_PDU_SESSION, 1, 0x10, 0): parse_inner;
             default: accept;
@@ -251,11 +271,14 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
 
     // ── Where a packet comes from ──────────────────────────────────────────────────────────────────────────────────────
 
-    action access() {
+    action access(ipv4_t ues, ipv4_t ues_mask) {
         meta.side = SIDE_ACCESS;
+        meta.ues = ues;
+        meta.ues_mask = ues_mask;
     }
-    action core() {
+    action core(bit<16> longest) {
         meta.side = SIDE_CORE;
+        meta.longest = longest;
     }
     // From the native UPF: out of the port on the other side of the wire.
     action native(port_t peer) {
@@ -295,11 +318,26 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
         size = 64;
     }
 
+    // Waits, with where it came from in front.
+    action hold() {
+        hdr.packet_in.setValid();
+        hdr.packet_in.ingress_port = input.ingress_port;
+        output.egress_port = 6;
+    }
+
     // ── From a tunnel to the data network ──────────────────────────────────────────────────────────────────────────────
 
-    // A whole session: every packet of it, from this address of the UE.
-    action decap(ipv4_t ue, bit<32> counter, bit<32> meter, bit<32> next_hop) {
+    // While a flow moves here from the native UPF, its packets wait at port 6 until those before them have left it: the
+    // target hands them back, in their order, when this entry changes or goes.
+    action hold_uplink() {
+        meta.ue = hdr.inner_ipv4.source;
+        meta.wanted = 0;
+        meta.filtered = HELD;
+    }
+    // A whole session: every packet of it, from this address of the UE, and of this QoS flow unless that is 0.
+    action decap(ipv4_t ue, bit<32> counter, bit<32> meter, bit<32> next_hop, bit<8> qfi) {
         meta.ue = ue;
+        meta.wanted = qfi;
         meta.counter = counter;
         meta.session_meter_index = meter;
         meta.next_hop = next_hop;
@@ -307,19 +345,23 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
     // A session with application filters: `applications` and `uplink_terminations` say more.
     action decap_filtered(ipv4_t ue, bit<32> session, bit<32> meter) {
         meta.ue = ue;
+        meta.wanted = 0;
         meta.session = session;
         meta.session_meter_index = meter;
-        meta.filtered = 1;
+        meta.filtered = FILTERED;
     }
     table gtp_decap {
         key = { hdr.gtpu.teid : exact @name("teid"); }
-        actions = { decap; decap_filtered; NoAction; }
+        actions = { decap; decap_filtered; hold_uplink; NoAction; }
         const default_action = NoAction;
         size = 131072;
     }
 
     // ── From the data network into a tunnel ────────────────────────────────────────────────────────────────────────────
 
+    action hold_downlink() {
+        meta.filtered = HELD;
+    }
     action encap(teid_t teid, ipv4_t source, ipv4_t destination, bit<8> qfi, bit<8> tos, bit<32> counter, bit<32> meter, bit<32> next_hop) {
         meta.teid = teid;
         meta.tunnel_source = source;
@@ -333,11 +375,11 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
     action encap_filtered(bit<32> session, bit<32> meter) {
         meta.session = session;
         meta.session_meter_index = meter;
-        meta.filtered = 1;
+        meta.filtered = FILTERED;
     }
     table gtp_encap {
         key = { hdr.ipv4.destination : exact @name("ue"); }
-        actions = { encap; encap_filtered; NoAction; }
+        actions = { encap; encap_filtered; hold_downlink; NoAction; }
         const default_action = NoAction;
         size = 131072;
     }
@@ -353,6 +395,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
             meta.remote : lpm @name("remote");
             meta.remote_port : range @name("remote_port");
             meta.protocol : ternary @name("protocol");
+            meta.flow : ternary @name("qfi");
         }
         actions = { application; NoAction; }
         const default_action = NoAction;
@@ -429,7 +472,8 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
             // The lengths of all headers agree, the UE has this address, and the packet may go one hop further.
             // Whatever else it is, the native UPF treats and counts it.
             meta.expected = hdr.inner_ipv4.total_length + meta.beside;
-            if (hdr.gtpu.length != meta.expected || hdr.inner_ipv4.ttl <= 1 || hdr.inner_ipv4.version_ihl != IPV4_WITHOUT_OPTIONS) {
+            if (hdr.gtpu.length != meta.expected || hdr.inner_ipv4.ttl <= 1 || hdr.inner_ipv4.version_ihl != IPV4_WITHOUT_OPTIONS
+                || hdr.inner_ipv4.total_length < IPV4_HEADER) {
                 gtp_default_forward.apply();
                 return;
             }
@@ -442,12 +486,29 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
                 gtp_default_forward.apply();
                 return;
             }
-            if (hdr.inner_ipv4.source != meta.ue) {
+            meta.remote = hdr.inner_ipv4.destination;
+            meta.remote = meta.remote & meta.ues_mask;
+            if (hdr.inner_ipv4.source != meta.ue || meta.remote == meta.ues) {
+                gtp_default_forward.apply();
+                return;
+            }
+            if (meta.wanted != 0 && meta.flow != meta.wanted) {
                 gtp_default_forward.apply();
                 return;
             }
             meta.octets = hdr.inner_ipv4.total_length;
-            if (meta.filtered != 0) {
+            if (meta.filtered != WHOLE) {
+                if (meta.filtered == HELD) {
+                    hold();
+                    return;
+                }
+                // Filters look at ports where there are some that the parser does not read.
+                meta.expected = hdr.inner_ipv4.fragment;
+                meta.expected = meta.expected & FRAGMENTED;
+                if (meta.expected != 0 || hdr.inner_ipv4.protocol == PROTOCOL_SCTP) {
+                    gtp_default_forward.apply();
+                    return;
+                }
                 meta.remote = hdr.inner_ipv4.destination;
                 meta.protocol = hdr.inner_ipv4.protocol;
                 meta.remote_port = 0;
@@ -483,12 +544,28 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
                 ip_default_forward.apply();
                 return;
             }
+            // What is too long for the tunnel: the native UPF answers.
+            if (hdr.ipv4.total_length > meta.longest) {
+                ip_default_forward.apply();
+                return;
+            }
             if (gtp_encap.apply().miss) {
                 ip_default_forward.apply();
                 return;
             }
             meta.octets = hdr.ipv4.total_length;
-            if (meta.filtered != 0) {
+            if (meta.filtered != WHOLE) {
+                if (meta.filtered == HELD) {
+                    hold();
+                    return;
+                }
+                meta.expected = hdr.ipv4.fragment;
+                meta.expected = meta.expected & FRAGMENTED;
+                if (meta.expected != 0 || hdr.ipv4.protocol == PROTOCOL_SCTP) {
+                    ip_default_forward.apply();
+                    return;
+                }
+                meta.flow = 0;
                 meta.remote = hdr.ipv4.source;
                 meta.protocol = hdr.ipv4.protocol;
                 meta.remote_port = 0;

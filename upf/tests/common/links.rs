@@ -104,6 +104,7 @@ impl Bench {
                 qers: vec![1],
                 urrs: vec![],
                 returns: false,
+                application: None,
             };
             session.pdrs.insert(id, pdr);
             let far = Far {

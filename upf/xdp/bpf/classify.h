@@ -12,19 +12,28 @@ inline_always struct rule *rule_at(__u32 index)
 	return bpf_map_lookup_elem(&rules, &index);
 }
 
+inline_always struct rule_rest *rest_of(struct rule *rule)
+{
+	__u32 index = rule->rest;
+	return bpf_map_lookup_elem(&rule_rests, &index);
+}
+
+inline_always __u32 session_of(struct rule *rule)
+{
+	struct rule_rest *rest = rest_of(rule);
+	return rest ? rest->session : NONE;
+}
+
 /* Whether the UE's address in the packet is one of the PDR's. */
 inline_always int matches_ue(struct rule *rule, struct flow *flow)
 {
 	int up = rule->flags & RULE_UPLINK;
 	if (flow->version == 4)
 		return rule->flags & RULE_UE4 && rule->ue4 == (up ? flow->source4 : flow->destination4);
-	return rule->flags & RULE_UE6 && rule->ue6 == (up ? flow->source6[0] : flow->destination6[0]);
-}
-
-inline_always struct rule_rest *rest_of(struct rule *rule)
-{
-	__u32 index = rule->index;
-	return bpf_map_lookup_elem(&rule_rests, &index);
+	if (!(rule->flags & RULE_UE6))
+		return 0;
+	struct rule_rest *rest = rest_of(rule);
+	return rest && rest->ue6 == (up ? flow->source6[0] : flow->destination6[0]);
 }
 
 /* What a PDR asks for beside its filters. */
@@ -195,8 +204,35 @@ inline_always __u32 place_of(__u32 key, __u32 most)
 	return ((__u64)key * most) >> 32;
 }
 
-inline_always __u32 find(void *table, void *more, __be32 key, __u32 most)
+/* A rule that lies at a place, if it is that of a key: its index, else none. */
+inline_always __u32 at_home(__u32 index, __be32 key, __u32 of_teid)
 {
+	struct rule *rule = rule_at(index);
+	if (!rule)
+		return NONE;
+	/* Key and flags at once. */
+	__u64 first = *(volatile __u64 *)rule;
+	__u32 differ = (__u32)first ^ key;
+	if (differ | (((__u32)(first >> 32) & RULE_BY_TEID) ^ of_teid))
+		return NONE;
+	/* What is read of the rule from here on is as new as its key, for its place hangs on that. */
+	barrier_var(differ);
+	return index + differ;
+}
+
+/* The first two places are nobody's. Which one of a pair is looked at first, the hash says, too. */
+inline_always __u32 find_home(__be32 key, __u32 of_teid)
+{
+	__u32 place = place_of(key, settings.homes) + 2;
+	__u32 found = at_home(place, key, of_teid);
+	return likely(found) ? found : at_home(place ^ 1, key, of_teid);
+}
+
+inline_always __u32 find(void *table, void *more, __be32 key, __u32 most, __u32 of_teid)
+{
+	__u32 home = find_home(key, of_teid);
+	if (likely(home))
+		return home;
 	__u32 place = place_of(key, most);
 	struct cells *cells = bpf_map_lookup_elem(table, &place);
 	if (!cells)
@@ -207,15 +243,18 @@ inline_always __u32 find(void *table, void *more, __be32 key, __u32 most)
 		if ((__u32)cell == key)
 			return cell >> 32;
 	}
-	if (likely(!cells->more))
-		return NONE;
-	__u32 *entrance = bpf_map_lookup_elem(more, &key);
-	return entrance ? *entrance : NONE;
+	if (unlikely(cells->more)) {
+		__u32 *entrance = bpf_map_lookup_elem(more, &key);
+		if (entrance)
+			return *entrance;
+	}
+	/* A rule that went from one place to another meanwhile was seen at neither: by now it is there. */
+	return find_home(key, of_teid);
 }
 
 inline_always __u32 entrance_of_teid(__be32 teid)
 {
-	return find(&teid_cells, &by_teid, teid, settings.teid_cells);
+	return find(&teid_cells, &by_teid, teid, settings.teid_cells, RULE_BY_TEID);
 }
 
 inline_always __u32 entrance_of_ue(struct flow *flow, int source)
@@ -226,7 +265,7 @@ inline_always __u32 entrance_of_ue(struct flow *flow, int source)
 		__u32 address = bpf_ntohl(key);
 		if (address < globals.ue4_low || address > globals.ue4_high)
 			return NONE;
-		return find(&ue4_cells, &by_ue4, key, settings.ue4_cells);
+		return find(&ue4_cells, &by_ue4, key, settings.ue4_cells, 0);
 	} else {
 		__be64 key = source ? flow->source6[0] : flow->destination6[0];
 		entrance = bpf_map_lookup_elem(&by_ue6, &key);
@@ -247,15 +286,17 @@ global int is_foreign(struct rule *rule, struct flow *flow)
 		if (flags & RULE_UE4 && rule->ue4 == flow->source4)
 			return 0;
 	} else {
-		if (flags & RULE_UE6 &&
-		    (rule->ue6 == flow->source6[0] ||
-		     (flow->source6[0] & bpf_cpu_to_be64(0xffcull << 52)) == bpf_cpu_to_be64(0xfe8ull << 52)))
-			return 0;
+		if (flags & RULE_UE6) {
+			struct rule_rest *rest = rest_of(rule);
+			if ((rest && rest->ue6 == flow->source6[0]) ||
+			    (flow->source6[0] & bpf_cpu_to_be64(0xffcull << 52)) == bpf_cpu_to_be64(0xfe8ull << 52))
+				return 0;
+		}
 	}
 	if (flags & RULE_UE_MANY) {
 		__u32 entrance = entrance_of_ue(flow, 1);
 		struct rule *other = entrance ? any_of(entrance) : NULL;
-		if (other && other->session == rule->session)
+		if (other && other->incarnation == rule->incarnation)
 			return 0;
 	}
 	return 1;

@@ -36,8 +36,9 @@ global int tell(struct rule *rule, __u32 kind, __u32 argument)
 		COUNT(lost_events);
 		return 0;
 	}
+	struct rule_rest *rest = rest_of(rule);
 	event->kind = kind;
-	event->session = rule->session;
+	event->session = rest ? rest->session : NONE;
 	event->argument = argument;
 	event->length = 0;
 	bpf_ringbuf_submit(event, 0);
@@ -88,8 +89,11 @@ global int buffer(struct xdp_md *ctx, __u32 offset, __u32 length, struct rule *r
 {
 	if (!rule)
 		return XDP_DROP;
-	__u32 index = rule->session;
-	__u32 argument = (rule->pdr & 0xffff) | (rule->flags & RULE_NOTIFY ? 0x10000 : 0);
+	struct rule_rest *rest = rest_of(rule);
+	if (!rest)
+		return XDP_DROP;
+	__u32 index = rest->session;
+	__u32 argument = (rest->pdr & 0xffff) | (rule->flags & RULE_NOTIFY ? 0x10000 : 0);
 	struct session *session = bpf_map_lookup_elem(&sessions, &index);
 	if (!session || !index)
 		return dropped_of(rule, DROP_BUFFER_FULL);

@@ -15,8 +15,9 @@
 		__uint(map_flags, flags); \
 	} name SEC(".maps")
 
-/* Entrances: TEID, IPv4 address and IPv6 prefix of a UE. The first two are looked up in cells, which user space writes;
- * what has no room there is in a table of the kernel. */
+/* Entrances: TEID, IPv4 address and IPv6 prefix of a UE. Where the first two lead to one rule alone, that lies at the place
+ * that the key itself says, if there is room. Others are looked up in cells, which user space writes; what has no room there
+ * is in a table of the kernel. */
 TABLE(teid_cells, BPF_MAP_TYPE_ARRAY, __u32, struct cells, 1024, BPF_F_MMAPABLE);
 TABLE(ue4_cells, BPF_MAP_TYPE_ARRAY, __u32, struct cells, 1024, BPF_F_MMAPABLE);
 TABLE(by_teid, BPF_MAP_TYPE_HASH, __be32, __u32, 1024, 0);
@@ -24,6 +25,7 @@ TABLE(by_ue4, BPF_MAP_TYPE_HASH, __be32, __u32, 1024, 0);
 TABLE(by_ue6, BPF_MAP_TYPE_HASH, __be64, __u32, 1024, 0);
 
 TABLE(rules, BPF_MAP_TYPE_ARRAY, __u32, struct rule, 1024, BPF_F_MMAPABLE);
+TABLE(rates, BPF_MAP_TYPE_ARRAY, __u32, struct rate, RATES, BPF_F_MMAPABLE);
 TABLE(rule_rests, BPF_MAP_TYPE_ARRAY, __u32, struct rule_rest, 1024, BPF_F_MMAPABLE);
 TABLE(groups, BPF_MAP_TYPE_ARRAY, __u32, struct group, 1024, BPF_F_MMAPABLE);
 /* By the place of their candidate. */

@@ -124,7 +124,7 @@ global int nat_out(struct xdp_md *ctx, __u32 offset, struct rule *rule)
 	__u64 ticks = bpf_jiffies64();
 	struct nat_flow *flow = nat_find(&key);
 	if (unlikely(!flow)) {
-		__u32 index = nat_begin(&key, rule->session, rule->incarnation);
+		__u32 index = nat_begin(&key, session_of(rule), rule->incarnation);
 		flow = nat_flow_at(index);
 		if (!index || !flow)
 			return 0;
@@ -132,7 +132,7 @@ global int nat_out(struct xdp_md *ctx, __u32 offset, struct rule *rule)
 			    (place.flags & TCP_SYN && nat_lifetime(flow) == settings.nat.tcp_transitory &&
 			     flow->seen & (NAT_RESET | NAT_FIN_IN | NAT_FIN_OUT)))) {
 		__u32 index = nat_find_slow(&key);
-		if (!index || !nat_renew(index, rule->session, rule->incarnation))
+		if (!index || !nat_renew(index, session_of(rule), rule->incarnation))
 			return 0;
 	}
 	nat_see(flow, nat_bits(0, key.protocol, place.flags, flow->seen), ticks);
@@ -147,7 +147,7 @@ inline_always int translate_out(struct xdp_md *ctx, __u32 offset, struct flow *f
 {
 	if (likely(flow->fragment != 2 && (flow->protocol == IPPROTO_TCP || flow->protocol == IPPROTO_UDP)))
 		return nat_out(ctx, offset, rule);
-	return nat_out_slow(ctx, offset, rule->session, rule->incarnation);
+	return nat_out_slow(ctx, offset, session_of(rule), rule->incarnation);
 }
 
 inline_always struct nat_part nat_part_key(struct iphdr *ip)

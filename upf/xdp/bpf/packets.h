@@ -11,7 +11,10 @@ inline_always int has_to_wait(struct rule *rule, enum origin origin)
 		return 1;
 	if (origin == FROM_BUFFER)
 		return 0;
-	__u32 index = rule->session;
+	struct rule_rest *rest = rest_of(rule);
+	if (!rest)
+		return 1;
+	__u32 index = rest->session;
 	struct session *session = bpf_map_lookup_elem(&sessions, &index);
 	return session && *(volatile __u32 *)&session->pending > 0;
 }

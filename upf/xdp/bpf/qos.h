@@ -38,7 +38,7 @@ global int within_shared_rates(struct rule *rule, __u32 octets, __u64 now)
 	struct rule_rest *rest = rest_of(rule);
 	if (!rest)
 		return 0;
-	__u32 count = rule->bucket_count;
+	__u32 count = rest->bucket_count;
 	int taken = 0, refused = 0;
 	for (int i = 0; i < RULE_BUCKETS; i++) {
 		if (i >= count)
@@ -71,12 +71,16 @@ inline_always int within_rates(struct rule *rule, __u32 octets, __u64 now)
 {
 	__u64 cost = 0;
 	now <<= 4;
-	if (rule->per_octet) {
-		cost = cost_of(rule->per_octet, octets);
-		if (!take_tokens(&rule->full_at, rule->burst, cost, now))
+	__u32 which = rule->rate;
+	if (which) {
+		struct rate *rate = bpf_map_lookup_elem(&rates, &which);
+		if (!rate)
+			return 0;
+		cost = cost_of(rate->per_octet, octets);
+		if (!take_tokens(&rule->full_at, rate->burst, cost, now))
 			return 0;
 	}
-	if (likely(!rule->bucket_count))
+	if (likely(!(rule->flags & RULE_SHARED)))
 		return 1;
 	if (within_shared_rates(rule, octets, now))
 		return 1;
@@ -97,9 +101,9 @@ global int used_up(struct rule *rule)
 	if (!rule)
 		return 1;
 	struct rule_rest *rest = rest_of(rule);
-	__u32 quotas = rule->quotas;
 	if (!rest)
 		return 1;
+	__u32 quotas = rest->quotas;
 	for (int i = 0; i < RULE_LIMITS; i++) {
 		if (!(quotas >> i))
 			break;
@@ -122,7 +126,7 @@ global int count_exactly(struct rule *rule, __u32 octets)
 	struct rule_rest *rest = rest_of(rule);
 	if (!rest)
 		return 0;
-	__u32 count = rule->limit_count;
+	__u32 count = rest->limit_count;
 	for (int i = 0; i < RULE_LIMITS; i++) {
 		if (i >= count)
 			break;
@@ -136,19 +140,54 @@ global int count_exactly(struct rule *rule, __u32 octets)
 	return 0;
 }
 
+/* The first packet since user space took the time of the one before. */
+global int count_first(struct rule *rule, __u64 ticks)
+{
+	if (!rule)
+		return 0;
+	struct rule_rest *rest = rest_of(rule);
+	if (rest)
+		rest->first = ticks;
+	__sync_fetch_and_and(&rule->flags, ~RULE_FRESH);
+	return 0;
+}
+
+/* A rule is beyond its mark: whether packets stop. */
+global int stops(struct rule *rule)
+{
+	if (!rule)
+		return 1;
+	struct rule_rest *rest = rest_of(rule);
+	return !rest || *(volatile __u64 *)&rule->octets >= *(volatile __u64 *)&rest->stop_at;
+}
+
+/* The same, once a packet has been counted: whether user space is told. Again from time to time, in case nobody heard it. */
+global int tell_mark(struct rule *rule, __u64 before, __u64 after)
+{
+	if (!rule)
+		return 0;
+	struct rule_rest *rest = rest_of(rule);
+	if (!rest)
+		return 0;
+	__u64 check_at = *(volatile __u64 *)&rest->check_at;
+	if (after >= check_at && (before < check_at || before >> 20 != after >> 20))
+		tell(rule, EVENT_MARK, 0);
+	return 0;
+}
+
 /* Counts a packet that is forwarded. */
 inline_always void count(struct rule *rule, __u32 octets, __u64 ticks)
 {
 	__u64 before = __sync_fetch_and_add(&rule->octets, octets), after = before + octets;
 	__sync_fetch_and_add(&rule->packets, 1);
-	if (unlikely(!rule->first))
-		rule->first = ticks;
-	rule->last = ticks;
-	if (rule->flags & RULE_EXACT)
+	__u32 flags = rule->flags;
+	if (unlikely(flags & RULE_FRESH))
+		count_first(rule, ticks);
+	*(volatile __u32 *)&rule->last = ticks;
+	if (flags & RULE_EXACT)
 		count_exactly(rule, octets);
-	/* Again from time to time, in case nobody heard it. */
-	else if (unlikely(after >= rule->check_at) && (before < rule->check_at || before >> 20 != after >> 20))
-		tell(rule, EVENT_MARK, 0);
+	else if (unlikely(after >> MARK_SHIFT >= rule->mark))
+		tell_mark(rule, before, after);
 }
 
 /* Rates of classes of flows, which the thermal governor sets. */
@@ -169,14 +208,14 @@ inline_always int enforce(struct rule *rule, __u32 octets, __u64 ticks)
 {
 	__u32 flags = rule->flags;
 	if (unlikely(flags & (RULE_QUOTA | RULE_GATE | RULE_EXACT | RULE_SHAPED))) {
-		if (flags & RULE_QUOTA || (flags & RULE_EXACT && rule->quotas && used_up(rule)))
+		if (flags & RULE_QUOTA || (flags & RULE_EXACT && used_up(rule)))
 			return DROP_QUOTA;
 		if (flags & RULE_GATE)
 			return DROP_GATE;
 		if (flags & RULE_SHAPED && !within_budget(flags, octets, ticks * settings.tick))
 			return DROP_THERMAL;
 	}
-	if (unlikely(*(volatile __u64 *)&rule->octets >= rule->stop_at))
+	if (unlikely(*(volatile __u64 *)&rule->octets >> MARK_SHIFT >= rule->mark) && stops(rule))
 		return DROP_QUOTA;
 	return within_rates(rule, octets, ticks * settings.tick) ? -1 : DROP_RATE;
 }

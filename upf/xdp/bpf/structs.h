@@ -7,6 +7,10 @@
 
 #include <linux/types.h>
 
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "a rule's key and flags are read at once, as a little-endian machine has them"
+#endif
+
 /* Token buckets of one rule: maximum bit rates of its QERs. */
 #define RULE_BUCKETS 4
 /* Volume limits of one rule: thresholds and quotas of its URRs. */
@@ -34,50 +38,64 @@ enum rule_flag {
 	RULE_EXACT = 1 << 16,	/* limits are near, and counted */
 	/* Bits 24 and 25: the class of the flow. */
 	RULE_SHAPED = 1 << 26,	/* the thermal governor shapes its class */
+	RULE_BY_TEID = 1 << 17,	/* `key` is a TEID; else the address of a UE */
+	RULE_FRESH = 1 << 18,	/* no packet has come since user space took the time of the first one */
+	RULE_SHARED = 1 << 19,	/* QER: rates that it shares with other rules */
 };
 
-/* A PDR with its FAR and QERs. What is not counted does not change while packets can find the rule, but for flags and
- * marks: user space writes another rule and has the tables point there. Counters of both are added up by user space.
- * A rule fills two lines of the cache. */
+/* A PDR with its FAR and QERs, as far as common packets need it: one line of the cache. What is not counted does not change
+ * while packets can find the rule, but for flags and the mark: user space writes another rule and has packets find that one.
+ * Counters of both are added up by user space.
+ *
+ * Most rules lie where a hash of their TEID, or of the UE's address, says: one of two places beside each other (`home_of`).
+ * A packet that finds its key there has found its rule. */
 struct rule {
+	__be32 key;		/* 0: packets do not find it here, but from `struct cells` or a list, if at all */
 	__u32 flags;
-	__u32 session;		/* index in `sessions` */
-	__be32 ue4;
-	__be32 teid;
-	__be32 peer4;
-	__u8 qfi;		/* as the PDU session container has it, with the reflective QoS indicator */
-	__u8 bucket_count;	/* of `buckets`: rates that it shares with other rules */
-	__u8 limit_count;
-	__u8 quotas;		/* which of the limits stop packets */
-	__u32 pdr;
-	__u32 index;		/* its own, to find its rest */
-	__be64 ue6;
-	/* A rate that is the rule's alone; see `struct bucket`. */
-	__u64 burst;
-	__u64 per_octet;	/* 0: there is none */
-	__u32 incarnation;	/* of the session: no two of them have had the same */
-	__u32 unused2;
 	/* Written by packets. */
 	__u64 octets;
 	__u64 packets;
-	__u64 first;		/* the time of the first packet since user space took it, and of the last; in ticks */
-	__u64 last;
-	__u64 full_at;
+	__u64 full_at;		/* see `struct bucket` */
+	__u32 last;		/* the time of the last packet, in ticks; 0: there was none */
+	/* Within. */
+	__u32 mark;		/* from so many times 2^MARK_SHIFT octets on, `struct rule_rest` says what is to be done */
+	__u32 rest;		/* its place in `rule_rests` */
+	__u32 incarnation;	/* of the session: no two of them have had the same */
+	__be32 ue4;
+	__be32 teid;
+	__be32 peer4;
+	__u16 rate;		/* a rate that the rule shares with no other one, in `rates`; 0: there is none */
+	__u8 qfi;		/* as the PDU session container has it, with the reflective QoS indicator */
+	__u8 unused;
+};
+_Static_assert(sizeof(struct rule) == 64, "a rule is one line of the cache");
+#define MARK_SHIFT 20
+
+/* What common packets do not need of a rule. */
+struct rule_rest {
+	__u32 session;		/* index in `sessions` */
+	__u32 pdr;
+	__u64 first;		/* the time of the first packet since user space took it; in ticks */
 	/* Limits that are far away are not counted: at the first mark user space is told, at the second packets stop. */
 	__u64 check_at;
 	__u64 stop_at;
-	__u64 unused3;
-};
-
-/* The rest of a rule, at the same place of another table: what common packets do not need. */
-struct rule_rest {
-	__u32 buckets[RULE_BUCKETS];
+	__be64 ue6;
+	__u64 qfis;		/* bit n: QFI n */
+	__u32 buckets[RULE_BUCKETS];	/* rates that it shares with other rules */
 	__u32 limits;		/* where the session's limits begin, */
 	__u8 limit[RULE_LIMITS];	/* and which of them are the rule's */
-	__u32 unused;
-	__u64 qfis;		/* bit n: QFI n */
-	__u64 unused2[3];
+	__u8 bucket_count;
+	__u8 limit_count;
+	__u8 quotas;		/* which of the limits stop packets */
+	__u8 unused;
 };
+
+/* What several rules have alike of a rate: see `struct bucket`. */
+struct rate {
+	__u64 burst;
+	__u64 per_octet;
+};
+#define RATES 65536
 
 /* Entrances by TEID, or by address of a UE: some of those with the same hash. */
 #define CELLS 7
@@ -343,6 +361,8 @@ struct settings {
 	__u32 bounce;		/* packets to the kernel are first sent to our own end, for their checksums are not to be trusted */
 	__u32 teid_cells;	/* how many there are of `struct cells` */
 	__u32 ue4_cells;
+	__u32 homes;		/* how many places there are for rules by their key; even */
+	__u32 unused;
 	__u32 tick;		/* nanoseconds */
 	__u32 transmit;		/* frames may go back where they came from */
 	/* Links with the kernel for what leaves by an exit of its own; the first is for none. */

@@ -87,9 +87,12 @@ global int trace_rule(struct rule *rule)
 	struct traced *t = bpf_map_lookup_elem(&tracing, &zero);
 	if (!t || !rule)
 		return 0;
-	t->session = rule->session;
+	struct rule_rest *rest = rest_of(rule);
+	if (!rest)
+		return 0;
+	t->session = rest->session;
 	t->incarnation = rule->incarnation;
-	t->pdr = rule->pdr;
+	t->pdr = rest->pdr;
 	t->flags = rule->flags;
 	return 0;
 }
@@ -160,7 +163,7 @@ global int dropped_of(struct rule *rule, int reason)
 {
 	if (!rule)
 		return dropped(reason);
-	struct drop_key key = { .session = rule->session, .incarnation = rule->incarnation, .reason = reason & 15 };
+	struct drop_key key = { .session = session_of(rule), .incarnation = rule->incarnation, .reason = reason & 15 };
 	__u64 *packets = bpf_map_lookup_elem(&session_drops, &key), one = 1;
 	if (packets)
 		__sync_fetch_and_add(packets, 1);

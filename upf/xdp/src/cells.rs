@@ -17,7 +17,7 @@ pub(crate) struct Cells {
 }
 
 /// As `place_of` in `bpf/classify.h`.
-fn place_of(mut key: u32, most: u32) -> u32 {
+pub(crate) fn place_of(mut key: u32, most: u32) -> u32 {
     key ^= key >> 16;
     key = key.wrapping_mul(0x7feb_352d);
     key ^= key >> 15;

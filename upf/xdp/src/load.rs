@@ -1,5 +1,5 @@
 //! The programs, loaded.
-use crate::cells::Cells;
+use crate::cells::{Cells, place_of};
 use crate::nat::NatTables;
 use crate::skeleton::ProgramsSkelBuilder;
 use crate::table::Table;
@@ -97,9 +97,12 @@ pub struct Programs {
     pub(crate) fence: MapHandle,
     pub(crate) fence_slot: MapHandle,
     globals: Table<types::globals>,
-    /// Rules. The first one is none.
+    homes: u32,
+    /// Rules. The first two are none; then come those that packets find by their key, in pairs, and then others.
     pub rules: Table<types::rule>,
-    /// What of rules common packets do not need, at the same places.
+    /// Rates. The first one is none.
+    pub rates: Table<types::rate>,
+    /// What of rules common packets do not need. The first one is none.
     pub rule_rests: Table<types::rule_rest>,
     /// Filters of rules, in lists of groups.
     pub groups: Table<types::group>,
@@ -124,6 +127,8 @@ fn complete(settings: &mut types::settings, sizes: &Sizes) -> (u32, u32, u32) {
     // A list fills its last group with nothing.
     let groups = sizes.filters / 2 + 2;
     (settings.teid_cells, settings.ue4_cells) = (cells, cells);
+    // A TEID and an address for each session, and twice the room: nine of ten find it.
+    settings.homes = sizes.sessions.max(16) * 4;
     settings.tick = tick();
     // Both directions of a flow, in sets of eight that are half full.
     let nat_sets = (sizes.nat_flows / 2).max(1);
@@ -147,6 +152,7 @@ impl Programs {
         tables: &[(String, OwnedFd)],
     ) -> Result<Programs, XdpError> {
         let (cells, groups, nat_sets) = complete(&mut settings, sizes);
+        let homes = settings.homes;
         let nat_flows = sizes.nat_flows.max(1);
         let mut place = MaybeUninit::uninit();
         let mut open = ProgramsSkelBuilder::default().open(&mut place).map_err(load_error)?;
@@ -159,7 +165,7 @@ impl Programs {
             (&mut maps.by_teid, sizes.rules),
             (&mut maps.by_ue4, sizes.sessions),
             (&mut maps.by_ue6, sizes.sessions),
-            (&mut maps.rules, sizes.rules + 1),
+            (&mut maps.rules, homes + 2 + sizes.rules),
             (&mut maps.rule_rests, sizes.rules + 1),
             (&mut maps.teid_cells, cells),
             (&mut maps.ue4_cells, cells),
@@ -272,6 +278,8 @@ impl Programs {
             fence: handle(&maps.fence)?,
             fence_slot: handle(&maps.fence_slot)?,
             globals: Table::map("data", maps.data.as_fd(), 1)?,
+            homes,
+            rates: Table::map("rates", maps.rates.as_fd(), entries(&maps.rates))?,
             rules: Table::map("rules", maps.rules.as_fd(), entries(&maps.rules))?,
             rule_rests: Table::map("rule_rests", maps.rule_rests.as_fd(), entries(&maps.rule_rests))?,
             groups: Table::map("groups", maps.groups.as_fd(), entries(&maps.groups))?,
@@ -317,16 +325,54 @@ impl Programs {
         self.by_teid.set(teid.to_be_bytes(), entrance)
     }
 
+    /// The first of the places for rules that are not found by their key.
+    pub fn behind_homes(&self) -> u32 {
+        self.homes + 2
+    }
+
+    /// The two places in which a rule is found by its TEID, or by the IPv4 address of its UE: octets as packets have them.
+    pub fn homes_of(&self, key: [u8; 4]) -> [u32; 2] {
+        let place = place_of(u32::from_ne_bytes(key), self.homes) + 2;
+        [place, place ^ 1]
+    }
+
+    /// Has packets find the rule that lies at one of the two places of its TEID.
+    pub fn settle_teid(&self, place: u32, teid: u32) {
+        self.settle(place, teid.to_be_bytes(), types::rule_flag::RULE_BY_TEID.0);
+    }
+
+    /// The same for the IPv4 address of its UE.
+    pub fn settle_ue4(&self, place: u32, address: [u8; 4]) {
+        self.widen(address);
+        self.settle(place, address, 0);
+    }
+
+    fn settle(&self, place: u32, key: [u8; 4], more: u32) {
+        // The key as it lies in memory comes first, and the flags behind it: one store.
+        let flags = self.rules.u32(place, offset_of!(types::rule, flags)).load(Ordering::Relaxed) | more;
+        let first = u64::from(flags) << 32 | u64::from(u32::from_ne_bytes(key));
+        self.rules.u64(place, 0).store(first, Ordering::Release);
+    }
+
+    /// Packets no longer find the rule at a place.
+    pub fn unsettle(&self, place: u32) {
+        self.rules.u32(place, offset_of!(types::rule, key)).store(0, Ordering::Release);
+    }
+
     /// Has a UE's IPv4 address lead to an entrance.
     ///
     /// # Errors
     /// The table is full.
     pub fn set_ue4(&self, address: [u8; 4], entrance: u32) -> Result<(), XdpError> {
-        // The span only grows: it spares look-ups, and decides nothing.
+        self.widen(address);
+        self.by_ue4.set(address, entrance)
+    }
+
+    /// The span only grows: it spares look-ups, and decides nothing.
+    fn widen(&self, address: [u8; 4]) {
         let value = u32::from_be_bytes(address);
         self.globals.u32(0, offset_of!(types::globals, ue4_high)).fetch_max(value, Ordering::Relaxed);
         self.low().fetch_min(value, Ordering::Relaxed);
-        self.by_ue4.set(address, entrance)
     }
 
     /// Has a UE's IPv6 prefix of 64 bits lead to an entrance.

@@ -3,13 +3,21 @@
 use crate::XdpError;
 use std::io;
 use std::marker::PhantomData;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 
-/// An array of the programs, mapped into memory.
+/// Octets that are mapped at a time: what is mapped counts as this process's memory, used or not.
+const CHUNK: usize = 1 << 18;
+const PAGE: usize = 4096;
+
+/// An array of the programs, mapped into memory piece by piece, as entries are used.
 pub struct Table<T> {
-    start: NonNull<u8>,
+    name: &'static str,
+    map: OwnedFd,
+    /// Each with so much of the next one that no entry is cut in two.
+    chunks: Box<[OnceLock<NonNull<u8>>]>,
     octets: usize,
     entries: usize,
     /// Octets from one entry to the next.
@@ -26,18 +34,28 @@ impl<T: Copy> Table<T> {
     /// Maps a table. `T` is the type of its entries.
     pub(crate) fn map(name: &'static str, fd: BorrowedFd<'_>, entries: usize) -> Result<Self, XdpError> {
         let stride = size_of::<T>().next_multiple_of(8);
-        let octets = (stride * entries).next_multiple_of(4096);
-        // SAFETY: a new mapping is asked for, at no address of ours; the descriptor is open.
+        let octets = (stride * entries).next_multiple_of(PAGE);
+        let failed = |error| XdpError::Table { table: name, error };
+        let map = fd.try_clone_to_owned().map_err(failed)?;
+        let chunks = (0..octets.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect();
+        let table = Table { name, map, chunks, octets, entries, stride, _of: PhantomData };
+        // What cannot be mapped is said at once, and not at some entry later.
+        let first = table.map_chunk(0).map_err(failed)?;
+        table.chunks.first().map(|chunk| chunk.set(first));
+        Ok(table)
+    }
+
+    fn map_chunk(&self, chunk: usize) -> io::Result<NonNull<u8>> {
+        // SAFETY: a new mapping is asked for, at no address of ours, within the array; the descriptor is open.
         let start = unsafe {
             let access = libc::PROT_READ | libc::PROT_WRITE;
-            libc::mmap(std::ptr::null_mut(), octets, access, libc::MAP_SHARED, fd.as_raw_fd(), 0)
+            let (length, at) = (self.length(chunk), (chunk * CHUNK) as libc::off_t);
+            libc::mmap(std::ptr::null_mut(), length, access, libc::MAP_SHARED, self.map.as_raw_fd(), at)
         };
-        let failed = || XdpError::Table { table: name, error: io::Error::last_os_error() };
-        if start == libc::MAP_FAILED {
-            return Err(failed());
+        match NonNull::new(start.cast::<u8>()) {
+            Some(start) if start.as_ptr().cast() != libc::MAP_FAILED => Ok(start),
+            _ => Err(io::Error::last_os_error()),
         }
-        let start = NonNull::new(start.cast()).ok_or_else(failed)?;
-        Ok(Table { start, octets, entries, stride, _of: PhantomData })
     }
 
     /// How many entries there are.
@@ -47,8 +65,14 @@ impl<T: Copy> Table<T> {
 
     fn at(&self, index: u32, offset: usize, size: usize) -> *mut u8 {
         assert!((index as usize) < self.entries && offset + size <= self.stride, "within the table");
-        // SAFETY: the entry lies within the mapping, as was just checked.
-        unsafe { self.start.as_ptr().add(index as usize * self.stride + offset) }
+        let place = index as usize * self.stride;
+        let chunk = place / CHUNK;
+        let start = self.chunks[chunk].get_or_init(|| {
+            // Without address space for a quarter of a megabyte nothing else works either.
+            self.map_chunk(chunk).unwrap_or_else(|error| panic!("the table {} cannot be mapped: {error}", self.name))
+        });
+        // SAFETY: the entry begins within the chunk, and its end lies within the mapping, which is longer by an entry.
+        unsafe { start.as_ptr().add(place % CHUNK + offset) }
     }
 
     /// Writes an entry that no program uses yet.
@@ -89,9 +113,20 @@ impl<T: Copy> Table<T> {
     }
 }
 
+impl<T> Table<T> {
+    /// Octets of a chunk's mapping.
+    fn length(&self, chunk: usize) -> usize {
+        (CHUNK + self.stride.next_multiple_of(PAGE)).min(self.octets - chunk * CHUNK)
+    }
+}
+
 impl<T> Drop for Table<T> {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `map` with this length, and nothing borrows it any more.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.octets) };
+        for (number, chunk) in self.chunks.iter().enumerate() {
+            if let Some(start) = chunk.get() {
+                // SAFETY: the mapping was made by `map_chunk` with this length, and nothing borrows it any more.
+                unsafe { libc::munmap(start.as_ptr().cast(), self.length(number)) };
+            }
+        }
     }
 }

@@ -2,15 +2,18 @@
 mod address;
 mod node;
 mod numbers;
+mod pfd;
 mod qos;
 mod report;
 mod rules;
+mod span;
 mod traffic;
 mod usage;
 
 pub use address::*;
 pub use node::*;
 pub use numbers::*;
+pub use pfd::*;
 pub use qos::*;
 pub use report::*;
 pub use rules::*;

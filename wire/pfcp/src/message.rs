@@ -43,6 +43,8 @@ group! {
         /** What the sender can do as a UP function. */ opt up_features: UpFunctionFeatures,
         /** What the sender can do as a CP function. */ opt cp_features: CpFunctionFeatures,
         /** The UP function wishes the association's end. */ opt release_request: AssociationReleaseRequest,
+        /** For how long it waits for that. */ opt release_period: GracefulReleasePeriod,
+        /** Flags. */ opt flags: PfcpAuReqFlags,
     }
 }
 group! {
@@ -88,7 +90,10 @@ group! {
         /** The element at fault. */ opt offending_ie: OffendingIe,
     }
 }
-group! { /** Tells the UP function of applications (7.4.3.1). */ PfdManagementRequest { } }
+group! {
+    /// Tells the UP function of applications (7.4.3.1); without any, it forgets all of them.
+    PfdManagementRequest { /** Applications. */ list applications: ApplicationIdsPfds, }
+}
 group! {
     /// Answers it (7.4.3.2).
     PfdManagementResponse {

@@ -96,6 +96,23 @@ fn establishment() -> SessionEstablishmentRequest {
     }
 }
 
+fn application(name: &str) -> ApplicationIdsPfds {
+    let first = PfdContents {
+        flow_descriptions: vec!["permit out 6 from 192.0.2.0/24 443 to assigned".into(); 3],
+        urls: vec![b"https://example.com/".to_vec(), b"/two".to_vec()],
+        domain_names: vec![(b"example.com".to_vec(), Some(b"tls".to_vec())), (b"example.org".to_vec(), None)],
+        custom: Some(vec![1, 2, 3]),
+    };
+    let second =
+        PfdContents { flow_descriptions: vec!["permit out ip from 203.0.113.9 to any".into()], ..Default::default() };
+    let contexts = vec![PfdContext { contents: vec![first, second] }];
+    ApplicationIdsPfds { application_id: ApplicationId::new(name), contexts }
+}
+
+fn forgotten(name: &str) -> ApplicationIdsPfds {
+    ApplicationIdsPfds { application_id: ApplicationId::new(name), contexts: vec![] }
+}
+
 fn samples() -> Vec<(&'static str, Packet)> {
     let node = NodeId::Ip(ip(1));
     let recovery = RecoveryTimeStamp(3_900_000_000);
@@ -156,6 +173,21 @@ fn samples() -> Vec<(&'static str, Packet)> {
                 },
             ),
         ),
+        (
+            "update",
+            Packet::node(
+                3,
+                AssociationUpdateRequest {
+                    node_id: node.clone(),
+                    up_features: Some(UpFunctionFeatures::PFDM | UpFunctionFeatures::EPFAR | UpFunctionFeatures::UEIP),
+                    cp_features: Some(CpFunctionFeatures::LOAD | CpFunctionFeatures::EPFAR),
+                    release_request: Some(martlet_pfcp::ie::AssociationReleaseRequest(1)),
+                    release_period: Some(GracefulReleasePeriod::of(std::time::Duration::from_secs(20))),
+                    flags: Some(PfcpAuReqFlags(1)),
+                },
+            ),
+        ),
+        ("pfds", Packet::node(3, PfdManagementRequest { applications: vec![application("web"), forgotten("chat")] })),
         ("release", Packet::node(3, AssociationReleaseRequestMessage { node_id: node.clone() })),
         ("establishment", Packet::session(0, 4, establishment())),
         (
@@ -173,8 +205,13 @@ fn samples() -> Vec<(&'static str, Packet)> {
                         local_fteid: Some(remote),
                         ue_ip_addresses: vec![],
                     }],
-                    load: None,
-                    overload: None,
+                    load: Some(LoadControlInformation { sequence_number: SequenceNumber(7), metric: Metric(42) }),
+                    overload: Some(OverloadControlInformation {
+                        sequence_number: SequenceNumber(8),
+                        metric: Metric(10),
+                        timer: Timer(2),
+                        flags: Some(OciFlags(1)),
+                    }),
                     failed_rule: None,
                 },
             ),
@@ -302,7 +339,7 @@ fn elements_that_are_not_known_are_passed_over() {
 
 proptest! {
     #[test]
-    fn anything_is_read_without_a_panic(which in 0usize..13, at: usize, flip: u8, cut: usize, octets: Vec<u8>) {
+    fn anything_is_read_without_a_panic(which in 0usize..15, at: usize, flip: u8, cut: usize, octets: Vec<u8>) {
         fuzz_decode(&octets);
         let mut octets = samples()[which].1.encode();
         let at = at % octets.len();

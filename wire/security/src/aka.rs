@@ -1,11 +1,13 @@
 //! 5G-AKA in the home and the serving network (TS 33.501, 6.1.3.2; annex A).
 
+use crate::kdf::{build_s, kdf};
 use crate::milenage::{Amf, Auts, K, Milenage, Op, Opc, Sqn};
 use crate::nas_5gs::{
     HxresStar, KAmf, KAusf, KSeaf, ResStar, Supi, XresStar, compute_hres_star, compute_hxres_star, derive_kamf,
     derive_kausf, derive_kseaf,
 };
-use crate::{Autn, Rand, SecurityError};
+use crate::tuak::{Bits, Tuak, TuakKey};
+use crate::{Autn, Ck, Ik, Rand, SecurityError, constant_time_eq};
 
 /// ABBA of this release: no bidding down between architectures (TS 33.501, A.7.1).
 pub const ABBA: [u8; 2] = [0, 0];
@@ -15,9 +17,89 @@ pub fn serving_network_name(mcc: &str, mnc: &str) -> String {
     format!("5G:mnc{mnc:0>3}.mcc{mcc}.3gppnetwork.org")
 }
 
-/// The secret of a subscriber, ready for MILENAGE: K with OPc.
+/// The secret of a subscriber, ready for its algorithm: K with OPc for MILENAGE, K with TOPc for TUAK.
 #[derive(Clone)]
-pub struct SubscriberKey(Milenage);
+pub struct SubscriberKey(Algorithm);
+
+#[derive(Clone)]
+enum Algorithm {
+    Milenage(Box<Milenage>),
+    Tuak(Tuak, Bits),
+}
+
+/// An authentication vector as every generation since the third has it (TS 33.102, 6.3.2).
+#[derive(Clone)]
+pub struct Quintet {
+    /// XRES, 4 to 16 octets; 32 with TUAK.
+    pub xres: Vec<u8>,
+    /// CK.
+    pub ck: [u8; 16],
+    /// IK.
+    pub ik: [u8; 16],
+    /// AUTN.
+    pub autn: Autn,
+}
+
+/// What a USIM says to a challenge whose AUTN is authentic.
+#[derive(Clone)]
+pub struct Response {
+    /// SQN of AUTN, whose freshness is still to be checked.
+    pub sqn: u64,
+    /// AMF of AUTN.
+    pub amf: [u8; 2],
+    /// RES.
+    pub res: Vec<u8>,
+    /// CK.
+    pub ck: [u8; 16],
+    /// IK.
+    pub ik: [u8; 16],
+}
+
+impl Response {
+    /// The separation bit of the AMF field, which vectors for 5G have (TS 33.501, 6.1.3).
+    pub fn separation_bit(&self) -> bool {
+        self.amf[0] & 0x80 != 0
+    }
+
+    /// RES* (TS 33.501, A.4).
+    pub fn res_star(&self, rand: &Rand, serving_network: &str) -> Result<ResStar, SecurityError> {
+        res_star(&self.ck, &self.ik, rand, &self.res, serving_network).map(|octets| ResStar::new(&octets))
+    }
+
+    /// K_AUSF of 5G-AKA (TS 33.501, A.2).
+    pub fn k_ausf(&self, autn: &Autn, serving_network: &str) -> Result<KAusf, SecurityError> {
+        derive_kausf(&Ck::new(&self.ck), &Ik::new(&self.ik), serving_network.as_bytes(), autn)
+    }
+}
+
+fn res_star(
+    ck: &[u8; 16],
+    ik: &[u8; 16],
+    rand: &Rand,
+    res: &[u8],
+    serving_network: &str,
+) -> Result<[u8; 16], SecurityError> {
+    let s = build_s(0x6b, &[serving_network.as_bytes(), rand.as_octets(), res])?;
+    let out = kdf(&[ck.as_slice(), ik].concat(), &s);
+    let mut octets = [0; 16];
+    octets.copy_from_slice(&out[16..]);
+    Ok(octets)
+}
+
+/// CK' and IK', which bind CK and IK to a network (TS 33.402, A.2; TS 33.501, A.3).
+pub fn ck_ik_prime(
+    ck: &[u8; 16],
+    ik: &[u8; 16],
+    autn: &Autn,
+    network: &str,
+) -> Result<([u8; 16], [u8; 16]), SecurityError> {
+    let s = build_s(0x20, &[network.as_bytes(), &autn.as_octets()[..6]])?;
+    let out = kdf(&[ck.as_slice(), ik].concat(), &s);
+    let (mut ck, mut ik) = ([0; 16], [0; 16]);
+    ck.copy_from_slice(&out[..16]);
+    ik.copy_from_slice(&out[16..]);
+    Ok((ck, ik))
+}
 
 impl std::fmt::Debug for SubscriberKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -27,14 +109,14 @@ impl std::fmt::Debug for SubscriberKey {
 
 /// A key that is not one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is 32 hexadecimal digits")]
+#[error("{0} is not of its length in hexadecimal digits: 32, and 64 for TOPc")]
 pub struct NoKey(&'static str);
 
-/// 16 octets of 32 hexadecimal digits.
-fn octets(what: &'static str, text: &str) -> Result<[u8; 16], NoKey> {
+/// Octets of hexadecimal digits.
+fn octets<const N: usize>(what: &'static str, text: &str) -> Result<[u8; N], NoKey> {
     let digits = text.as_bytes();
-    let mut octets = [0; 16];
-    if digits.len() != 32 {
+    let mut octets = [0; N];
+    if digits.len() != 2 * N {
         return Err(NoKey(what));
     }
     let value = |digit: u8| (digit as char).to_digit(16).and_then(|value| u8::try_from(value).ok());
@@ -49,13 +131,27 @@ fn octets(what: &'static str, text: &str) -> Result<[u8; 16], NoKey> {
 impl SubscriberKey {
     /// K and OPc.
     pub fn new(k: &[u8; 16], opc: &[u8; 16]) -> Self {
-        Self(Milenage::new(&K::new(k), &Opc::new(opc)))
+        Self(Algorithm::Milenage(Box::new(Milenage::new(&K::new(k), &Opc::new(opc)))))
     }
 
     /// K and OP, from which OPc is derived (TS 35.206, 4.1).
     pub fn from_op(k: &[u8; 16], op: &[u8; 16]) -> Self {
         let k = K::new(k);
-        Self(Milenage::new(&k, &Opc::from_op(&k, &Op::new(op))))
+        Self(Algorithm::Milenage(Box::new(Milenage::new(&k, &Opc::from_op(&k, &Op::new(op))))))
+    }
+
+    /// TUAK with the length of its RES (TS 35.231).
+    pub fn tuak(tuak: Tuak, res: Bits) -> Self {
+        Self(Algorithm::Tuak(tuak, res))
+    }
+
+    /// TUAK: K as 32 or 64 hexadecimal digits, TOPc as 64, and its parameters.
+    pub fn tuak_from_hex(k: &str, topc: &str, iterations: u8, res: Bits) -> Result<Self, NoKey> {
+        let key = match k.len() {
+            64 => TuakKey::Long(octets("K", k)?),
+            _ => TuakKey::Short(octets("K", k)?),
+        };
+        Ok(Self::tuak(Tuak::new(key, &octets("TOPc", topc)?, iterations), res))
     }
 
     /// K and OPc as 32 hexadecimal digits each.
@@ -68,10 +164,91 @@ impl SubscriberKey {
         Ok(Self::from_op(&octets("K", k)?, &octets("OP", op)?))
     }
 
-    /// The functions of MILENAGE under this key.
-    pub fn milenage(&self) -> &Milenage {
-        &self.0
+    /// The functions of MILENAGE under this key; `None` for a subscriber with TUAK.
+    pub fn milenage(&self) -> Option<&Milenage> {
+        match &self.0 {
+            Algorithm::Milenage(milenage) => Some(milenage),
+            Algorithm::Tuak(..) => None,
+        }
     }
+
+    /// The vector of a challenge (TS 33.102, 6.3.2).
+    pub fn quintet(&self, rand: &Rand, sqn: u64, amf: [u8; 2]) -> Quintet {
+        let sqn = sqn_of(sqn);
+        match &self.0 {
+            Algorithm::Milenage(milenage) => {
+                let vector = milenage.authentication_vector(rand, &sqn, &Amf::new(&amf));
+                Quintet {
+                    xres: vector.xres().as_octets().to_vec(),
+                    ck: *vector.ck().as_octets(),
+                    ik: *vector.ik().as_octets(),
+                    autn: vector.autn().clone(),
+                }
+            }
+            Algorithm::Tuak(tuak, res) => {
+                let out = tuak.f2345(rand.as_octets(), *res, Bits::B128, Bits::B128);
+                let mac = tuak.f1(rand.as_octets(), sqn.as_octets(), &amf, Bits::B64);
+                let mut autn = [0; 16];
+                autn[..6].copy_from_slice(&xor(sqn.as_octets(), &out.ak));
+                autn[6..8].copy_from_slice(&amf);
+                autn[8..].copy_from_slice(&mac);
+                Quintet { xres: out.res, ck: key(&out.ck), ik: key(&out.ik), autn: Autn::new(&autn) }
+            }
+        }
+    }
+
+    /// What the USIM says to a challenge; [`SecurityError::MacFailure`] where AUTN is not of its home network.
+    pub fn check_autn(&self, rand: &Rand, autn: &Autn) -> Result<Response, SecurityError> {
+        match &self.0 {
+            Algorithm::Milenage(milenage) => {
+                let response = milenage.check_autn(rand, autn)?;
+                Ok(Response {
+                    sqn: response.sqn().get(),
+                    amf: *response.amf().as_octets(),
+                    res: response.res().as_octets().to_vec(),
+                    ck: *response.ck().as_octets(),
+                    ik: *response.ik().as_octets(),
+                })
+            }
+            Algorithm::Tuak(tuak, res) => {
+                let out = tuak.f2345(rand.as_octets(), *res, Bits::B128, Bits::B128);
+                let octets = autn.as_octets();
+                let mut concealed = [0; 6];
+                concealed.copy_from_slice(&octets[..6]);
+                let (sqn, amf) = (xor(&concealed, &out.ak), [octets[6], octets[7]]);
+                let mac = tuak.f1(rand.as_octets(), &sqn, &amf, Bits::B64);
+                if !constant_time_eq(&mac, &octets[8..]) {
+                    return Err(SecurityError::MacFailure);
+                }
+                Ok(Response { sqn: Sqn::new(&sqn).get(), amf, res: out.res, ck: key(&out.ck), ik: key(&out.ik) })
+            }
+        }
+    }
+
+    /// AUTS, with which a USIM whose highest SQN is `sqn_ms` answers a challenge that is not fresh (TS 33.102, 6.3.3).
+    pub fn auts(&self, rand: &Rand, sqn_ms: u64) -> [u8; 14] {
+        let sqn = sqn_of(sqn_ms);
+        match &self.0 {
+            Algorithm::Milenage(milenage) => *milenage.auts(rand, &sqn).as_octets(),
+            Algorithm::Tuak(tuak, _) => {
+                let mut auts = [0; 14];
+                auts[..6].copy_from_slice(&xor(sqn.as_octets(), &tuak.f5_star(rand.as_octets())));
+                auts[6..].copy_from_slice(&tuak.f1_star(rand.as_octets(), sqn.as_octets(), &[0, 0], Bits::B64));
+                auts
+            }
+        }
+    }
+}
+
+fn xor(a: &[u8; 6], b: &[u8; 6]) -> [u8; 6] {
+    std::array::from_fn(|n| a[n] ^ b[n])
+}
+
+/// CK or IK of 128 bits.
+fn key(octets: &[u8]) -> [u8; 16] {
+    let mut key = [0; 16];
+    key.copy_from_slice(octets);
+    key
 }
 
 /// The home environment authentication vector of 5G (TS 33.501, 6.1.3.2.0): what the UDM gives the AUSF.
@@ -106,20 +283,57 @@ pub fn vector(
     amf: [u8; 2],
     serving_network: &str,
 ) -> Result<Vector, SecurityError> {
-    let vector = key.0.authentication_vector(rand, &sqn_of(sqn), &Amf::new(&amf));
-    let network = serving_network.as_bytes();
+    let quintet = key.quintet(rand, sqn, amf);
+    let xres_star = res_star(&quintet.ck, &quintet.ik, rand, &quintet.xres, serving_network)?;
+    let (ck, ik) = (Ck::new(&quintet.ck), Ik::new(&quintet.ik));
     Ok(Vector {
         rand: rand.clone(),
-        autn: vector.autn().clone(),
-        xres_star: vector.xres_star(network)?,
-        k_ausf: derive_kausf(vector.ck(), vector.ik(), network, vector.autn())?,
+        xres_star: XresStar::new(&xres_star),
+        k_ausf: derive_kausf(&ck, &ik, serving_network.as_bytes(), &quintet.autn)?,
+        autn: quintet.autn,
     })
+}
+
+/// The home environment authentication vector of EAP-AKA' (TS 33.501, 6.1.3.1): what the UDM gives the AUSF.
+pub struct EapVector {
+    /// The token that proves the network to the USIM.
+    pub autn: Autn,
+    /// What the UE is to answer.
+    pub xres: Vec<u8>,
+    /// CK'.
+    pub ck_prime: [u8; 16],
+    /// IK'.
+    pub ik_prime: [u8; 16],
+}
+
+/// The vector for EAP-AKA'; as [`vector`].
+pub fn eap_vector(
+    key: &SubscriberKey,
+    rand: &Rand,
+    sqn: u64,
+    amf: [u8; 2],
+    serving_network: &str,
+) -> Result<EapVector, SecurityError> {
+    let Quintet { xres, ck, ik, autn } = key.quintet(rand, sqn, amf);
+    let (ck_prime, ik_prime) = ck_ik_prime(&ck, &ik, &autn, serving_network)?;
+    Ok(EapVector { autn, xres, ck_prime, ik_prime })
 }
 
 /// SQN_MS from the AUTS of a synchronisation failure to the challenge `rand` (TS 33.102, 6.3.5).
 /// [`SecurityError::MacFailure`] where it is not of this subscriber; the home network then keeps its SQN.
 pub fn verify_auts(key: &SubscriberKey, rand: &Rand, auts: &[u8; 14]) -> Result<u64, SecurityError> {
-    key.0.verify_auts(rand, &Auts::new(auts)).map(|sqn| sqn.get())
+    match &key.0 {
+        Algorithm::Milenage(milenage) => milenage.verify_auts(rand, &Auts::new(auts)).map(|sqn| sqn.get()),
+        Algorithm::Tuak(tuak, _) => {
+            let mut concealed = [0; 6];
+            concealed.copy_from_slice(&auts[..6]);
+            let sqn = Sqn::new(&xor(&concealed, &tuak.f5_star(rand.as_octets()))).get();
+            match constant_time_eq(&key.auts(rand, sqn), auts) {
+                true => Ok(sqn),
+                false => Err(SecurityError::MacFailure),
+            }
+        }
+    }
 }
 
 /// HXRES*, which the AUSF gives the serving network in place of XRES* (TS 33.501, A.5).
@@ -174,11 +388,35 @@ mod tests {
         assert_eq!(format!("{by_op:?}"), "SubscriberKey(..)");
     }
 
+    fn both_algorithms(k: [u8; 16]) -> [SubscriberKey; 2] {
+        let tuak = Tuak::new(TuakKey::Short(k), &[2; 32], 1);
+        [SubscriberKey::new(&k, &[2; 16]), SubscriberKey::tuak(tuak, Bits::B64)]
+    }
+
+    #[test]
+    fn a_challenge_is_answered_with_either_algorithm() {
+        for (key, other) in both_algorithms([1; 16]).iter().zip(both_algorithms([9; 16])) {
+            let rand = Rand::new(&[3; 16]);
+            let vector = vector(key, &rand, 4097, [0x80, 0], "5G:x").unwrap();
+            let response = key.check_autn(&rand, &vector.autn).unwrap();
+            assert_eq!((response.sqn, response.amf), (4097, [0x80, 0]));
+            assert!(vector.xres_star.accepts(&response.res_star(&rand, "5G:x").unwrap()));
+            assert_eq!(response.k_ausf(&vector.autn, "5G:x").unwrap().as_octets(), vector.k_ausf.as_octets());
+            assert!(matches!(other.check_autn(&rand, &vector.autn), Err(SecurityError::MacFailure)));
+        }
+    }
+
     #[test]
     fn an_auts_of_another_subscriber_is_refused() {
+        for (key, other) in both_algorithms([1; 16]).iter().zip(both_algorithms([9; 16])) {
+            let rand = Rand::new(&[3; 16]);
+            let auts = key.auts(&rand, 4096);
+            assert_eq!(verify_auts(key, &rand, &auts), Ok(4096));
+            assert_eq!(verify_auts(&other, &rand, &auts), Err(SecurityError::MacFailure));
+        }
         let key = SubscriberKey::new(&[1; 16], &[2; 16]);
         let rand = Rand::new(&[3; 16]);
-        let auts = *key.milenage().auts(&rand, &sqn_of(4096)).as_octets();
+        let auts = key.auts(&rand, 4096);
         assert_eq!(verify_auts(&key, &rand, &auts), Ok(4096));
         let other = SubscriberKey::new(&[9; 16], &[2; 16]);
         assert_eq!(verify_auts(&other, &rand, &auts), Err(SecurityError::MacFailure));

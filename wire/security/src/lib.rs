@@ -1,4 +1,4 @@
-//! The security functions of 5GS: MILENAGE (TS 35.206), key derivation and SUCI (TS 33.501), NEA and NIA.
+//! The security functions of 5GS: MILENAGE (TS 35.206), TUAK (TS 35.231), key derivation and SUCI (TS 33.501), NEA and NIA.
 //!
 //! A thin layer over the crate that the workspace pins; nothing outside `wire/` names that crate. Its primitives are at
 //! the root; the modules put them together as the functions of the network use them:
@@ -8,6 +8,7 @@
 //! | [`aka`] | UDM, AUSF, AMF | the authentication vector of 5G-AKA, HXRES*, K_SEAF, K_AMF, re-synchronisation |
 //! | [`usim`] | UE | the answer to a challenge: RES*, MAC failure, synchronisation failure |
 //! | [`sqn`] | UDM, UE | sequence numbers with an index (TS 33.102, annex C) |
+//! | [`tuak`] | UDM, UE | the functions of TUAK |
 //! | [`sidf`] | UDM, UE | conceal and de-conceal a subscription identifier, as text |
 //!
 //! ```
@@ -41,4 +42,5 @@ pub mod aka;
 pub mod fuzz;
 pub mod sidf;
 pub mod sqn;
+pub mod tuak;
 pub mod usim;

@@ -1,8 +1,7 @@
 //! The USIM and the ME's part of 5G-AKA (TS 33.501, 6.1.3.2; TS 33.102, 6.3.3).
 
 use crate::aka::{self, SubscriberKey};
-use crate::milenage::Sqn;
-use crate::nas_5gs::{KAmf, KAusf, ResStar, derive_kausf};
+use crate::nas_5gs::{KAmf, KAusf, ResStar};
 use crate::sqn::Accepted;
 use crate::{Autn, Rand, SecurityError};
 
@@ -58,17 +57,15 @@ impl Usim {
 
     /// Check a challenge and answer it. A sequence number is used up by a challenge that is accepted.
     pub fn challenge(&mut self, rand: &Rand, autn: &Autn, serving_network: &str) -> Challenge {
-        let network = serving_network.as_bytes();
-        let Ok(response) = self.key.milenage().check_autn(rand, autn) else { return Challenge::MacFailure };
-        if !response.amf().separation_bit() {
+        let Ok(response) = self.key.check_autn(rand, autn) else { return Challenge::MacFailure };
+        if !response.separation_bit() {
             return Challenge::NotForFiveG;
         }
-        if !self.accepted.accept(response.sqn().get()) {
-            let [_, _, octets @ ..] = self.accepted.highest().to_be_bytes();
-            return Challenge::SyncFailure(*self.key.milenage().auts(rand, &Sqn::new(&octets)).as_octets());
+        if !self.accepted.accept(response.sqn) {
+            return Challenge::SyncFailure(self.key.auts(rand, self.accepted.highest()));
         }
-        let res_star = response.res_star(network);
-        let k_ausf = derive_kausf(response.ck(), response.ik(), network, autn);
+        let res_star = response.res_star(rand, serving_network);
+        let k_ausf = response.k_ausf(autn, serving_network);
         match (res_star, k_ausf) {
             (Ok(res_star), Ok(k_ausf)) => Challenge::Accepted(Box::new(Answer { res_star, k_ausf })),
             // A serving network name that is too long to be one: nothing proves that network.

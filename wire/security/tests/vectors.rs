@@ -6,6 +6,7 @@ use martlet_security::nas_5gs::{
     derive_nh,
 };
 use martlet_security::sidf::{HomeNetworkKeys, SidfError};
+use martlet_security::tuak::{Bits, Tuak, TuakKey};
 use martlet_security::usim::{Challenge, Usim};
 use martlet_security::{
     Bearer, CipheringAlgorithm, Direction, IntegrityAlgorithm, NasCount, Rand, milenage, nea_cipher_bits, nia_mac_bits,
@@ -38,7 +39,7 @@ fn milenage_gives_the_values_of_ts_35_208() {
         let (rand, sqn, amf) =
             (Rand::new(&array(rand)), milenage::Sqn::new(&array(sqn)), milenage::Amf::new(&array(amf)));
         for key in [&key, &by_op] {
-            let functions = key.milenage();
+            let functions = key.milenage().expect("a key for MILENAGE");
             assert_eq!(functions.f1(&rand, &sqn, &amf).as_octets()[..], octets(f1));
             assert_eq!(functions.f1_star(&rand, &sqn, &amf).as_octets()[..], octets(f1_star));
             assert_eq!(functions.f2(&rand).as_octets()[..], octets(f2));
@@ -50,6 +51,34 @@ fn milenage_gives_the_values_of_ts_35_208() {
         sets += 1;
     }
     assert_eq!(sets, 20);
+}
+
+#[test]
+fn tuak_gives_the_values_of_ts_35_233() {
+    let length = |text: &str| Bits::of(text.len() as u16 * 4).expect("a length of TUAK");
+    let mut sets = 0;
+    for fields in lines(include_str!("vectors/tuak.tsv")) {
+        let [iterations, k, rand, sqn, amf, top, topc, f1, f1_star, f2, f3, f4, f5, f5_star] = fields[..] else {
+            panic!("14 fields")
+        };
+        let key = match k.len() {
+            32 => TuakKey::Short(array(k)),
+            _ => TuakKey::Long(array(k)),
+        };
+        let tuak = Tuak::from_top(key, &array(top), iterations.parse().expect("a number"));
+        let (rand, sqn, amf) = (array(rand), array(sqn), array(amf));
+        assert_eq!(tuak.topc()[..], octets(topc));
+        assert_eq!(tuak.f1(&rand, &sqn, &amf, length(f1)), octets(f1));
+        assert_eq!(tuak.f1_star(&rand, &sqn, &amf, length(f1_star)), octets(f1_star));
+        let outputs = tuak.f2345(&rand, length(f2), length(f3), length(f4));
+        assert_eq!(outputs.res, octets(f2));
+        assert_eq!(outputs.ck, octets(f3));
+        assert_eq!(outputs.ik, octets(f4));
+        assert_eq!(outputs.ak[..], octets(f5));
+        assert_eq!(tuak.f5_star(&rand)[..], octets(f5_star));
+        sets += 1;
+    }
+    assert_eq!(sets, 6);
 }
 
 #[test]

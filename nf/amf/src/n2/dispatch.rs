@@ -1,7 +1,7 @@
 //! Brings each NGAP message to its procedure, or to the task of the UE that it is about.
 use super::uplink::Uplink;
 use super::{Connection, Gnb, handover_uplink, uplink};
-use crate::procedures::{error_indication, ng_reset, ng_setup, path_switch, ran_configuration_update};
+use crate::procedures::{error_indication, ng_reset, ng_setup, nrppa_transport, path_switch, ran_configuration_update};
 use crate::tables::Route;
 use crate::ue::{Event, InitialMessage, UeHandle};
 use crate::{Amf, metrics};
@@ -51,6 +51,10 @@ impl Amf {
             Kind::Initiating_PathSwitchRequest => self.path_switch_request(gnb, pdu, data),
             Kind::Successful_HandoverResourceAllocation | Kind::Unsuccessful_HandoverResourceAllocation => {
                 self.handover_answer(gnb, pdu, data)
+            }
+            Kind::Initiating_UplinkNonUEAssociatedNRPPaTransport => {
+                nrppa_transport::from_gnb(self, gnb, pdu).map_err(|error| Fault::of(pdu, &error))?;
+                Ok(Vec::new())
             }
             Kind::Initiating_InitialUEMessage => self.initial_ue_message(gnb, pdu, data),
             _ => self.ue_associated(gnb, pdu, data),

@@ -22,6 +22,43 @@ pub(crate) fn nas_transport(ue: &Connection, nas: Vec<u8>) -> Built {
     )
 }
 
+/// DOWNLINK UE ASSOCIATED NRPPA TRANSPORT.
+pub(crate) fn ue_associated_nrppa(ue: &Connection, routing: Vec<u8>, message: &Bytes) -> Built {
+    build_ngap!(
+        InitiatingMessage,
+        DownlinkUEAssociatedNRPPaTransport,
+        DownlinkUEAssociatedNRPPaTransport,
+        AMF_UE_NGAP_ID(ue.amf_id),
+        RAN_UE_NGAP_ID(ue.ran_id),
+        RoutingID(routing),
+        NRPPa_PDU(owned(message)),
+    )
+}
+
+/// DOWNLINK NON UE ASSOCIATED NRPPA TRANSPORT.
+pub(crate) fn non_ue_associated_nrppa(routing: Vec<u8>, message: &Bytes) -> Built {
+    build_ngap!(
+        InitiatingMessage,
+        DownlinkNonUEAssociatedNRPPaTransport,
+        DownlinkNonUEAssociatedNRPPaTransport,
+        RoutingID(routing),
+        NRPPa_PDU(owned(message)),
+    )
+}
+
+/// LOCATION REPORTING CONTROL: where the UE is, at once (TS 38.413, 9.2.11.1).
+pub(crate) fn location_reporting_control(ue: &Connection) -> Built {
+    let asked = LocationReportingRequestType::new(EventType::direct, ReportArea::cell, None, None, None);
+    build_ngap!(
+        InitiatingMessage,
+        LocationReportingControl,
+        LocationReportingControl,
+        AMF_UE_NGAP_ID(ue.amf_id),
+        RAN_UE_NGAP_ID(ue.ran_id),
+        LocationReportingRequestType(asked),
+    )
+}
+
 /// A PDU session whose resources the gNB is to set up.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SessionToSetUp {

@@ -52,6 +52,8 @@ pub(crate) enum Uplink {
     RadioCapability(Bytes),
     /// ERROR INDICATION about the UE.
     Error(Option<Cause>),
+    /// UPLINK UE ASSOCIATED NRPPA TRANSPORT, for the LMF of a routing identity.
+    Nrppa { routing: Bytes, message: Bytes },
     /// HANDOVER REQUIRED, of the source gNB.
     HandoverRequired(Box<HandoverRequired>),
     /// HANDOVER CANCEL, of the source gNB.
@@ -86,6 +88,7 @@ impl Uplink {
             Uplink::Location(_) => "LOCATION REPORT",
             Uplink::RadioCapability(_) => "UE RADIO CAPABILITY INFO INDICATION",
             Uplink::Error(_) => "ERROR INDICATION",
+            Uplink::Nrppa { .. } => "UPLINK UE ASSOCIATED NRPPA TRANSPORT",
             Uplink::HandoverRequired(_) => "HANDOVER REQUIRED",
             Uplink::HandoverCancel(_) => "HANDOVER CANCEL",
             Uplink::StatusTransfer(_) => "UPLINK RAN STATUS TRANSFER",
@@ -246,6 +249,13 @@ pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Er
                 lax place: UserLocationInformation = UserLocationInformation(place) => place,
             );
             Uplink::Location(place.as_ref().and_then(location))
+        }
+        Kind::Initiating_UplinkUEAssociatedNRPPaTransport => {
+            extract_ngap_ies!(pdu, UplinkUEAssociatedNRPPaTransport,
+                req routing: RoutingID = RoutingID(routing) => routing,
+                req message: NRPPaPDU = NRPPa_PDU(message) => message,
+            );
+            Uplink::Nrppa { routing: octets(data, &routing.0), message: octets(data, &message.0) }
         }
         Kind::Initiating_HandoverPreparation => {
             Uplink::HandoverRequired(handover_uplink::handover_required(pdu, data)?.into())

@@ -1,14 +1,17 @@
-//! 5G-AKA (TS 33.501, 6.1.3.2; TS 24.501, 5.4.1.3), with the AUSF of the home network.
+//! 5G-AKA and EAP-AKA' (TS 33.501, 6.1.3; TS 24.501, 5.4.1.2 and 5.4.1.3), with the AUSF of the home network, which chooses.
 use super::identity;
 use crate::ue::{NasTimer, Protection, Reject, Stop, Ue};
+use bytes::Bytes;
 use martlet_nas::{
     GmmCause, KAmf, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasAbba, NasAuthenticationParameterAutn,
-    NasAuthenticationParameterRand, NasAuthenticationRequest, NasKeySetIdentifier,
+    NasAuthenticationParameterRand, NasAuthenticationRequest, NasAuthenticationResult, NasEapMessage,
+    NasKeySetIdentifier,
 };
-use martlet_sbi::{ApiRoot, Problem};
-use martlet_sbi_api::common::{Hex, SecretHex};
+use martlet_sbi::{ApiRoot, Problem, trace};
+use martlet_sbi_api::common::{Base64, Hex, SecretHex, Supi};
 use martlet_sbi_api::nausf_ueauthentication::{
-    AusfUeAuthenticationClient, AuthData, AuthResult, AuthenticationInfo, Av5gAka, ConfirmationData, LINK_5G_AKA,
+    AusfUeAuthenticationClient, AuthData, AuthResult, AuthenticationInfo, Av5gAka, ConfirmationData, EapSession,
+    LINK_5G_AKA, LINK_EAP_SESSION,
 };
 use martlet_sbi_api::nudm_ueau::ResynchronizationInfo;
 use martlet_security::nas_5gs::{HxresStar, KSeaf};
@@ -19,56 +22,90 @@ pub(crate) struct Keys {
     pub k_amf: KAmf,
     /// ngKSI, 0 to 6.
     pub ngksi: u8,
+    /// EAP-Success, which goes with SECURITY MODE COMMAND (TS 24.501, 5.4.1.2.2.8).
+    pub eap_success: Option<Bytes>,
+    /// K_AMF comes from another AMF, which derived it from the one that the UE has (TS 33.501, 6.9.3).
+    pub derived: bool,
+}
+
+/// What the UE is asked.
+enum Offer {
+    /// 5G-AKA.
+    FiveGAka(Av5gAka),
+    /// EAP: a request.
+    Eap(Bytes),
 }
 
 /// A challenge of the AUSF, and where the answer goes.
 struct Challenge {
-    vector: Av5gAka,
+    offer: Offer,
     ausf: AusfUeAuthenticationClient,
     id: String,
 }
 
 /// What a UE says to a challenge.
 enum Answer {
-    /// RES*; none for an answer of another form.
-    Response(Option<[u8; 16]>),
+    /// RES*, or the EAP response; none for an answer of another form.
+    Response(Option<[u8; 16]>, Bytes),
     /// AUTHENTICATION FAILURE with its cause and AUTS.
     Failure(Option<GmmCause>, Option<[u8; 14]>),
+}
+
+/// What the AUSF says of an EAP response.
+enum Step {
+    Request(Bytes),
+    Success(Bytes, KSeaf),
+    Failure(Bytes),
 }
 
 /// Authenticates the UE. The SUPI is known and proved afterwards.
 pub(crate) async fn run(ue: &mut Ue, ngksi_of_ue: KeySetIdentifier) -> Result<Keys, Stop> {
     let mut ngksi = next_ngksi(ue.security.as_ref().map(|security| security.ngksi), ngksi_of_ue);
+    // A SUCI is the UE's own word; a SUPI that belongs to a 5G-GUTI may be another's.
+    let mut identified = ue.suci.is_some();
     let mut challenge = challenge(ue, None).await?;
-    let (mut identified, mut synchronised, mut keys_in_use) = (false, false, 0);
+    let (mut asked_again, mut synchronised, mut keys_in_use) = (false, false, 0);
     loop {
-        match ask(ue, &challenge.vector, ngksi).await? {
-            Answer::Response(res_star) => {
-                let k_seaf = confirm(ue, &challenge, res_star).await?;
-                return keys(ue, &k_seaf, ngksi);
+        match (ask(ue, &challenge.offer, ngksi).await?, &challenge.offer) {
+            (Answer::Response(res_star, _), Offer::FiveGAka(vector)) => {
+                let k_seaf = confirm(ue, &challenge, vector, res_star).await?;
+                return keys(ue, &k_seaf, ngksi, None);
             }
-            Answer::Failure(Some(GmmCause::SynchFailure), Some(auts)) if !synchronised => {
+            (Answer::Response(_, packet), Offer::Eap(_)) => match step(ue, &challenge, packet).await? {
+                Step::Request(packet) => challenge.offer = Offer::Eap(packet),
+                Step::Success(packet, k_seaf) => return keys(ue, &k_seaf, ngksi, Some(packet)),
+                Step::Failure(packet) if !identified => {
+                    // The identity may be another's (TS 24.501, 5.4.1.2.4.5): the UE is told, and asked who it is.
+                    identified = true;
+                    let result = NasAuthenticationResult::new(native(ngksi)?, NasEapMessage::new(packet.to_vec()));
+                    ue.send_nas(&Nas5gsMessage::new_5gmm(result)).await?;
+                    identity::ask(ue).await?;
+                    challenge = self::challenge(ue, None).await?;
+                }
+                Step::Failure(packet) => return Err(Stop::NotAuthentic(Some(packet))),
+            },
+            (Answer::Failure(Some(GmmCause::SynchFailure), Some(auts)), Offer::FiveGAka(vector)) if !synchronised => {
                 // The home network takes the UE's sequence number over (TS 33.501, 6.1.3.3.2).
                 synchronised = true;
-                let resynchronisation = ResynchronizationInfo { rand: challenge.vector.rand, auts: Hex(auts) };
+                let resynchronisation = ResynchronizationInfo { rand: vector.rand, auts: Hex(auts) };
                 challenge = self::challenge(ue, Some(resynchronisation)).await?;
             }
-            Answer::Failure(Some(GmmCause::MacFailure | GmmCause::NonFiveGAuthenticationUnacceptable), _)
-                if !identified =>
+            (Answer::Failure(Some(GmmCause::MacFailure | GmmCause::NonFiveGAuthenticationUnacceptable), _), _)
+                if !asked_again =>
             {
                 // The identity may be another's (TS 24.501, 5.4.1.3.7 c, d).
-                identified = true;
+                asked_again = true;
                 identity::ask(ue).await?;
                 challenge = self::challenge(ue, None).await?;
             }
-            Answer::Failure(Some(GmmCause::NgKsiAlreadyInUse), _) if keys_in_use < 6 => {
+            (Answer::Failure(Some(GmmCause::NgKsiAlreadyInUse), _), _) if keys_in_use < 6 => {
                 keys_in_use += 1;
                 ngksi = (ngksi + 1) % 7;
             }
-            Answer::Failure(cause, _) => {
+            (Answer::Failure(cause, _), _) => {
                 let cause = cause.map(GmmCause::as_u8);
                 tracing::warn!(supi = ue.label(), gnb = ue.gnb(), cause, "the UE refuses the challenge again");
-                return Err(Stop::NotAuthentic);
+                return Err(Stop::NotAuthentic(None));
             }
         }
     }
@@ -96,14 +133,15 @@ async fn challenge(ue: &Ue, resynchronisation: Option<ResynchronizationInfo>) ->
     let asked = async {
         let ausf = ue.amf.ausf(&ue.label()).await?;
         let context = ausf.ue_authentications_post(info).await?.body;
-        let AuthData::FiveGAka(vector) = context.five_g_auth_data else {
-            return Err(Problem::new(501, "UNSUPPORTED").detail("the AUSF chose another method than 5G-AKA"));
+        let (offer, link) = match context.five_g_auth_data {
+            AuthData::FiveGAka(vector) => (Offer::FiveGAka(vector), LINK_5G_AKA),
+            AuthData::Eap(packet) => (Offer::Eap(packet.0), LINK_EAP_SESSION),
         };
-        let link = context.links.get(LINK_5G_AKA).and_then(|link| link.uri());
+        let link = context.links.get(link).and_then(|link| link.uri());
         let (ausf, id) = link
             .and_then(|href| resource(ue, href))
             .ok_or_else(|| Problem::system_failure("the AUSF gave no link for the answer to its challenge"))?;
-        Ok(Challenge { vector, ausf, id })
+        Ok(Challenge { offer, ausf, id })
     };
     asked.await.map_err(|problem| refused(ue, &problem))
 }
@@ -131,13 +169,24 @@ fn refused(ue: &Ue, problem: &Problem) -> Stop {
     }
 }
 
+/// ngKSI of a native context, as NAS has it.
+fn native(ngksi: u8) -> Result<NasKeySetIdentifier, Stop> {
+    NasKeySetIdentifier::from_key_set_identifier(KeySetIdentifier::Native(ngksi))
+        .map_err(|_| Stop::Abandoned("not_encodable"))
+}
+
 /// AUTHENTICATION REQUEST, and the UE's answer.
-async fn ask(ue: &mut Ue, vector: &Av5gAka, ngksi: u8) -> Result<Answer, Stop> {
-    let ngksi = NasKeySetIdentifier::from_key_set_identifier(KeySetIdentifier::Native(ngksi));
-    let ngksi = ngksi.map_err(|_| Stop::Abandoned("not_encodable"))?;
-    let request = NasAuthenticationRequest::new(ngksi, NasAbba::new(aka::ABBA.to_vec()))
-        .with_authentication_parameter_rand(NasAuthenticationParameterRand::from_rand(vector.rand.0))
-        .with_authentication_parameter_autn(NasAuthenticationParameterAutn::from_autn(vector.autn.0));
+async fn ask(ue: &mut Ue, offer: &Offer, ngksi: u8) -> Result<Answer, Stop> {
+    let mut request = NasAuthenticationRequest::new(native(ngksi)?, NasAbba::new(aka::ABBA.to_vec()));
+    match offer {
+        Offer::FiveGAka(vector) => {
+            request.set_authentication_parameter_rand(NasAuthenticationParameterRand::from_rand(vector.rand.0));
+            request.set_authentication_parameter_autn(NasAuthenticationParameterAutn::from_autn(vector.autn.0));
+        }
+        Offer::Eap(packet) => {
+            request.set_eap_message(NasEapMessage::new(packet.to_vec()));
+        }
+    }
     let timer = NasTimer { name: "T3560", duration: ue.amf.config.timers.t3560() };
     let request = Nas5gsMessage::new_5gmm(request);
     ue.exchange(&request, Protection::AsSecured, timer, |_, inbound| {
@@ -145,7 +194,9 @@ async fn ask(ue: &mut Ue, vector: &Av5gAka, ngksi: u8) -> Result<Answer, Stop> {
         match message {
             Nas5gmmMessage::AuthenticationResponse(response) => {
                 let parameter = response.authentication_response_parameter.as_ref();
-                Some(Answer::Response(parameter.and_then(|parameter| parameter.res_star().copied())))
+                let res_star = parameter.and_then(|parameter| parameter.res_star().copied());
+                let packet = response.eap_message.as_ref().map(|packet| Bytes::copy_from_slice(&packet.value));
+                Some(Answer::Response(res_star, packet.unwrap_or_default()))
             }
             Nas5gmmMessage::AuthenticationFailure(failure) => {
                 let auts = failure.authentication_failure_parameter.as_ref();
@@ -158,31 +209,63 @@ async fn ask(ue: &mut Ue, vector: &Av5gAka, ngksi: u8) -> Result<Answer, Stop> {
 }
 
 /// Compares HRES* with HXRES*, and has the AUSF compare RES* with XRES* (TS 33.501, 6.1.3.2.0, steps 9 to 12).
-async fn confirm(ue: &mut Ue, challenge: &Challenge, res_star: Option<[u8; 16]>) -> Result<KSeaf, Stop> {
-    let (rand, hxres_star) = (Rand::new(&challenge.vector.rand.0), HxresStar::new(&challenge.vector.hxres_star.0));
+async fn confirm(
+    ue: &mut Ue,
+    challenge: &Challenge,
+    vector: &Av5gAka,
+    res_star: Option<[u8; 16]>,
+) -> Result<KSeaf, Stop> {
+    let (rand, hxres_star) = (Rand::new(&vector.rand.0), HxresStar::new(&vector.hxres_star.0));
     let matches = res_star.is_some_and(|res_star| aka::hres_star_matches(&rand, &res_star, &hxres_star));
     // The home network learns of a wrong answer, too.
     let data = ConfirmationData { res_star: res_star.map(SecretHex), supported_features: None };
     let confirmed = challenge.ausf.confirm_5g_aka(&challenge.id, data).await;
     if !matches {
-        return Err(Stop::NotAuthentic);
+        return Err(Stop::NotAuthentic(None));
     }
     let response = confirmed.map_err(|problem| refused(ue, &problem))?;
     match (response.auth_result, response.supi, response.kseaf) {
         (AuthResult::AuthenticationSuccess, Some(supi), Some(k_seaf)) => {
-            if ue.supi.as_ref().is_some_and(|known| *known != supi) {
-                return Err(Stop::Abandoned("another_subscriber"));
-            }
-            ue.supi = Some(supi);
+            proved(ue, supi)?;
             Ok(KSeaf::new(&k_seaf.0))
         }
-        _ => Err(Stop::NotAuthentic),
+        _ => Err(Stop::NotAuthentic(None)),
     }
 }
 
-fn keys(ue: &Ue, k_seaf: &KSeaf, ngksi: u8) -> Result<Keys, Stop> {
+/// The subscriber that the home network has authenticated.
+fn proved(ue: &mut Ue, supi: Supi) -> Result<(), Stop> {
+    if ue.supi.as_ref().is_some_and(|known| *known != supi) {
+        return Err(Stop::Abandoned("another_subscriber"));
+    }
+    ue.supi = Some(supi);
+    trace::about(|| ue.label());
+    Ok(())
+}
+
+/// Hands an EAP response to the AUSF (TS 33.501, 6.1.3.1, steps 6 to 12). What is in it is no matter of the AMF.
+async fn step(ue: &mut Ue, challenge: &Challenge, packet: Bytes) -> Result<Step, Stop> {
+    let session = EapSession { eap_payload: Some(Base64(packet)), ..EapSession::default() };
+    let answer =
+        challenge.ausf.eap_auth_method(&challenge.id, session).await.map_err(|problem| refused(ue, &problem))?;
+    let Some(packet) = answer.eap_payload.map(|payload| payload.0).filter(|packet| packet.len() >= 4) else {
+        return Err(Stop::NotAuthentic(None));
+    };
+    match (answer.auth_result, answer.supi, answer.k_seaf) {
+        (Some(AuthResult::AuthenticationSuccess), Some(supi), Some(k_seaf)) => {
+            proved(ue, supi)?;
+            Ok(Step::Success(packet, KSeaf::new(&k_seaf.0)))
+        }
+        (Some(AuthResult::AuthenticationFailure | AuthResult::AuthenticationSuccess), _, _) => {
+            Ok(Step::Failure(packet))
+        }
+        (Some(AuthResult::AuthenticationOngoing) | None, _, _) => Ok(Step::Request(packet)),
+    }
+}
+
+fn keys(ue: &Ue, k_seaf: &KSeaf, ngksi: u8, eap_success: Option<Bytes>) -> Result<Keys, Stop> {
     let k_amf = ue.supi.as_ref().and_then(|supi| aka::k_amf(k_seaf, supi).ok());
-    Ok(Keys { k_amf: k_amf.ok_or(Stop::Abandoned("no_supi"))?, ngksi })
+    Ok(Keys { k_amf: k_amf.ok_or(Stop::Abandoned("no_supi"))?, ngksi, eap_success, derived: false })
 }
 
 #[cfg(test)]

@@ -44,6 +44,10 @@ pub(crate) async fn by_udm(ue: &mut Ue, reason: DeregistrationReason) {
     if let Some(subscription) = &mut ue.subscription {
         subscription.sdm_subscription = None;
     }
+    if ue.given {
+        // Another AMF has the context, and says itself when it is done with this one (TS 23.502, 4.2.2.2.2, step 14d).
+        return;
+    }
     let told =
         matches!(reason, DeregistrationReason::SubscriptionWithdrawn | DeregistrationReason::ReregistrationRequired);
     if told && ue.connection.is_none() && paging::is_possible(ue) && paging::for_deregistration(ue, &reason).await {

@@ -1,7 +1,7 @@
-//! N2 handover between two gNBs of this AMF (TS 23.502, 4.9.1.3; TS 38.413, 8.4.1 to 8.4.7): prepared at the target,
+//! N2 handover between two gNBs, of this AMF or of two (TS 23.502, 4.9.1.3; TS 38.413, 8.4.1 to 8.4.7): prepared at the target,
 //! carried out by the UE, or given up.
 use super::handover_sessions as sessions;
-use super::ue_context_release;
+use super::{handover_between_amfs, ue_context_release};
 use crate::metrics::{self, Procedure};
 use crate::n2::handover_downlink::{self, HandoverRequest};
 use crate::n2::handover_uplink::{HandoverAdmitted, HandoverRequired};
@@ -10,12 +10,12 @@ use crate::n2::{Connection, Gnb, Location};
 use crate::served::Tai;
 use crate::ue::{Event, Heard, Stop, Ue, Work};
 use martlet_ngap::cause;
-use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
+use martlet_ngap::ngap::{Cause, CauseRadioNetwork, GlobalRANNodeID};
 use std::sync::Arc;
 use std::time::Instant;
 
 /// How a handover ends before the UE is at the target.
-enum Ended {
+pub(super) enum Ended {
     /// The source is told so with HANDOVER PREPARATION FAILURE.
     NotPrepared(Cause),
     /// The source has given it up.
@@ -26,13 +26,34 @@ enum Ended {
     Stopped(Stop),
 }
 
+impl Ended {
+    /// A word of a fixed set: for metrics and logs.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Ended::NotPrepared(_) => "not_prepared",
+            Ended::Cancelled => "cancelled",
+            Ended::NotCome => "no_notification",
+            Ended::Stopped(_) => "stopped",
+        }
+    }
+}
+
+/// Where a UE is to go.
+enum Target {
+    /// To a gNB of this AMF.
+    Here(Arc<Gnb>, Tai),
+    /// To one that this AMF does not know.
+    Elsewhere(GlobalRANNodeID, Tai),
+}
+
 impl From<CauseRadioNetwork> for Ended {
     fn from(cause: CauseRadioNetwork) -> Self {
         Ended::NotPrepared(Cause::radioNetwork(cause))
     }
 }
 
-const FAILED_AT_TARGET: CauseRadioNetwork = CauseRadioNetwork::ho_failure_in_target_5GC_ngran_node_or_target_system;
+pub(super) const FAILED_AT_TARGET: CauseRadioNetwork =
+    CauseRadioNetwork::ho_failure_in_target_5GC_ngran_node_or_target_system;
 
 /// Hands the UE over as its gNB requires it.
 pub(crate) async fn run(ue: &mut Ue, required: HandoverRequired) {
@@ -90,7 +111,10 @@ pub(crate) async fn acknowledge_cancel(ue: &mut Ue) {
 
 /// Preparation (4.9.1.3.2) and execution (4.9.1.3.3). The number of sessions at the target.
 async fn handover(ue: &mut Ue, required: &HandoverRequired) -> Result<usize, Ended> {
-    let (gnb, tai) = target(ue, required)?;
+    let (gnb, tai) = match target(ue, required)? {
+        Target::Here(gnb, tai) => (gnb, tai),
+        Target::Elsewhere(node, tai) => return handover_between_amfs::run(ue, required, &node, tai).await,
+    };
     // Steps 3 to 8: what the target is to set up.
     let mut prepared = sessions::prepare(ue, required, &gnb, tai).await;
     if prepared.requests.is_empty() {
@@ -127,7 +151,7 @@ async fn handover(ue: &mut Ue, required: &HandoverRequired) -> Result<usize, End
 }
 
 /// The gNB where the UE is to go, and the tracking area there.
-fn target(ue: &Ue, required: &HandoverRequired) -> Result<(Arc<Gnb>, Tai), Ended> {
+fn target(ue: &Ue, required: &HandoverRequired) -> Result<Target, Ended> {
     let ready = ue.connection.as_ref().is_some_and(|c| c.context_is_set_up && c.next_hop.is_some());
     if !ready || !ue.registered {
         return Err(CauseRadioNetwork::ho_target_not_allowed.into());
@@ -135,19 +159,24 @@ fn target(ue: &Ue, required: &HandoverRequired) -> Result<(Arc<Gnb>, Tai), Ended
     let Some((node, tai)) = required.target.as_ref().filter(|_| required.within_5gs) else {
         return Err(CauseRadioNetwork::ho_target_not_allowed.into());
     };
-    let gnb = ue.amf.gnbs.of(&super::ng_setup::identity(node).0);
-    let Some(gnb) = gnb.filter(|gnb| ue.connection.as_ref().is_none_or(|c| c.gnb.number != gnb.number)) else {
+    let barred = super::subscription::is_forbidden(ue, *tai);
+    let Some(gnb) = ue.amf.gnbs.of(&super::ng_setup::identity(node).0) else {
+        return match barred {
+            true => Err(CauseRadioNetwork::ho_target_not_allowed.into()),
+            false => Ok(Target::Elsewhere(node.clone(), *tai)),
+        };
+    };
+    let Some(gnb) = Some(gnb).filter(|gnb| ue.connection.as_ref().is_none_or(|c| c.gnb.number != gnb.number)) else {
         return Err(CauseRadioNetwork::unknown_targetID.into());
     };
     // Where the UE may not register, it is not brought to.
     if !gnb.covers(&[*tai]) {
         return Err(CauseRadioNetwork::unknown_targetID.into());
     }
-    let barred = super::subscription::is_forbidden(ue, *tai);
     if barred || !ue.amf.served.tais.contains(tai) || ue.amf.served.plmn(tai.plmn).is_none() {
         return Err(CauseRadioNetwork::ho_target_not_allowed.into());
     }
-    Ok((gnb, *tai))
+    Ok(Target::Here(gnb, *tai))
 }
 
 /// HANDOVER REQUEST (step 9), with the next {NH, NCC} (TS 33.501, 6.9.2.3.3).
@@ -186,7 +215,7 @@ async fn request(
 }
 
 /// HANDOVER REQUEST ACKNOWLEDGE (step 10).
-async fn answer(ue: &mut Ue) -> Result<HandoverAdmitted, Ended> {
+pub(super) async fn answer(ue: &mut Ue) -> Result<HandoverAdmitted, Ended> {
     let until = Instant::now() + ue.amf.config.timers.ngap();
     loop {
         match ue.hear(until).await.map_err(Ended::Stopped)? {
@@ -231,7 +260,7 @@ async fn command(
 
 /// HANDOVER NOTIFY of the target: where the UE is now. Before it comes, the source says from where the target is to count
 /// (8.4.6 and 8.4.7).
-async fn notified(ue: &mut Ue) -> Result<Option<Location>, Ended> {
+pub(super) async fn notified(ue: &mut Ue) -> Result<Option<Location>, Ended> {
     let until = Instant::now() + ue.amf.config.timers.handover();
     loop {
         match ue.hear(until).await.map_err(Ended::Stopped)? {

@@ -44,12 +44,17 @@ pub(crate) async fn locally(ue: &mut Ue) {
 pub(crate) async fn replaced(ue: &mut Ue) {
     tracing::info!(supi = ue.label(), gnb = ue.gnb(), "the UE has registered anew; its old context ends");
     am_policy::delete(ue).await;
+    forgotten(ue).await;
+    ue_context_release::run(ue, Cause::nas(CauseNas::normal_release));
+}
+
+/// The UE is served by somebody else, and nothing of it is kept here.
+pub(crate) async fn forgotten(ue: &mut Ue) {
     ue.set_registered(false);
     unsubscribe(ue).await;
     ue.subscription = None;
     ue.security = None;
     ue.idle = None;
-    ue_context_release::run(ue, Cause::nas(CauseNas::normal_release));
 }
 
 /// Tells the UDM that the AMF has forgotten the UE.

@@ -1,8 +1,8 @@
 //! Namf_Communication_N1N2MessageTransfer (TS 29.518, 5.2.2.3.1; TS 23.502, 4.2.3.3 and 4.3.2.2.1, steps 11 to 15): an
 //! SMF has a message for the UE, or N2 information for its gNB.
 use super::{
-    nas_transport, paging, pdu_session_resource_modify, pdu_session_resource_release, pdu_session_resource_setup,
-    positioning_transport,
+    nas_transport, nrppa_transport, paging, pdu_session_resource_modify, pdu_session_resource_release,
+    pdu_session_resource_setup, positioning_transport,
 };
 use crate::n2::downlink::SessionToSetUp;
 use crate::tables::Summary;
@@ -143,6 +143,13 @@ fn check(ue: &Ue, transfer: &Transfer) -> Result<(), Problem> {
             (_, Some(_)) => Err(Problem::new(403, "UNSPECIFIED").detail("a positioning message goes alone")),
         };
     }
+    if request.n2_info_container.as_ref().is_some_and(|n2| n2.n2_information_class == N2InformationClass::NRPPa) {
+        return match (class, &transfer.n2) {
+            (None, Some(_)) => Ok(()),
+            (None, None) => Err(Problem::invalid_message("a binary part that the request names is missing")),
+            (Some(_), _) => Err(Problem::new(403, "UNSPECIFIED").detail("an NRPPa message goes alone")),
+        };
+    }
     let sm_n1 = class.is_none_or(|class| *class == N1MessageClass::Sm);
     let sm_n2 = request.n2_info_container.as_ref().is_none_or(|n2| n2.n2_information_class == N2InformationClass::Sm);
     if !sm_n1 || !sm_n2 {
@@ -179,6 +186,12 @@ pub(crate) async fn deliver(ue: &mut Ue, transfer: Transfer) -> Result<(), Stop>
     {
         let correlation = transfer.request.lcs_correlation_id.as_deref();
         return positioning_transport::downlink(ue, class, correlation, n1).await;
+    }
+    if let (Some(nrppa), Some(n2)) =
+        (transfer.request.n2_info_container.as_ref().and_then(nrppa_transport::information), &transfer.n2)
+    {
+        let correlation = transfer.request.lcs_correlation_id.as_deref();
+        return nrppa_transport::downlink(ue, nrppa, correlation, n2).await;
     }
     let of_n2 = n2(&transfer).map(|(psi, kind)| (psi, kind.clone()));
     let psi = transfer.request.pdu_session_id.or(of_n2.as_ref().map(|(psi, _)| *psi)).unwrap_or(0);

@@ -1,6 +1,7 @@
 //! Positioning messages between a UE and an LMF (TS 23.273, 6.11.1 and 6.18; TS 24.501, 5.4.5.2.3): LPP, location services
 //! messages, and the negotiation of a user plane connection (UPP-CMI).
 use super::nas_transport::give_back;
+use super::nrppa_transport::UeSubscriptions;
 use crate::metrics;
 use crate::ue::{Stop, Ue};
 use bytes::Bytes;
@@ -11,14 +12,14 @@ use martlet_nas::{
 use martlet_sbi::{Multipart, Problem};
 use martlet_sbi_api::common::RefToBinaryData;
 use martlet_sbi_api::namf_communication::{
-    N1MessageClass, N1MessageContainer, N1MessageNotification, UeN1N2InfoSubscriptionCreateData,
+    N1MessageClass, N1MessageContainer, N1MessageNotification, N2InformationClass, UeN1N2InfoSubscriptionCreateData,
     UeN1N2InfoSubscriptionCreatedData,
 };
 use martlet_sbi_api::nlmf_callback::LmfCallbackClient;
 use martlet_sbi_api::nlmf_location::{LcsUpConnectionInd, LmfLocationClient, UpConfig};
 
 /// Subscriptions to the messages of one UE.
-const MOST_SUBSCRIPTIONS: usize = 8;
+pub(super) const MOST_SUBSCRIPTIONS: usize = 8;
 
 /// What a UE has for positioning, and who wants its messages.
 #[derive(Debug, Default)]
@@ -29,6 +30,8 @@ pub(crate) struct Positioning {
     pub lcs_upp: bool,
     next: u64,
     subscriptions: Vec<(String, N1MessageClass, String)>,
+    /// Who wants NRPPa messages about it.
+    pub nrppa: UeSubscriptions,
 }
 
 impl Positioning {
@@ -69,8 +72,17 @@ pub(crate) fn subscribe(
     ue: &mut Ue,
     data: UeN1N2InfoSubscriptionCreateData,
 ) -> Result<UeN1N2InfoSubscriptionCreatedData, Problem> {
+    if let (Some(N2InformationClass::NRPPa), Some(uri)) = (&data.n2_information_class, &data.n2_notify_callback_uri) {
+        let known = &mut ue.positioning;
+        known.next += 1;
+        let id = known.next.to_string();
+        return match known.nrppa.add(&id, data.nf_id, uri) {
+            true => Ok(UeN1N2InfoSubscriptionCreatedData { n1n2_notify_subscription_id: id, supported_features: None }),
+            false => Err(Problem::new(403, "UNSPECIFIED").detail("there are enough subscriptions to NRPPa messages")),
+        };
+    }
     let (Some(class), Some(uri)) = (data.n1_message_class, data.n1_notify_callback_uri) else {
-        let missing = "n1MessageClass and n1NotifyCallbackUri; there are no subscriptions to N2 information yet";
+        let missing = "n1MessageClass and n1NotifyCallbackUri, or n2InformationClass NRPPa and n2NotifyCallbackUri";
         return Err(Problem::new(400, "MANDATORY_IE_MISSING").detail(missing));
     };
     if !is_positioning(&class) {
@@ -92,7 +104,7 @@ pub(crate) fn subscribe(
 pub(crate) fn unsubscribe(ue: &mut Ue, id: &str) -> Result<(), Problem> {
     let before = ue.positioning.subscriptions.len();
     ue.positioning.subscriptions.retain(|(known, ..)| known != id);
-    match ue.positioning.subscriptions.len() < before {
+    match ue.positioning.subscriptions.len() < before || ue.positioning.nrppa.remove(id) {
         true => Ok(()),
         false => Err(Problem::new(404, "SUBSCRIPTION_NOT_FOUND")),
     }

@@ -1,13 +1,15 @@
 //! Registration (TS 23.502, 4.2.2.2.2; TS 24.501, 5.5.1): initial, by mobility, and periodic.
-use super::{am_policy, authentication, configuration_update, identity, registration_accept, security_mode};
+use super::{
+    am_policy, authentication, configuration_update, context_transfer, identity, registration_accept, security_mode,
+};
 use super::{implicit_deregistration, pdu_session_resource_release, slice_selection, subscription, ue_context_release};
 use crate::concurrency::Kind;
 use crate::metrics::Procedure;
 use crate::ue::{Event, Reject, Session, Stop, Ue, count};
-use martlet_nas::inbound::Inbound;
+use martlet_nas::inbound::{Assurance, Inbound};
 use martlet_nas::{
-    GmmCause, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasAuthenticationReject, NasFGmmCause, NasGprsTimer2,
-    NasRegistrationReject, NasRegistrationRequest, RegistrationType, identifiers,
+    GmmCause, KAmf, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasAuthenticationReject, NasEapMessage,
+    NasFGmmCause, NasGprsTimer2, NasRegistrationReject, NasRegistrationRequest, RegistrationType, identifiers,
 };
 use martlet_ngap::ngap::{Cause, CauseNas};
 use martlet_sbi_api::nsmf_pdusession;
@@ -58,19 +60,43 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     );
     let mut inherited = Vec::new();
 
+    // Another AMF may know the UE (steps 4 and 5).
+    let mut inbound = inbound;
+    // A request without protection proves nothing to it.
+    let mut taken = match ue.is_new() && inbound.assurance != Assurance::Plain {
+        true => context_transfer::fetch(ue, &request, initial).await,
+        false => None,
+    };
+    let mut wanted = true;
+    if let Some(verified) = taken.as_mut().and_then(|taken| taken.inbound.take()) {
+        ue.secured = true;
+        request = read(&verified)?;
+        inbound = verified;
+        // Algorithms are this AMF's choice: others need other keys (TS 33.501, 6.7.1.2).
+        wanted = security_mode::has_the_best(ue);
+    }
+
     // Who the UE is: proved by its security context, or by an authentication (steps 4 to 9).
-    let mut access = count(&inbound).filter(|_| is_proved(ue, &request, initial));
-    let proved = access.is_some();
-    if !proved {
-        identity::identify(ue, &request).await?;
-        let keys = authentication::run(ue, request.ngksi.key_set_identifier()).await?;
-        let emergency = kind == Some(RegistrationType::EmergencyRegistration);
-        let complete = security_mode::run(ue, keys, !inbound.is_verified(), emergency).await?;
+    let mut access = count(&inbound).filter(|_| wanted && is_proved(ue, &request, initial));
+    let derived = taken.as_mut().and_then(|taken| taken.derived.take());
+    let derived = derived.filter(|_| !(initial && ue.amf.config.security.always_authenticate));
+    let proved = access.is_some() || derived.is_some();
+    if access.is_none() {
+        let complete = prove(ue, &request, derived, &inbound).await;
+        if let (Err(_), Some(taken)) = (&complete, &taken) {
+            taken.give_up(ue).await;
+        }
+        let complete = complete?;
         access = Some(complete.count);
         if let Some(whole) = complete.request {
             request = whole;
         }
+    }
+    if !proved || taken.is_some() {
         inherited = take_over(ue).await;
+    }
+    if let Some(taken) = taken {
+        taken.complete(ue).await;
     }
     let access = access.ok_or(Stop::Abandoned("no_security"))?;
     // Only the whole request has it, which the UE sends once it is ciphered (TS 24.501, 4.4.6).
@@ -109,6 +135,24 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     configuration_update::run(ue).await
 }
 
+/// Has the UE prove who it is: with a K_AMF that was derived for this AMF, else with an authentication.
+async fn prove(
+    ue: &mut Ue,
+    request: &NasRegistrationRequest,
+    derived: Option<(KAmf, u8)>,
+    inbound: &Inbound,
+) -> Result<security_mode::Complete, Stop> {
+    let emergency = request.fgs_registration_type.registration_type() == Some(RegistrationType::EmergencyRegistration);
+    let repeat = !inbound.is_verified();
+    if let Some((k_amf, ngksi)) = derived {
+        let keys = authentication::Keys { k_amf, ngksi, eap_success: None, derived: true };
+        return security_mode::run(ue, keys, repeat, emergency).await;
+    }
+    identity::identify(ue, request).await?;
+    let keys = authentication::run(ue, request.ngksi.key_set_identifier()).await?;
+    security_mode::run(ue, keys, repeat, emergency).await
+}
+
 /// The request of a message, which is one.
 pub(super) fn read(inbound: &Inbound) -> Result<NasRegistrationRequest, Stop> {
     match &inbound.message {
@@ -139,7 +183,7 @@ fn is_proved(ue: &Ue, request: &NasRegistrationRequest, initial: bool) -> bool {
 }
 
 /// The subscriber is served by this task from now on. Gives the sessions of the context that it had before.
-async fn take_over(ue: &mut Ue) -> Vec<(u8, Session)> {
+pub(super) async fn take_over(ue: &mut Ue) -> Vec<(u8, Session)> {
     let Some(supi) = &ue.supi else { return Vec::new() };
     let Some(before) = ue.amf.tables.claim_supi(supi, &ue.handle) else { return Vec::new() };
     let (answer, sessions) = oneshot::channel();
@@ -161,8 +205,12 @@ async fn failed(ue: &mut Ue, stop: Stop) {
             }
             ue_context_release::run(ue, Cause::nas(CauseNas::unspecified));
         }
-        Stop::NotAuthentic => {
-            let _ = ue.send_nas(&Nas5gsMessage::new_5gmm(NasAuthenticationReject::new())).await;
+        Stop::NotAuthentic(eap_failure) => {
+            let mut reject = NasAuthenticationReject::new();
+            if let Some(packet) = eap_failure {
+                reject.set_eap_message(NasEapMessage::new(packet.to_vec()));
+            }
+            let _ = ue.send_nas(&Nas5gsMessage::new_5gmm(reject)).await;
             if ue.registered {
                 implicit_deregistration::locally(ue).await;
             }

@@ -4,11 +4,13 @@ use super::authentication::Keys;
 use crate::metrics;
 use crate::ue::{NasTimer, Protection, Security, Stop, Ue, count};
 use martlet_nas::{
-    CipheringAlgorithm, GmmCause, IntegrityAlgorithm, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage,
-    NasAdditional5gSecurityInformation, NasCount, NasImeisvRequest, NasKeySetIdentifier, NasRegistrationRequest,
-    NasSecurityAlgorithms, NasSecurityModeCommand, NasSecurityModeComplete, NasUeSecurityCapability, algorithms,
+    CipheringAlgorithm, GmmCause, IntegrityAlgorithm, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasAbba,
+    NasAdditional5gSecurityInformation, NasCount, NasEapMessage, NasImeisvRequest, NasKeySetIdentifier,
+    NasRegistrationRequest, NasSecurityAlgorithms, NasSecurityModeCommand, NasSecurityModeComplete,
+    NasUeSecurityCapability, algorithms,
 };
 use martlet_sbi_api::common::Pei;
+use martlet_security::aka;
 
 /// What SECURITY MODE COMPLETE gives.
 pub(crate) struct Complete {
@@ -39,8 +41,13 @@ pub(crate) async fn run(ue: &mut Ue, keys: Keys, repeat: bool, emergency: bool) 
     if ue.amf.config.security.request_imeisv && ue.pei.is_none() {
         command.set_imeisv_request(NasImeisvRequest::from_requested(true));
     }
-    if repeat {
-        command.set_additional_5g_security_information(NasAdditional5gSecurityInformation::from_flags(true, false));
+    if repeat || keys.derived {
+        let information = NasAdditional5gSecurityInformation::from_flags(repeat, keys.derived);
+        command.set_additional_5g_security_information(information);
+    }
+    if let Some(packet) = &keys.eap_success {
+        command.set_eap_message(NasEapMessage::new(packet.to_vec()));
+        command.set_abba(NasAbba::new(aka::ABBA.to_vec()));
     }
     let security = Security::new(keys.k_amf, keys.ngksi, ciphering, integrity).map_err(|_| not_encodable())?;
     let before = (ue.security.replace(security), ue.secured);
@@ -55,6 +62,13 @@ pub(crate) async fn run(ue: &mut Ue, keys: Keys, repeat: bool, emergency: bool) 
         ue.pei = Some(pei);
     }
     Ok(Complete { count, request: request(ue, &complete) })
+}
+
+/// Whether the security context has the algorithms that this AMF would choose.
+pub(crate) fn has_the_best(ue: &Ue) -> bool {
+    let (Some(security), Some(capability)) = (&ue.security, &ue.capability) else { return false };
+    let best = select(capability, &ue.amf.served.ciphering, &ue.amf.served.integrity, false);
+    best == Some((security.nas.ciphering_algorithm(), security.integrity))
 }
 
 /// The algorithms. NIA0 is for emergency services alone, for UEs that have nothing better, and NEA0 goes with it

@@ -114,7 +114,7 @@ async fn failed(ue: &mut Ue, stop: Stop) {
             }
             ue_context_release::run(ue, Cause::nas(CauseNas::unspecified));
         }
-        Stop::NoAnswer(_) | Stop::Abandoned(_) | Stop::NotAuthentic => {
+        Stop::NoAnswer(_) | Stop::Abandoned(_) | Stop::NotAuthentic(_) => {
             ue.deactivate_all(None).await;
             ue_context_release::run(ue, Cause::nas(CauseNas::unspecified));
         }

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 /// Ends the UE's connection. The UE is idle at once; the gNB's answer is awaited beside it.
 pub(crate) fn run(ue: &mut Ue, cause: Cause) {
     let Some(connection) = ue.connection.take() else { return };
+    ue.last_location = Some(connection.location);
     ue.secured = false;
     ue.leave_connection();
     ue.publish();

@@ -1,8 +1,9 @@
 //! What other NFs call back: each is brought to the UE's task.
 use crate::Amf;
 use crate::ue::Event;
-use martlet_sbi::Problem;
+use martlet_sbi::{Multipart, Problem};
 use martlet_sbi_api::namf_callback::AmfCallback;
+use martlet_sbi_api::namf_communication::{N2InfoNotifyReason, N2InformationNotification};
 use martlet_sbi_api::npcf_am_policy_control::{AmRequestedValueRep, PolicyUpdate, TerminationNotification};
 use martlet_sbi_api::nsmf_pdusession::SmContextStatusNotification;
 use martlet_sbi_api::nudm_sdm::ModificationNotification;
@@ -38,6 +39,16 @@ impl AmfCallback for Amf {
 
     async fn deregistration_notify(&self, supi: &str, body: DeregistrationData) -> Result<(), Problem> {
         self.tell(&self.find(supi)?, Event::Deregister(body.dereg_reason))
+    }
+
+    async fn n2_info_notify(&self, supi: &str, body: Multipart<N2InformationNotification>) -> Result<(), Problem> {
+        match body.json.notify_reason {
+            Some(N2InfoNotifyReason::HandoverCompleted) => self.tell(&self.find(supi)?, Event::Arrived),
+            _ => Err(Problem::mandatory_ie_incorrect(
+                "/notifyReason",
+                "a handover that was completed is all that is awaited",
+            )),
+        }
     }
 
     async fn sdm_change_notify(&self, supi: &str, _: ModificationNotification) -> Result<(), Problem> {

@@ -1,9 +1,10 @@
 //! Namf_Communication (TS 29.518, 5.2). The UE's task does the work, also where the consumer has given up by then. What can
 //! be answered without it is: it may be waiting for the consumer.
 use crate::Amf;
-use crate::procedures::n1_n2_message_transfer;
+use crate::procedures::{n1_n2_message_transfer, nrppa_transport};
 use crate::ue::{Event, Transfer, UeHandle};
 use martlet_nas::Guti;
+use martlet_sbi::trace::Origin;
 use martlet_sbi::{Created, Multipart, Problem, StatusReply};
 use martlet_sbi_api::namf_communication::*;
 use tokio::sync::mpsc::error::TrySendError;
@@ -54,9 +55,12 @@ impl AmfCommunication for Amf {
     ) -> Result<StatusReply<N1N2MessageTransferRspData>, Problem> {
         let ue = self.find(ue_context_id)?;
         let n1 = body.json.n1_message_container.as_ref().map(|n1| &n1.n1_message_content.content_id);
-        let n2 = body.json.n2_info_container.as_ref().and_then(|n2| n2.sm_info.as_ref());
-        let n2 = n2.and_then(|info| info.n2_info_content.as_ref()).map(|content| &content.ngap_data.content_id);
-        let (n1, n2) = (n1.and_then(|id| body.find(id)).cloned(), n2.and_then(|id| body.find(id)).cloned());
+        let container = body.json.n2_info_container.as_ref();
+        let of_session =
+            |n2: &N2InfoContainer| n2.sm_info.as_ref()?.n2_info_content.as_ref().map(|it| it.ngap_data.clone());
+        let of_gnb = |n2: &N2InfoContainer| nrppa_transport::information(n2).map(|it| it.nrppa_pdu.ngap_data.clone());
+        let n2 = container.and_then(|n2| of_gnb(n2).or_else(|| of_session(n2))).map(|data| data.content_id);
+        let (n1, n2) = (n1.and_then(|id| body.find(id)).cloned(), n2.and_then(|id| body.find(&id)).cloned());
         let summary = self.tables.summary(ue.number).unwrap_or_default();
         let at_once = n1_n2_message_transfer::answer_at_once(self.context.api_root(), &summary, &body.json);
         if let Some(Err(problem)) = at_once {
@@ -64,7 +68,10 @@ impl AmfCommunication for Amf {
         }
         let (answer, answered) = oneshot::channel();
         let answer = at_once.is_none().then_some(answer);
-        self.tell(&ue, Event::Transfer(Transfer { request: body.json, n1, n2, answer }.into()))?;
+        self.tell(
+            &ue,
+            Event::Transfer(Transfer { request: body.json, n1, n2, origin: Origin::here(), answer }.into()),
+        )?;
         match at_once {
             Some(answer) => answer,
             None => answered.await.unwrap_or_else(|_| Err(unknown(ue_context_id))),
@@ -99,49 +106,65 @@ impl AmfCommunication for Amf {
 
     async fn create_ue_context(
         &self,
-        _: &str,
-        _: Multipart<UeContextCreateData>,
+        ue_context_id: &str,
+        body: Multipart<UeContextCreateData>,
     ) -> Result<Created<Multipart<UeContextCreatedData>>, Problem> {
-        Err(Problem::new(403, "HANDOVER_FAILURE").detail("the AMF does not have handover between AMFs"))
+        let full = || Problem::new(403, "HANDOVER_FAILURE").detail("there are too many UEs");
+        let ue = self.this().and_then(|amf| amf.new_ue()).ok_or_else(full)?;
+        let (answer, answered) = oneshot::channel();
+        self.tell(&ue, Event::HandoverFromAmf(body.into(), answer))?;
+        let created = answered.await.unwrap_or_else(|_| Err(full()))?;
+        let location = format!("{}/namf-comm/v1/ue-contexts/{ue_context_id}", self.context.api_root());
+        Ok(Created { location, body: created })
     }
 
     async fn release_ue_context(&self, ue_context_id: &str, _: UeContextRelease) -> Result<(), Problem> {
-        Err(unknown(ue_context_id))
+        self.tell(&self.find(ue_context_id)?, Event::HandoverGivenUp)
     }
 
     async fn ue_context_transfer(
         &self,
         ue_context_id: &str,
-        _: Multipart<UeContextTransferReqData>,
+        body: Multipart<UeContextTransferReqData>,
     ) -> Result<Multipart<UeContextTransferRspData>, Problem> {
-        self.find(ue_context_id)?;
-        Err(unsupported("the transfer of UE contexts"))
+        let ue = self.find(ue_context_id)?;
+        let nas = body.json.reg_request.as_ref().and_then(|n1| body.find(&n1.n1_message_content.content_id)).cloned();
+        let (answer, answered) = oneshot::channel();
+        self.tell(&ue, Event::ContextTransfer(body.json.into(), nas, answer))?;
+        answered.await.unwrap_or_else(|_| Err(unknown(ue_context_id)))
     }
 
     async fn registration_status_update(
         &self,
         ue_context_id: &str,
-        _: UeRegStatusUpdateReqData,
+        body: UeRegStatusUpdateReqData,
     ) -> Result<UeRegStatusUpdateRspData, Problem> {
-        Err(unknown(ue_context_id))
+        let ue = self.find(ue_context_id)?;
+        let (answer, answered) = oneshot::channel();
+        self.tell(&ue, Event::ContextTransferred(body.into(), answer))?;
+        answered.await.map_err(|_| unknown(ue_context_id))?;
+        Ok(UeRegStatusUpdateRspData { reg_status_transfer_complete: true })
     }
 
     async fn non_ue_n2_message_transfer(
         &self,
-        _: Multipart<N2InformationTransferReqData>,
+        body: Multipart<N2InformationTransferReqData>,
     ) -> Result<N2InformationTransferRspData, Problem> {
-        Err(unsupported("messages to gNBs that are about no UE"))
+        nrppa_transport::to_gnbs(self, body).await
     }
 
     async fn non_ue_n2_info_subscribe(
         &self,
-        _: NonUeN2InfoSubscriptionCreateData,
+        body: NonUeN2InfoSubscriptionCreateData,
     ) -> Result<Created<NonUeN2InfoSubscriptionCreatedData>, Problem> {
-        Err(unsupported("subscriptions to messages of gNBs"))
+        let created = self.nrppa.subscribe(body)?;
+        let (root, id) = (self.context.api_root(), &created.n2_notify_subscription_id);
+        let location = format!("{root}/namf-comm/v1/non-ue-n2-messages/subscriptions/{id}");
+        Ok(Created { location, body: created })
     }
 
-    async fn non_ue_n2_info_unsubscribe(&self, _: &str) -> Result<(), Problem> {
-        Err(Problem::new(404, "SUBSCRIPTION_NOT_FOUND"))
+    async fn non_ue_n2_info_unsubscribe(&self, id: &str) -> Result<(), Problem> {
+        self.nrppa.unsubscribe(id)
     }
 
     async fn amf_status_change_subscribe(&self, _: SubscriptionData) -> Result<Created<SubscriptionData>, Problem> {

@@ -1,11 +1,24 @@
 //! Namf_Location (TS 29.518, 5.5): where a UE is, as an LMF determines it. The UE's task has no part in it: what the LMF
 //! has for the UE comes to it as messages.
 use crate::Amf;
+use crate::ue::Event;
 use martlet_sbi::{Multipart, Problem};
-use martlet_sbi_api::namf_location::{AmfLocation, ProvidePosInfo, RequestPosInfo};
+use martlet_sbi_api::namf_location::{AmfLocation, ProvideLocInfo, ProvidePosInfo, RequestLocInfo, RequestPosInfo};
 use martlet_sbi_api::nlmf_location::{InputData, UeLcsCapability, UeUpPositioningCapabilities};
 
 impl AmfLocation for Amf {
+    async fn provide_location_info(
+        &self,
+        ue_context_id: &str,
+        body: RequestLocInfo,
+    ) -> Result<ProvideLocInfo, Problem> {
+        let unknown =
+            || Problem::new(404, "CONTEXT_NOT_FOUND").detail(format!("the AMF does not know {ue_context_id}"));
+        let (answer, answered) = tokio::sync::oneshot::channel();
+        self.tell(&self.find(ue_context_id)?, Event::Locate(body.into(), answer))?;
+        answered.await.unwrap_or_else(|_| Err(unknown()))
+    }
+
     async fn provide_positioning_info(
         &self,
         ue_context_id: &str,

@@ -75,12 +75,20 @@ pub(crate) struct Ue {
     /// The one before, valid until the UE has taken the new one.
     pub old_guti: Option<Guti>,
     pub connection: Option<Connection>,
+    /// Where the UE was when its last connection ended.
+    pub last_location: Option<crate::n2::Location>,
     /// The connection with the gNB to which the UE is being handed over.
     pub target: Option<Connection>,
     pub security: Option<Security>,
     /// Whether secure exchange of NAS messages is established on the connection (TS 24.501, 4.4.2.5).
     pub secured: bool,
     pub registered: bool,
+    /// The NAS message that began the connection, as octets: another AMF may have to prove it.
+    pub began_with: Option<Bytes>,
+    /// The context was given to another AMF, which has not said yet what became of it.
+    pub given: bool,
+    /// The UE is on its way to the gNB of another AMF.
+    pub leaving: bool,
     /// The registration that is at work, as it came.
     pub request: Option<Nas5gsMessage>,
     pub capability: Option<NasUeSecurityCapability>,
@@ -123,10 +131,14 @@ impl Ue {
             guti: None,
             old_guti: None,
             connection: None,
+            last_location: None,
             target: None,
             security: None,
             secured: false,
             registered: false,
+            began_with: None,
+            given: false,
+            leaving: false,
             request: None,
             capability: None,
             radio_capability: None,

@@ -2,13 +2,17 @@
 use super::Session;
 use crate::n2::handover_uplink::PathSwitchRequested;
 use crate::n2::{Connection, Gnb, uplink::Uplink};
+use crate::procedures::handover_from_amf;
 use bytes::Bytes;
 use martlet_nas::inbound::Inbound;
-use martlet_sbi::{Problem, StatusReply};
+use martlet_sbi::trace::Origin;
+use martlet_sbi::{Multipart, Problem, StatusReply};
 use martlet_sbi_api::namf_communication::{
-    N1N2MessageTransferReqData, N1N2MessageTransferRspData, UeN1N2InfoSubscriptionCreateData,
-    UeN1N2InfoSubscriptionCreatedData,
+    N1N2MessageTransferReqData, N1N2MessageTransferRspData, UeContextCreateData, UeContextTransferReqData,
+    UeContextTransferRspData, UeN1N2InfoSubscriptionCreateData, UeN1N2InfoSubscriptionCreatedData,
+    UeRegStatusUpdateReqData,
 };
+use martlet_sbi_api::namf_location::{ProvideLocInfo, RequestLocInfo};
 use martlet_sbi_api::npcf_am_policy_control::PolicyUpdate;
 use martlet_sbi_api::nsmf_pdusession::SmContextStatusNotification;
 use martlet_sbi_api::nudm_uecm::DeregistrationReason;
@@ -38,6 +42,8 @@ pub(crate) struct Transfer {
     pub request: N1N2MessageTransferReqData,
     pub n1: Option<Bytes>,
     pub n2: Option<Bytes>,
+    /// What its sender was at.
+    pub origin: Origin,
     /// Taken when it is answered.
     pub answer: Option<oneshot::Sender<TransferAnswer>>,
 }
@@ -80,6 +86,22 @@ pub(crate) enum Event {
     SubscriptionChanged,
     /// The subscriber has proved itself to another task, which asks for what is left of this context.
     Replaced(oneshot::Sender<Vec<(u8, Session)>>),
+    /// Somebody asks where the UE is.
+    Locate(Box<RequestLocInfo>, oneshot::Sender<Result<ProvideLocInfo, Problem>>),
+    /// Another AMF asks for the context, with the UE's request as octets.
+    ContextTransfer(
+        Box<UeContextTransferReqData>,
+        Option<Bytes>,
+        oneshot::Sender<Result<Multipart<UeContextTransferRspData>, Problem>>,
+    ),
+    /// It says what became of the context that it got.
+    ContextTransferred(Box<UeRegStatusUpdateReqData>, oneshot::Sender<()>),
+    /// Another AMF hands the UE over.
+    HandoverFromAmf(Box<Multipart<UeContextCreateData>>, handover_from_amf::Answer),
+    /// It gives the handover up.
+    HandoverGivenUp,
+    /// The UE has come to the AMF that it was handed over to.
+    Arrived,
     /// There is no room for a context that nobody uses.
     Evicted,
 }

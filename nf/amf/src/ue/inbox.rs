@@ -2,7 +2,7 @@
 use super::{Event, Stop, Ue, Work};
 use crate::metrics;
 use crate::n2::uplink::Uplink;
-use crate::procedures::{handover, n1_n2_message_transfer, path_switch};
+use crate::procedures::{handover, n1_n2_message_transfer, nrppa_transport, path_switch};
 use martlet_nas::inbound::Inbound;
 use martlet_ngap::cause;
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
@@ -199,6 +199,9 @@ impl Ue {
             Event::Initial(_) | Event::Replaced(_) | Event::Evicted | Event::Deregister(_) => {
                 Err(Stop::Preempted(Work::Event(event)))
             }
+            Event::Arrived if self.leaving => Err(Stop::Arrived),
+            Event::HandoverGivenUp if self.target.is_some() => Err(Stop::Abandoned("handover_given_up")),
+            Event::Arrived | Event::HandoverGivenUp => Ok(()),
             Event::Transfer(mut transfer) if self.request.is_some() && transfer.answer.is_some() => {
                 transfer.answer(Err(n1_n2_message_transfer::registering()));
                 Ok(())
@@ -240,6 +243,7 @@ impl Ue {
                 }
             }
             Uplink::Location(location) => self.moved(location),
+            Uplink::Nrppa { routing, message } => nrppa_transport::uplink(self, &routing, message),
             Uplink::Error(Some(Cause::radioNetwork(
                 CauseRadioNetwork::unknown_local_UE_NGAP_ID | CauseRadioNetwork::inconsistent_remote_UE_NGAP_ID,
             ))) => return Err(Stop::ConnectionLost),

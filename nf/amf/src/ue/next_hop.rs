@@ -23,6 +23,11 @@ impl NextHop {
         NextHop { k_amf, last: Last::KGnb(k_gnb), ncc: 0 }
     }
 
+    /// The chain of which another AMF has given this one to a gNB.
+    pub fn going_on(k_amf: &[u8; 32], nh: &[u8; 32], ncc: u8) -> Self {
+        NextHop { k_amf: KAmf::new(k_amf), last: Last::Nh(Nh::new(nh)), ncc }
+    }
+
     /// Whether the chain is of this K_AMF.
     pub fn is_of(&self, k_amf: &KAmf) -> bool {
         self.k_amf.as_octets() == k_amf.as_octets()

@@ -1,7 +1,10 @@
 //! The 5G NAS security context of a UE (TS 33.501, 3.1; TS 24.501, 4.4.2).
 use super::NextHop;
-use martlet_nas::{CipheringAlgorithm, IntegrityAlgorithm, KAmf, NasCount, NasError, NasSecurityContext};
-use martlet_security::nas_5gs::derive_kgnb;
+use martlet_nas::{
+    CipheringAlgorithm, Direction, IntegrityAlgorithm, KAmf, NasConnection, NasCount, NasError, NasSecurityContext,
+};
+use martlet_sbi_api::namf_communication::NasSecurityMode;
+use martlet_security::nas_5gs::{derive_kamf_prime_idle, derive_kgnb};
 
 /// The 5G NAS security context of a UE.
 pub(crate) struct Security {
@@ -48,6 +51,29 @@ impl Security {
         let unused = (Some(NasCount::ZERO), Some(NasCount::ZERO));
         let nas = NasSecurityContext::restore_from_kamf(&k_amf, integrity, ciphering, counts, unused)?;
         Ok(Security { k_amf, ngksi, integrity, nas })
+    }
+
+    /// K_AMF for another AMF, derived with the uplink COUNT of the UE's request (TS 33.501, 6.9.3 and A.13).
+    pub fn derived(&self, uplink: NasCount) -> KAmf {
+        derive_kamf_prime_idle(&self.k_amf, uplink)
+    }
+
+    /// The next uplink COUNT.
+    pub fn uplink(&self) -> Option<u32> {
+        self.nas.nas_count(Direction::Uplink, NasConnection::ThreeGpp).map(NasCount::get)
+    }
+
+    /// The next downlink COUNT.
+    pub fn downlink(&self) -> Option<u32> {
+        self.nas.nas_count(Direction::Downlink, NasConnection::ThreeGpp).map(NasCount::get)
+    }
+
+    /// The algorithms, for the SBI.
+    pub fn mode(&self) -> NasSecurityMode {
+        NasSecurityMode {
+            integrity_algorithm: format!("NIA{}", self.integrity as u8).as_str().into(),
+            ciphering_algorithm: format!("NEA{}", self.nas.ciphering_algorithm() as u8).as_str().into(),
+        }
     }
 
     /// K_AMF, to be kept where nobody can read it.

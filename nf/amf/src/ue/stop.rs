@@ -1,5 +1,6 @@
 //! Why a procedure does not reach its end.
 use super::Work;
+use bytes::Bytes;
 use martlet_nas::GmmCause;
 use martlet_nas::identifiers::Slice;
 
@@ -29,8 +30,10 @@ pub(crate) enum Stop {
     Preempted(Work),
     /// The UE is refused.
     Reject(Reject),
-    /// The UE is not who it says it is: AUTHENTICATION REJECT.
-    NotAuthentic,
+    /// The UE is not who it says it is: AUTHENTICATION REJECT, with EAP-Failure where there is one.
+    NotAuthentic(Option<Bytes>),
+    /// The UE has come to the gNB of another AMF.
+    Arrived,
     /// The procedure cannot go on, and there is nothing to tell the UE; a word for the metrics.
     Abandoned(&'static str),
 }
@@ -48,7 +51,8 @@ impl Stop {
             Stop::NoAnswer(timer) => format!("{timer}_expired"),
             Stop::Preempted(_) => "preempted".into(),
             Stop::Reject(reject) => format!("cause_{}", reject.cause.as_u8()),
-            Stop::NotAuthentic => "not_authentic".into(),
+            Stop::NotAuthentic(_) => "not_authentic".into(),
+            Stop::Arrived => "arrived_elsewhere".into(),
             Stop::Abandoned(why) => (*why).into(),
         }
     }

@@ -4,13 +4,15 @@ use super::{Event, Idle, InitialMessage, Stop, Ue, Work};
 use crate::metrics;
 use crate::n2::uplink::Uplink;
 use crate::procedures::{
-    an_release, deregistration, handover, implicit_deregistration, n1_n2_message_transfer, nas_transport, path_switch,
-    pdu_session_resource_modify_indication, pdu_session_resource_notify, positioning_transport, registration, rekeying,
-    service_request, session_status, ue_context_release,
+    an_release, context_transfer, deregistration, handover, handover_from_amf, implicit_deregistration,
+    location_reporting, n1_n2_message_transfer, nas_transport, path_switch, pdu_session_resource_modify_indication,
+    pdu_session_resource_notify, positioning_transport, registration, rekeying, service_request, session_status,
+    ue_context_release,
 };
 use martlet_nas::inbound::{self, Assurance, Inbound};
 use martlet_nas::{Nas5gmmMessage, Nas5gsMessage};
 use martlet_ngap::ngap::{Cause, CauseNas, CauseRadioNetwork};
+use martlet_sbi::trace::{self, Origin};
 use martlet_sbi_api::nsmf_pdusession;
 use std::time::Instant;
 
@@ -24,6 +26,7 @@ impl Ue {
             if self.waiting.is_empty() && rekeying::is_due(&self) {
                 Box::pin(rekeying::run(&mut self)).await;
             }
+            self.began_with = None;
             self.rest();
             self.publish();
             self.keep();
@@ -54,6 +57,10 @@ impl Ue {
 
     async fn act(&mut self, work: Work) {
         self.begun = true;
+        Origin::default().adopt();
+        if self.supi.is_some() {
+            trace::about(|| self.label());
+        }
         match work {
             Work::ConnectionLost => self.connection_lost().await,
             Work::Expired => implicit_deregistration::timer_expired(self).await,
@@ -62,7 +69,10 @@ impl Ue {
             Work::Event(Event::Uplink { amf_id, message }) if self.is_current(amf_id) => self.uplink(message).await,
             Work::Event(Event::Uplink { .. }) => {}
             Work::Event(Event::PathSwitch(gnb, request)) => path_switch::run(self, gnb, *request).await,
-            Work::Event(Event::Transfer(transfer)) => n1_n2_message_transfer::run(self, *transfer).await,
+            Work::Event(Event::Transfer(transfer)) => {
+                transfer.origin.clone().adopt();
+                n1_n2_message_transfer::run(self, *transfer).await;
+            }
             Work::Event(Event::Subscribe(data, answer)) => {
                 // A subscriber that has given up is no matter.
                 let _ = answer.send(positioning_transport::subscribe(self, *data));
@@ -84,6 +94,19 @@ impl Ue {
                 let _ = answer.send(sessions);
                 implicit_deregistration::replaced(self).await;
             }
+            Work::Event(Event::Locate(asked, answer)) => {
+                let located = location_reporting::run(self, &asked).await;
+                let _ = answer.send(located);
+            }
+            Work::Event(Event::ContextTransfer(asked, nas, answer)) => {
+                let _ = answer.send(context_transfer::give(self, &asked, nas.as_ref()));
+            }
+            Work::Event(Event::ContextTransferred(update, answer)) => {
+                context_transfer::concluded(self, *update).await;
+                let _ = answer.send(());
+            }
+            Work::Event(Event::HandoverFromAmf(body, answer)) => handover_from_amf::run(self, *body, answer).await,
+            Work::Event(Event::HandoverGivenUp | Event::Arrived) => {}
             Work::Event(Event::Evicted) => {
                 if matches!(self.idle, Some(Idle::Deregistered(_))) {
                     self.idle = Some(Idle::Deregistered(Instant::now()));
@@ -120,6 +143,7 @@ impl Ue {
         self.connection = Some(message.connection);
         self.secured = proved;
         self.idle = None;
+        self.began_with = Some(message.nas.clone());
         self.publish();
         match opened {
             Ok(inbound) => self.nas(inbound).await,
@@ -208,6 +232,7 @@ impl Ue {
         let Some(connection) = self.connection.take() else { return };
         let (supi, gnb) = (self.label(), connection.gnb.label());
         tracing::info!(supi, gnb, registered = self.registered, "the UE's connection is lost");
+        self.last_location = Some(connection.location);
         drop(connection);
         self.secured = false;
         self.set_aside.clear();

@@ -2,7 +2,7 @@
 use super::transaction::{Conversation, failed};
 use martlet_lpp::{
     AGnssRequestCapabilities, Body, GnssIdGnssId, NrDlTdoaRequestCapabilitiesR16, NrEcidRequestCapabilitiesR16,
-    RequestCapabilitiesR9IEs,
+    NrMultiRttRequestCapabilitiesR16, RequestCapabilitiesR9IEs,
 };
 use martlet_sbi::Problem;
 
@@ -18,6 +18,8 @@ const SS_RSRP: usize = 0;
 pub(crate) struct Capabilities {
     /// It has a receiver for satellites, and computes its place itself.
     pub gnss: bool,
+    /// It measures times of round trips, and sends signals for gNBs to measure theirs.
+    pub multi_rtt: bool,
     /// It measures differences of times of arrival.
     pub dl_tdoa: bool,
     /// It measures how loud it hears cells.
@@ -32,6 +34,7 @@ pub(crate) async fn capabilities(conversation: &mut Conversation) -> Result<Capa
             ..Default::default()
         }),
         nr_ecid_request_capabilities_r16: Some(NrEcidRequestCapabilitiesR16::default()),
+        nr_multi_rtt_request_capabilities_r16: Some(NrMultiRttRequestCapabilitiesR16::default()),
         nr_dl_tdoa_request_capabilities_r16: Some(NrDlTdoaRequestCapabilitiesR16::default()),
         ..Default::default()
     };
@@ -47,6 +50,7 @@ pub(crate) async fn capabilities(conversation: &mut Conversation) -> Result<Capa
     let ecid = it.nr_ecid_provide_capabilities_r16;
     Ok(Capabilities {
         gnss: computes,
+        multi_rtt: it.nr_multi_rtt_provide_capabilities_r16.is_some(),
         dl_tdoa: tdoa.is_some_and(|tdoa| tdoa.nr_dl_tdoa_mode_r16.pos_modes.bit(UE_ASSISTED)),
         nr_ecid: ecid.is_some_and(|ecid| ecid.nr_ecid_meas_supported_r16.bit(SS_RSRP)),
     })

@@ -1,14 +1,25 @@
 //! An association with a UPF: set up, kept by heartbeats, set up anew when the UPF has started anew (TS 29.244, 6.2.6).
+use super::load::Load;
 use super::{N4, SessionLayer};
 use crate::{UpfConfig, metrics};
 use martlet_pfcp::ie::{CpFunctionFeatures, RecoveryTimeStamp};
-use martlet_pfcp::{AssociationSetupRequest, HeartbeatRequest, Message, SessionRetention};
+use martlet_pfcp::{
+    AssociationReleaseRequestMessage, AssociationSetupRequest, AssociationUpdateRequest, HeartbeatRequest, Message,
+    SessionRetention,
+};
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Between attempts to set an association up.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Flag of an association's release (8.2.77).
+const SARR: u8 = 1;
+/// The longest that a UPF is given for its end.
+const LONGEST_RELEASE: Duration = Duration::from_secs(3600);
+/// Between looks whether a UPF that ends has sessions left.
+const EMPTYING: Duration = Duration::from_millis(50);
 
 /// How an association stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,11 +36,15 @@ pub struct Association {
     pub state: State,
     /// How often it has been set up.
     generation: u64,
+    /// What the UPF tells of its load.
+    pub load: Load,
+    /// The UPF is about to end: by this time the association is released.
+    pub leaves: Option<Instant>,
 }
 
 impl Association {
     pub fn new(upf: UpfConfig) -> Self {
-        Association { upf, state: State::Down, generation: 0 }
+        Association { upf, state: State::Down, generation: 0, load: Load::default(), leaves: None }
     }
 
     pub fn is_up(&self) -> bool {
@@ -41,8 +56,17 @@ impl Association {
         self.upf.dnns.is_empty() || self.upf.dnns.iter().any(|name| name.eq_ignore_ascii_case(dnn))
     }
 
+    /// Whether new sessions of a data network may go there.
+    pub fn takes_sessions(&self, dnn: &str) -> bool {
+        self.is_up() && self.leaves.is_none() && self.leads_to(dnn)
+    }
+
     pub fn status(&self) -> serde_json::Value {
-        serde_json::json!({"n4": self.upf.n4.to_string(), "associated": self.is_up()})
+        let (load, spared) = (self.load.metric(), self.load.reduction(Instant::now()));
+        serde_json::json!({
+            "n4": self.upf.n4.to_string(), "associated": self.is_up(), "load": load, "reduction": spared,
+            "leaves": self.leaves.is_some(),
+        })
     }
 }
 
@@ -57,6 +81,20 @@ impl N4 {
             association.state = State::Down;
             self.ended.notify_waiters();
         }
+    }
+
+    /// A UPF that is about to end asks for the association's release (TS 29.244, 6.2.8).
+    pub(super) fn asked_for_release(&self, from: SocketAddr, request: &AssociationUpdateRequest) {
+        let asks = request.release_request.is_some_and(|flags| flags.0 & SARR != 0);
+        let mut tables = self.tables();
+        let association = tables.associations.iter_mut().find(|a| a.is_up() && a.upf.n4.ip() == from.ip());
+        let Some(association) = association.filter(|a| asks && a.leaves.is_none()) else { return };
+        // Without a period, and with one that has no end, sessions get as long as they need within reason.
+        let period = request.release_period.and_then(|period| period.span()).unwrap_or(LONGEST_RELEASE);
+        tracing::warn!(upf = %association.upf.n4, ?period, "the UPF asks for the association's end");
+        metrics::n4("upf leaves");
+        association.leaves = Some(Instant::now() + period.min(LONGEST_RELEASE));
+        self.ended.notify_waiters();
     }
 
     /// Whether somebody is an associated UPF.
@@ -110,6 +148,7 @@ impl N4 {
         let association = tables.associations.iter_mut().find(|a| a.upf.n4 == upf);
         association.is_some_and(|association| {
             association.state = State::Up(recovery);
+            (association.load, association.leaves) = (Load::default(), None);
             association.generation += 1;
             association.generation > 1
         })
@@ -130,6 +169,10 @@ impl N4 {
             }
             self.associated.notify_waiters();
             while self.state(upf) != State::Down {
+                if let Some(by) = self.leaves(upf) {
+                    self.release_when_empty(upf, by, sessions).await;
+                    break;
+                }
                 tokio::select! {
                     () = tokio::time::sleep(self.heartbeat) => {}
                     () = self.ended.notified() => continue,
@@ -146,6 +189,24 @@ impl N4 {
         }
     }
 
+    fn leaves(&self, upf: SocketAddr) -> Option<Instant> {
+        self.tables().associations.iter().find(|a| a.upf.n4 == upf).and_then(|a| a.leaves)
+    }
+
+    /// The UPF has asked for the association's end: it comes when no session is left there, or when its time is over.
+    async fn release_when_empty(&self, upf: SocketAddr, by: Instant, sessions: &impl SessionLayer) {
+        sessions.upf_leaves(upf);
+        while sessions.sessions_at(upf) > 0 && Instant::now() < by {
+            tokio::time::sleep(EMPTYING).await;
+        }
+        tracing::info!(%upf, left = sessions.sessions_at(upf), "the association is released, as the UPF has asked");
+        let release = AssociationReleaseRequestMessage { node_id: self.node() };
+        if let Err(error) = self.request(upf, None, release).await {
+            tracing::debug!(%upf, %error, "the release was not answered");
+        }
+        self.lost(upf);
+    }
+
     /// Sets an association up, however often it has to be tried; gives the time at which the UPF started, and whether it
     /// has kept the sessions from before.
     async fn associate(&self, upf: SocketAddr) -> (u32, bool) {
@@ -155,7 +216,7 @@ impl N4 {
                 node_id: self.node(),
                 recovery: RecoveryTimeStamp(self.recovery),
                 up_features: None,
-                cp_features: Some(CpFunctionFeatures::default()),
+                cp_features: Some(CpFunctionFeatures::LOAD | CpFunctionFeatures::OVRL),
                 // What became of sessions while an association was down is not known: they are made anew then.
                 retention: (self.generation(upf) == 0 && self.retained).then_some(SessionRetention {}),
             };

@@ -60,6 +60,9 @@ impl N4 {
                 false => None,
             }
         };
+        if waiting.is_some() {
+            self.hear_load(from, &packet.message);
+        }
         match waiting {
             Some(waiting) => drop(waiting.send(packet.message)),
             None => metrics::n4("answer to nothing"),
@@ -69,14 +72,16 @@ impl N4 {
     fn carry_out(&self, from: SocketAddr, packet: Packet, sessions: &impl SessionLayer) -> Option<Packet> {
         let (node_id, sequence, cause) = (self.node(), packet.sequence, Cause::ACCEPTED);
         let seid = packet.seid.unwrap_or(0);
+        self.hear_load(from, &packet.message);
         Some(match packet.message {
             Message::HeartbeatRequest(request) => {
                 self.noticed(from, request.recovery.0);
                 Packet::node(sequence, HeartbeatResponse { recovery: RecoveryTimeStamp(self.recovery) })
             }
             Message::SessionReportRequest(report) => self.report(from, seid, sequence, report, sessions),
-            Message::AssociationUpdateRequest(_) => {
+            Message::AssociationUpdateRequest(request) => {
                 let cause = if self.knows(from) { cause } else { Cause::NO_ESTABLISHED_ASSOCIATION };
+                self.asked_for_release(from, &request);
                 Packet::node(sequence, AssociationUpdateResponse { node_id, cause })
             }
             Message::NodeReportRequest(_) => {

@@ -33,6 +33,8 @@ pub struct Plan<'a> {
     pub flows: &'a [Flow],
     /// The UPF's end of N3, where the session is one that the UPF has lost; else the UPF chooses it.
     pub restored: Option<(u32, IpAddr)>,
+    /// Seconds without packets after which the UPF tells of it: it learns whether this SMF still has the session.
+    pub audit_s: Option<u32>,
     /// What becomes of downlink packets.
     pub towards_ue: Downlink,
 }
@@ -163,7 +165,7 @@ pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
             (None, _) => 2,
             _ => 3,
         })),
-        inactivity_timer: None,
+        inactivity_timer: plan.audit_s.map(UserPlaneInactivityTimer),
         flags: plan.restored.map(|_| RESTORATION),
     }
 }

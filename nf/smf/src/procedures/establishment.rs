@@ -9,7 +9,7 @@ use martlet_nas::{
     GsmCause, Nas5gsMessage, Nas5gsmMessage, NasPduSessionEstablishmentRequest, PduSessionTypeValue, SscModeValue,
 };
 use martlet_nf::Criteria;
-use martlet_sbi::{ApiRoot, Created, Multipart, Problem, ProblemDetails, content_type};
+use martlet_sbi::{ApiRoot, Created, Multipart, Problem, ProblemDetails, content_type, trace};
 use martlet_sbi_api::Json;
 use martlet_sbi_api::common::{
     Ambr, Arp, BitRate, Dnn, PduSessionType, PreemptionCapability, PreemptionVulnerability, Snssai, Supi,
@@ -108,6 +108,9 @@ async fn begin(
     })?;
     let no_room =
         |what: &str| refused(500, "INSUFFICIENT_RESOURCES_SLICE_DNN", GsmCause::InsufficientResources, what.into());
+    // From here on nothing is waited for: an AMF that gives up takes this with it wherever it waits, and what the session had
+    // would be nobody's.
+    let amf = amf_of(smf, data, &supi).await?;
     let (reference, inbox) = smf
         .sessions
         .add(&supi, asked.id, smf.config.session_queue)
@@ -115,14 +118,6 @@ async fn begin(
     let Some(addresses) = take_addresses(smf, &dnn, &kind, &subscription) else {
         smf.sessions.remove(reference);
         return Err(no_room("the address pool is exhausted, or the fixed address is in use: see smf.dnns"));
-    };
-    let amf = match amf_of(smf, data, &supi).await {
-        Ok(amf) => amf,
-        Err(problem) => {
-            smf.pools.give_back(&dnn, &addresses);
-            smf.sessions.remove(reference);
-            return Err(problem);
-        }
     };
     let usual = || BitRate::from_bps(1_000_000_000);
     let arp = Arp {
@@ -172,7 +167,7 @@ async fn begin(
     let given = given(network).of(requested);
     let location = format!("{}/nsmf-pdusession/v1/sm-contexts/{reference}", smf.context.api_root());
     let created = SmContextCreatedData { pdu_session_id: Some(asked.id), s_nssai: Some(slice), ..Default::default() };
-    tokio::spawn(go_on(session, subscription, given, lesser, started));
+    trace::spawn(trace::Origin::here(), go_on(session, subscription, given, lesser, started));
     Ok(Created { location, body: Multipart::new(created) })
 }
 

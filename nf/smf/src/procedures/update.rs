@@ -7,7 +7,8 @@ use crate::{metrics, n1};
 use bytes::Bytes;
 use martlet_nas::{GsmCause, Nas5gsMessage, Nas5gsmMessage};
 use martlet_ngap::transfer::SetupResponse;
-use martlet_sbi::{Multipart, Problem, content_type};
+use martlet_sbi::{ApiRoot, Multipart, Problem, content_type};
+use martlet_sbi_api::namf_communication::AmfCommunicationClient;
 use martlet_sbi_api::nsmf_pdusession::{N2SmInfoType, SmContextUpdateData, SmContextUpdatedData, UpCnxState};
 use std::time::Instant;
 
@@ -16,6 +17,9 @@ pub async fn run(session: &mut Session, body: Multipart<SmContextUpdateData>) ->
     let data = &body.json;
     let n1 = data.n1_sm_msg.as_ref().and_then(|r| body.find(&r.content_id)).cloned();
     let n2 = data.n2_sm_info.as_ref().and_then(|r| body.find(&r.content_id)).cloned();
+    if let Some(uri) = data.sm_context_status_uri.as_ref().filter(|_| data.serving_nf_id.is_some()) {
+        amf_changed(session, uri);
+    }
     if data.release == Some(true) {
         release::finish(session, true).await;
         return (Ok(None), false);
@@ -34,6 +38,16 @@ pub async fn run(session: &mut Session, body: Multipart<SmContextUpdateData>) ->
         Some(UpCnxState::Activating) => (activate(session), true),
         _ => (Ok(None), true),
     }
+}
+
+/// Another AMF serves the UE (TS 29.502, 5.2.2.3.2.3 and 5.2.2.3.3): where it takes the session's status is where its services are.
+fn amf_changed(session: &mut Session, status_uri: &str) {
+    let Some((root, _)) = ApiRoot::split(status_uri) else {
+        return tracing::warn!(supi = %session.supi, session = session.id, status_uri, "no URI of an AMF");
+    };
+    let peer = session.smf.context.peer_at(root).about(&session.supi);
+    session.amf = AmfCommunicationClient::new(peer);
+    session.status_uri = status_uri.to_string();
 }
 
 fn n1_answer(octets: Vec<u8>) -> Updated {

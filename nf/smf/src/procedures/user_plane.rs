@@ -81,6 +81,7 @@ async fn request(session: &Session, upf: SocketAddr, restored: Option<(u32, IpAd
         downlink: session.ambr.downlink.bps(),
         flows: &session.flows,
         restored,
+        audit_s: Some(session.smf.config.audit_s).filter(|seconds| *seconds > 0),
         towards_ue: match (restored, session.gnb.filter(|_| session.active)) {
             (_, Some((teid, address))) => Downlink::Gnb(teid, address),
             (Some(_), None) => Downlink::Page,

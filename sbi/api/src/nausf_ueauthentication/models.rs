@@ -1,5 +1,5 @@
 //! What the AUSF and its consumers say of authentication (TS 29.509, 6.1.6.2).
-use crate::common::{Links, Pei, Supi, SupiOrSuci, TraceData};
+use crate::common::{Base64, Links, Pei, Supi, SupiOrSuci, TraceData};
 use crate::macros::closed_enum;
 use crate::macros::open_enum;
 use crate::nausf_ueauthentication::{AuthData, HxresStar, Kseaf, ResStar};
@@ -147,7 +147,7 @@ impl ConfirmationDataResponse {
 pub struct EapSession {
     /// EAP packet
     #[serialize_always]
-    pub eap_payload: Option<String>,
+    pub eap_payload: Option<Base64>,
     /// K_SEAF
     pub k_seaf: Option<Kseaf>,
     /// Where the next step goes

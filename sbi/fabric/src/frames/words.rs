@@ -17,7 +17,7 @@ pub const MEDIA_TYPES: [&str; 6] = [
 ];
 
 /// Header names; the first has number 1.
-pub static HEADERS: LazyLock<[HeaderName; 20]> = LazyLock::new(|| {
+pub static HEADERS: LazyLock<[HeaderName; 22]> = LazyLock::new(|| {
     [
         header::USER_AGENT,
         HeaderName::from_static("3gpp-sbi-max-rsp-time"),
@@ -39,6 +39,8 @@ pub static HEADERS: LazyLock<[HeaderName; 20]> = LazyLock::new(|| {
         HeaderName::from_static("3gpp-sbi-callback"),
         HeaderName::from_static("3gpp-sbi-routing-binding"),
         header::SERVER,
+        HeaderName::from_static("traceparent"),
+        HeaderName::from_static("tracestate"),
     ]
 });
 

@@ -64,7 +64,8 @@ fn a_tunnel_that_the_smf_gives_has_to_be_ours_and_free() {
     assert_eq!(elsewhere.offending_ie, Some(OffendingIe(FTeid::TYPE)));
     let ours = smf.try_establish(given(1, [127, 0, 0, 8]));
     assert_eq!((ours.cause, ours.created_pdrs), (Cause::ACCEPTED, vec![]));
-    let taken = smf.try_establish(given(1, [127, 0, 0, 8]));
+    let taken = SessionEstablishmentRequest { cp_fseid: another(2).cp_fseid, ..given(1, [127, 0, 0, 8]) };
+    let taken = smf.try_establish(taken);
     assert_eq!((taken.cause, taken.failed_rule), (Cause::RULE_CREATION_FAILURE, Some(FailedRuleId::Pdr(1))));
 }
 
@@ -146,7 +147,7 @@ fn there_are_as_many_sessions_as_configured() {
 fn an_address_belongs_to_one_session() {
     let mut smf = Smf::associated();
     smf.establish(establishment());
-    let answer = smf.try_establish(establishment());
+    let answer = smf.try_establish(another(2));
     assert_eq!((answer.cause, answer.failed_rule), (Cause::RULE_CREATION_FAILURE, Some(FailedRuleId::Pdr(2))));
     assert_eq!(smf.n4.counts(), (1, 1));
 }

@@ -62,6 +62,23 @@ impl Smf {
         (smf, seid, teid)
     }
 
+    /// With an association of an SMF that knows load and overload control, and no heartbeats to answer.
+    pub fn informed(configure: impl FnOnce(&mut UpfConfig)) -> Self {
+        let mut smf = Self::with(|config| {
+            config.n4.heartbeat_s = 0;
+            configure(config);
+        });
+        let request = AssociationSetupRequest {
+            node_id: NodeId::Ip(SMF),
+            recovery: RecoveryTimeStamp(1),
+            up_features: None,
+            cp_features: Some(CpFunctionFeatures::LOAD | CpFunctionFeatures::OVRL),
+            retention: None,
+        };
+        smf.node(request);
+        smf
+    }
+
     pub fn associate(&mut self, recovery: u32) -> AssociationSetupResponse {
         let request = AssociationSetupRequest {
             node_id: NodeId::Ip(SMF),
@@ -77,6 +94,12 @@ impl Smf {
     pub fn receive(&mut self, octets: &[u8]) -> Vec<Packet> {
         self.n4.receive(address(), octets, self.now);
         self.sent()
+    }
+
+    /// What somebody else's datagram is answered with.
+    pub fn receive_from(&mut self, from: IpAddr, octets: &[u8]) -> Vec<Packet> {
+        self.n4.receive(SocketAddr::new(from, PORT), octets, self.now);
+        self.n4.take_outgoing().iter().map(|out| Packet::decode(&out.octets).expect("what was sent reads")).collect()
     }
 
     /// What was sent, all of it to the SMF.
@@ -106,8 +129,9 @@ impl Smf {
     }
 
     pub fn try_establish(&mut self, request: SessionEstablishmentRequest) -> SessionEstablishmentResponse {
+        let cp_seid = request.cp_fseid.seid;
         let answer = self.session(0, request);
-        assert_eq!(answer.seid, Some(CP_SEID));
+        assert_eq!(answer.seid, Some(cp_seid));
         let Message::SessionEstablishmentResponse(answer) = answer.message else { panic!("another answer") };
         answer
     }
@@ -203,6 +227,11 @@ pub fn pdr(id: u16, pdi: Pdi, removal: Option<OuterHeaderRemoval>) -> CreatePdr 
         qer_ids: vec![QerId(1)],
         activate_predefined_rules: None,
     }
+}
+
+/// The same for another session.
+pub fn another(cp_seid: u64) -> SessionEstablishmentRequest {
+    SessionEstablishmentRequest { cp_fseid: FSeid::new(cp_seid, SMF), ..establishment() }
 }
 
 /// A session as an SMF makes it before it knows the gNB: what comes for the UE waits.

@@ -1,5 +1,5 @@
 //! A controller of our own: P4Runtime's client, for RPI and the UPF.
-use crate::model::{Operation, TableEntry, Update};
+use crate::model::{MeterSetting, Operation, TableEntry, Update};
 use crate::p4runtime::convert;
 use crate::p4runtime::messages::{self as m, entity, stream_request, stream_response};
 use crate::p4runtime::service::p4_runtime_client::P4RuntimeClient;
@@ -141,6 +141,24 @@ impl Client {
         self.send(vec![m::Update { r#type: m::UpdateType::Modify as i32, entity }], 0).await
     }
 
+    /// Sets meters: place of the array, index, and as [`Client::set_meter`].
+    pub async fn set_meters(&mut self, meters: &[MeterSetting]) -> Result<(), ClientError> {
+        let of = |(array, index, rate): &MeterSetting| {
+            let meter_id = self.program.info.meters[*array].id;
+            let config = rate.map(|(rate, burst)| m::MeterConfig {
+                cir: rate as i64,
+                cburst: burst as i64,
+                pir: rate as i64,
+                pburst: burst as i64,
+            });
+            let entry = m::MeterEntry { meter_id, index: Some(m::Index { index: (*index).into() }), config };
+            let entity = Some(m::Entity { entity: Some(entity::Entity::Meter(entry)) });
+            m::Update { r#type: m::UpdateType::Modify as i32, entity }
+        };
+        let updates = meters.iter().map(of).collect();
+        self.send(updates, 0).await
+    }
+
     async fn send(&mut self, updates: Vec<m::Update>, atomicity: i32) -> Result<(), ClientError> {
         let request = m::WriteRequest {
             device_id: self.device,
@@ -187,6 +205,35 @@ impl Client {
             _ => None,
         });
         Ok(entries.collect())
+    }
+
+    /// Packets and octets of some counters of `rules`, in the order in which they are asked for.
+    pub async fn counts(&mut self, indexes: &[u32]) -> Result<Vec<(u64, u64)>, ClientError> {
+        if indexes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let counter_id = self.program.info.counters[0].id;
+        let asked = |index: &u32| {
+            let index = Some(m::Index { index: (*index).into() });
+            let entry = m::CounterEntry { counter_id, index, data: None };
+            m::Entity { entity: Some(entity::Entity::Counter(entry)) }
+        };
+        let entities = indexes.iter().map(asked).collect();
+        let request = m::ReadRequest { device_id: self.device, entities, role: String::new() };
+        let mut stream = self.rpc.read(request).await.map_err(failed)?.into_inner();
+        let mut counts = Vec::with_capacity(indexes.len());
+        while let Some(answer) = stream.message().await.map_err(failed)? {
+            for entity in answer.entities {
+                if let Some(entity::Entity::Counter(entry)) = entity.entity {
+                    let data = entry.data.unwrap_or_default();
+                    counts.push((data.packet_count as u64, data.byte_count as u64));
+                }
+            }
+        }
+        match counts.len() == indexes.len() {
+            true => Ok(counts),
+            false => Err(ClientError::Failed("the switch did not tell all counters that it was asked for".into())),
+        }
     }
 
     /// Packets and octets of a counter of `rules`, or of all that have counted.

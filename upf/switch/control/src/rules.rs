@@ -132,7 +132,14 @@ pub const KINDS: &[Kind] = &[
         help: "packets of a tunnel, from a UE, to the data network",
         table: "gtp_decap",
         action: "decap",
-        words: &[key("teid", "teid", Form::Number), argument("ue", "ue", Form::Address), VIA, COUNTER, METER],
+        words: &[
+            key("teid", "teid", Form::Number),
+            argument("ue", "ue", Form::Address),
+            VIA,
+            COUNTER,
+            METER,
+            optional("qfi", 0),
+        ],
     },
     Kind {
         name: "decap-filtered",
@@ -188,6 +195,7 @@ pub const KINDS: &[Kind] = &[
             open_key("remote", "remote", Form::Prefix),
             open_key("ports", "remote_port", Form::Range),
             open_key("protocol", "protocol", Form::Protocol),
+            open_key("qfi", "qfi", Form::Number),
             Word { word: "priority", place: Place::Priority, form: Form::Number, absent: Absent::Is(1) },
         ],
     },
@@ -526,11 +534,11 @@ mod tests {
     #[test]
     fn a_rule_is_read_and_written_alike() {
         for line in [
-            "decap teid 0x1000 ue 10.60.0.1 via 1 counter 7 meter 9",
+            "decap teid 0x1000 ue 10.60.0.1 via 1 counter 7 meter 9 qfi 5",
             "decap-filtered teid 0x1 ue 10.60.0.1 session 4",
             "encap ue 10.60.0.1 teid 0x2000 from 192.168.70.1 to 192.168.70.2 qfi 9 via 2 counter 8",
             "hop number 1 source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port 1",
-            "application application 3 session 4 remote 10.0.0.0/8 ports 80-90 protocol tcp priority 5",
+            "application application 3 session 4 remote 10.0.0.0/8 ports 80-90 protocol tcp qfi 9 priority 5",
             "uplink session 4 application 3 via 1 counter 9",
             "downlink-closed session 4 application 3 counter 10",
         ] {
@@ -542,7 +550,7 @@ mod tests {
     #[test]
     fn what_is_left_out_stands_for_itself() {
         let entry = read("decap teid 1 ue 10.60.0.1 via 1").unwrap();
-        assert_eq!(entry.call.arguments, [0x0a3c_0001, 42, 0, 1]);
+        assert_eq!(entry.call.arguments, [0x0a3c_0001, 42, 0, 1, 0]);
     }
 
     #[test]

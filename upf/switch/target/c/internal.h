@@ -53,5 +53,9 @@ struct mswx {
 	/* Instructions executed; whether the loop runs, and sleeps with no packet under way. */
 	uint64_t executed;
 	int running, parked, ending;
+	/* The loop is to pause; it does. */
+	int pausing, paused;
+	/* When the first frame began to wait, in nanoseconds; 0 while none does. */
+	uint64_t held_since;
 };
 #endif

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #define ETHERNET 14
@@ -13,6 +14,10 @@
  * IPv4, UDP, GTP-U, container, IPv4 and ports are 86 octets. */
 #define PARSED 96
 #define QUANTUM 2048
+/* Nanoseconds after which what waits goes to the native side: whoever had it wait is gone. */
+#define LONGEST_HOLD 250000000
+/* Instructions in which all that is under way in the pipeline and its ports' caches comes out. */
+#define DRAIN (64 * 1024)
 /* Rounds without a packet before the loop sleeps. */
 #define IDLE_ROUNDS 256
 
@@ -181,6 +186,15 @@ static void send_all(struct mswx *m, uint32_t port, struct rte_mbuf **packets, u
 		rte_pktmbuf_free(packets[i]);
 }
 
+static uint32_t waiting(const struct mswx *m)
+{
+	uint32_t n = 0, port;
+
+	for (port = 0; port < MSWX_PORTS; port++)
+		n += rte_ring_count(m->in[port]);
+	return n;
+}
+
 static uint32_t receive(struct mswx *m, uint32_t port)
 {
 	struct rte_mbuf *packets[MSWX_BURST];
@@ -189,6 +203,8 @@ static uint32_t receive(struct mswx *m, uint32_t port)
 	int i, n;
 
 	/* Left to itself, the kernel's queue holds what does not fit here. */
+	if (rte_ring_count(m->out[MSWX_HOLD]) + waiting(m) + 2 * MSWX_BURST > MSWX_RING)
+		return 0;
 	if (rte_ring_free_count(m->in[port]) < MSWX_BURST || rte_pktmbuf_alloc_bulk(m->pool, packets, MSWX_BURST))
 		return 0;
 	memset(messages, 0, sizeof(messages));
@@ -229,6 +245,124 @@ static uint32_t receive(struct mswx *m, uint32_t port)
 	return (uint32_t)n;
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Takes the number of its port off a frame that waited. */
+static uint32_t came_by(struct rte_mbuf *packet)
+{
+	const uint8_t *at = rte_pktmbuf_mtod(packet, const uint8_t *);
+	uint32_t port = (uint32_t)be16(at + 2);
+
+	rte_pktmbuf_adj(packet, 4);
+	return port < MSWX_PORTS ? port : 0;
+}
+
+/* Out of the rings to the sockets; without a socket they wait to be collected. */
+static uint32_t flush(struct mswx *m)
+{
+	uint32_t busy = 0, port;
+
+	for (port = 0; port < MSWX_PORTS; port++) {
+		struct rte_mbuf *packets[MSWX_BURST];
+		uint32_t n;
+
+		while (m->fds[port] >= 0 && (n = rte_ring_dequeue_burst(m->out[port], (void **)packets, MSWX_BURST, NULL))) {
+			send_all(m, port, packets, n);
+			busy += n;
+		}
+	}
+	return busy;
+}
+
+static void run(struct mswx *m)
+{
+	rte_swx_pipeline_run(m->p, QUANTUM);
+	rte_swx_pipeline_flush(m->p);
+	__atomic_fetch_add(&m->executed, QUANTUM, __ATOMIC_SEQ_CST);
+}
+
+/* What waited meets the rules as they are now, in the order in which it came. */
+void mswx_release(struct mswx *m)
+{
+	uint32_t n = rte_ring_count(m->out[MSWX_HOLD]);
+	struct rte_mbuf *packet;
+
+	m->held_since = 0;
+	while (n-- && !rte_ring_dequeue(m->out[MSWX_HOLD], (void **)&packet)) {
+		uint32_t port = came_by(packet);
+
+		while (rte_ring_enqueue(m->in[port], packet)) {
+			run(m);
+			flush(m);
+		}
+	}
+}
+
+/* Nobody has come for what waits: it goes on to the native side, and so does what follows. */
+static void look_at_held(struct mswx *m)
+{
+	struct rte_mbuf *packet;
+
+	if (!rte_ring_count(m->out[MSWX_HOLD]))
+		return;
+	if (!m->held_since)
+		m->held_since = now_ns();
+	if (now_ns() - m->held_since < LONGEST_HOLD)
+		return;
+	while (!rte_ring_dequeue(m->out[MSWX_HOLD], (void **)&packet)) {
+		uint32_t port = came_by(packet);
+		int to = m->bypass[port];
+
+		m->counters[port].bypassed++;
+		if (to < 0 || m->fds[to] < 0)
+			rte_pktmbuf_free(packet);
+		else
+			send_all(m, (uint32_t)to, &packet, 1);
+	}
+}
+
+void mswx_pause(struct mswx *m)
+{
+	__atomic_store_n(&m->pausing, 1, __ATOMIC_SEQ_CST);
+}
+
+void mswx_paused(struct mswx *m)
+{
+	while (__atomic_load_n(&m->running, __ATOMIC_SEQ_CST) && !__atomic_load_n(&m->paused, __ATOMIC_SEQ_CST))
+		usleep(5);
+}
+
+void mswx_resume(struct mswx *m)
+{
+	__atomic_store_n(&m->pausing, 0, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&m->paused, __ATOMIC_SEQ_CST))
+		usleep(5);
+}
+
+static void pause_until_resumed(struct mswx *m)
+{
+	uint32_t done = 0;
+
+	while (done < DRAIN) {
+		run(m);
+		flush(m);
+		done = waiting(m) ? 0 : done + QUANTUM;
+	}
+	__atomic_store_n(&m->parked, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&m->paused, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&m->pausing, __ATOMIC_SEQ_CST) && !__atomic_load_n(&m->ending, __ATOMIC_SEQ_CST))
+		usleep(5);
+	__atomic_store_n(&m->parked, 0, __ATOMIC_SEQ_CST);
+	mswx_release(m);
+	__atomic_store_n(&m->paused, 0, __ATOMIC_SEQ_CST);
+}
+
 void mswx_loop(struct mswx *m, int wake)
 {
 	struct pollfd polled[MSWX_PORTS + 1];
@@ -239,24 +373,16 @@ void mswx_loop(struct mswx *m, int wake)
 	while (!__atomic_load_n(&m->ending, __ATOMIC_SEQ_CST)) {
 		uint32_t busy = 0;
 
+		if (__atomic_load_n(&m->pausing, __ATOMIC_SEQ_CST))
+			pause_until_resumed(m);
 		for (port = 0; port < MSWX_PORTS; port++) {
 			if (m->fds[port] >= 0)
 				busy += receive(m, port);
 			busy += rte_ring_count(m->in[port]);
 		}
-		rte_swx_pipeline_run(m->p, QUANTUM);
-		rte_swx_pipeline_flush(m->p);
-		__atomic_fetch_add(&m->executed, QUANTUM, __ATOMIC_SEQ_CST);
-		for (port = 0; port < MSWX_PORTS; port++) {
-			struct rte_mbuf *packets[MSWX_BURST];
-			uint32_t n;
-
-			/* Without a socket they wait to be collected. */
-			while (m->fds[port] >= 0 && (n = rte_ring_dequeue_burst(m->out[port], (void **)packets, MSWX_BURST, NULL))) {
-				send_all(m, port, packets, n);
-				busy += n;
-			}
-		}
+		run(m);
+		busy += flush(m);
+		look_at_held(m);
 		idle = busy ? 0 : idle + 1;
 		if (idle >= IDLE_ROUNDS) {
 			nfds_t n = 0;

@@ -7,6 +7,8 @@
 
 #define MSWX_PORTS 8
 #define MSWX_BURST 32
+/* Where packets of flows wait that move from the native side. */
+#define MSWX_HOLD 6
 #define MSWX_KEY 64
 #define MSWX_DATA 64
 
@@ -100,6 +102,13 @@ void mswx_attach(struct mswx *m, uint32_t port, int fd, int bypass);
 /* Carries packets until told to end; `wake` is a descriptor that wakes it up, from an idle sleep. */
 void mswx_loop(struct mswx *m, int wake);
 void mswx_end(struct mswx *m);
+/* Frames that wait at port MSWX_HOLD begin with the number of the port that they came in by, in four octets. Pause has the
+ * loop take no more frames and finish those under way, and gives when it has; wake it up before. Resume lets it go on, with
+ * the frames that wait before all others. Where no loop runs, release does the latter alone. */
+void mswx_pause(struct mswx *m);
+void mswx_paused(struct mswx *m);
+void mswx_resume(struct mswx *m);
+void mswx_release(struct mswx *m);
 /* Runs ports in memory for so many nanoseconds of the processor's time; gives how many it took. */
 uint64_t mswx_measure(struct mswx *m, uint64_t nanoseconds);
 void mswx_port_counters(struct mswx *m, uint32_t port, struct mswx_port_counters *counters);

@@ -1,6 +1,6 @@
 //! The switch as what the control writes to.
 use crate::error::SwitchError;
-use crate::switch::{CONTROLLER, Change, Entry, PORTS, Rebuild, Switch};
+use crate::switch::{CONTROLLER, Change, Entry, HOLD, Rebuild, Switch};
 use martlet_switch_control::model::{self, Call, RawEntry};
 use martlet_switch_control::tables::HIGHEST_PRIORITY;
 use std::sync::Arc;
@@ -10,6 +10,8 @@ pub struct SwitchTarget {
     switch: Arc<Switch>,
     tables: Vec<u32>,
     actions: Vec<u32>,
+    /// Places of the actions that have packets wait.
+    holding: Vec<usize>,
 }
 
 impl SwitchTarget {
@@ -18,7 +20,9 @@ impl SwitchTarget {
         let info = &switch.program().info;
         let tables = info.tables.iter().map(|table| switch.table(&table.alias)).collect::<Result<_, _>>()?;
         let actions = info.actions.iter().map(|action| switch.action(&action.alias)).collect::<Result<_, _>>()?;
-        Ok(SwitchTarget { switch, tables, actions })
+        let holds = |of: &martlet_p4c_swx::p4info::Action| of.alias.starts_with("hold_");
+        let holding = info.actions.iter().enumerate().filter(|(_, of)| holds(of)).map(|(n, _)| n).collect();
+        Ok(SwitchTarget { switch, tables, actions, holding })
     }
 
     fn entry(&self, entry: &RawEntry) -> Entry {
@@ -35,6 +39,8 @@ impl SwitchTarget {
 impl model::Target for SwitchTarget {
     fn commit(&self, changes: &[model::Change], rebuilds: &[model::Rebuild]) -> Result<(), String> {
         let entry = |entry: &Option<RawEntry>| entry.as_ref().map(|entry| self.entry(entry));
+        let held = |entry: &RawEntry| self.holding.contains(&entry.action);
+        let releases = changes.iter().any(|change| change.before.as_ref().is_some_and(held));
         let changes: Vec<Change> = changes
             .iter()
             .map(|change| Change {
@@ -50,7 +56,11 @@ impl model::Target for SwitchTarget {
                 entries: rebuild.entries.iter().map(|entry| self.entry(entry)).collect(),
             })
             .collect();
-        self.switch.commit(&changes, &rebuilds).map_err(|error| error.to_string())
+        let outcome = match releases {
+            true => self.switch.commit_and_release(&changes, &rebuilds),
+            false => self.switch.commit(&changes, &rebuilds),
+        };
+        outcome.map_err(|error| error.to_string())
     }
 
     fn set_default(&self, table: usize, call: &Call) -> Result<(), String> {
@@ -81,7 +91,7 @@ impl model::Target for SwitchTarget {
     }
 
     fn ports(&self) -> u32 {
-        PORTS - 1
+        HOLD
     }
 
     fn status(&self) -> Vec<(String, String)> {
@@ -89,7 +99,7 @@ impl model::Target for SwitchTarget {
             ("target".into(), format!("{} (a software switch: no hardware)", crate::dpdk::version())),
             ("engine".into(), self.switch.engine().name().into()),
         ];
-        for port in 0..PORTS - 1 {
+        for port in 0..HOLD {
             status.push((format!("port {port}"), format!("{:?}", self.switch.port(port))));
         }
         status

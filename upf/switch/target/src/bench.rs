@@ -156,8 +156,7 @@ fn measure(
     let mut first = base(&program);
     // All packets come in at port 0, from whichever side.
     if bench.way == Way::Encapsulation {
-        first[0].entry.call.action =
-            program.info.actions.iter().position(|action| action.alias == "core").expect("an action");
+        first[0].entry.call = first[1].entry.call.clone();
     }
     let out = 5;
     first.push(rule(&program, "l2_forward", 1, "l2", vec![0x0200_0000_0003, 0x0200_0000_0004, out]));
@@ -168,7 +167,7 @@ fn measure(
             let (ue, counter) = (u64::from(FIRST_UE + n), u64::from(n));
             match bench.way {
                 Way::Decapsulation => {
-                    rule(&program, "gtp_decap", u64::from(FIRST_TEID + n), "decap", vec![ue, counter, meter, 1])
+                    rule(&program, "gtp_decap", u64::from(FIRST_TEID + n), "decap", vec![ue, counter, meter, 1, 0])
                 }
                 Way::Encapsulation => {
                     let (here, there) = (

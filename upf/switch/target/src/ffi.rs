@@ -119,6 +119,10 @@ unsafe extern "C" {
     pub fn mswx_attach(m: *mut Raw, port: u32, fd: c_int, bypass: c_int);
     pub fn mswx_loop(m: *mut Raw, wake: c_int);
     pub fn mswx_end(m: *mut Raw);
+    pub fn mswx_pause(m: *mut Raw);
+    pub fn mswx_paused(m: *mut Raw);
+    pub fn mswx_resume(m: *mut Raw);
+    pub fn mswx_release(m: *mut Raw);
     pub fn mswx_measure(m: *mut Raw, nanoseconds: u64) -> u64;
     pub fn mswx_port_counters(m: *mut Raw, port: u32, counters: *mut PortCounters);
     pub fn mswx_sink_packets(m: *mut Raw, port: u32, packets: *mut u64, octets: *mut u64) -> c_int;

@@ -17,6 +17,6 @@ pub use as_target::SwitchTarget;
 pub use assemble::{Engine, Ports};
 pub use error::SwitchError;
 pub use ffi::PortCounters;
-pub use switch::{CONTROLLER, Change, Entry, PORTS, Rebuild, Switch};
+pub use switch::{CONTROLLER, Change, Entry, HOLD, PORTS, Rebuild, Switch};
 
 pub use martlet_switch_control::UPF;

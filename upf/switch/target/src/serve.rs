@@ -55,8 +55,9 @@ pub fn base(program: &Program) -> Vec<Update> {
         Update { operation: Operation::Insert, entry: TableEntry { table, key, call, metadata: Vec::new() } }
     };
     vec![
-        entry("interfaces", ACCESS, "access", &[]),
-        entry("interfaces", CORE, "core", &[]),
+        // What is for everybody is no rule's; frames are as long as their port takes.
+        entry("interfaces", ACCESS, "access", &[u32::MAX, u32::MAX]),
+        entry("interfaces", CORE, "core", &[0xffff]),
         entry("interfaces", NATIVE_N3, "native", &[ACCESS]),
         entry("interfaces", NATIVE_N6, "native", &[CORE]),
         entry("gtp_default_forward", ACCESS, "to_native", &[NATIVE_N3]),

@@ -57,6 +57,44 @@ pub fn part(one: &str, other: &str) {
     }
 }
 
+/// Has the other end of a veth pair send frames as a wire would carry them: with checksums, one packet each.
+pub fn plain(interface: &str) -> Result<(), SwitchError> {
+    /// `struct ifreq` with `ifr_data`, and what it points to.
+    #[repr(C)]
+    struct Request {
+        name: [u8; 16],
+        data: *const Value,
+        rest: [u64; 2],
+    }
+    #[repr(C)]
+    struct Value {
+        command: u32,
+        value: u32,
+    }
+    const TRANSMIT_CHECKSUMS: u32 = 0x17;
+    const SEGMENTATION: u32 = 0x1f;
+    const GENERIC_SEGMENTATION: u32 = 0x24;
+    const GENERIC_RECEIVE: u32 = 0x2c;
+    number(interface)?;
+    let control = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)
+        .map_err(|error| failed(interface, "no socket", error))?;
+    let mut name = [0; 16];
+    name[..interface.len().min(15)].copy_from_slice(&interface.as_bytes()[..interface.len().min(15)]);
+    // Segmentation needs checksums, so it goes first.
+    for command in [SEGMENTATION, GENERIC_SEGMENTATION, GENERIC_RECEIVE, TRANSMIT_CHECKSUMS] {
+        let value = Value { command, value: 0 };
+        let request = Request { name, data: &value, rest: [0; 2] };
+        const SIOCETHTOOL: libc::Ioctl = 0x8946;
+        // SAFETY: a request as long as `struct ifreq`, whose value lives until the end of the call.
+        let status = unsafe { libc::ioctl(control.as_raw_fd(), SIOCETHTOOL, &raw const request) };
+        if status < 0 && command == TRANSMIT_CHECKSUMS {
+            let error = std::io::Error::last_os_error();
+            return Err(failed(interface, "it keeps leaving checksums to others", error));
+        }
+    }
+    Ok(())
+}
+
 /// A port on an interface.
 pub struct Port {
     /// Where its frames are read and written.

@@ -12,6 +12,8 @@ use std::thread::JoinHandle;
 
 /// How many ports a switch has; the last is the controller's.
 pub const PORTS: u32 = 8;
+/// Where packets wait while their flow moves here from the native side.
+pub const HOLD: u32 = 6;
 /// The controller's port.
 pub const CONTROLLER: u32 = PORTS - 1;
 
@@ -73,6 +75,7 @@ pub struct Switch {
     program: Arc<Program>,
     engine: Engine,
     writing: Mutex<()>,
+    pausing: Mutex<()>,
     wake: Arc<EventFd>,
     thread: Mutex<Option<JoinHandle<()>>>,
     sockets: Mutex<Vec<OwnedFd>>,
@@ -93,8 +96,8 @@ impl Switch {
         assemble(raw, &program.spec, ports, engine)?;
         let wake = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK);
         let wake = Arc::new(wake.map_err(|error| SwitchError::Port(format!("no eventfd: {error}")))?);
-        let (writing, thread, sockets) = Default::default();
-        Ok(Switch { handle, program, engine, writing, wake, thread, sockets })
+        let (writing, pausing, thread, sockets) = Default::default();
+        Ok(Switch { handle, program, engine, writing, pausing, wake, thread, sockets })
     }
 
     fn raw(&self) -> *mut Raw {
@@ -169,6 +172,27 @@ impl Switch {
             )
         };
         if status < 0 { Err(SwitchError::Refused { index: failed as usize, errno: -status }) } else { Ok(()) }
+    }
+
+    /// The same, and packets that wait (actions `hold_uplink`, `hold_downlink`) meet the new tables before any packet that
+    /// comes later. No packet passes meanwhile; the kernel's queues have those that come.
+    pub fn commit_and_release(&self, changes: &[Change], rebuilds: &[Rebuild]) -> Result<(), SwitchError> {
+        if self.thread.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
+            self.commit(changes, rebuilds)?;
+            // SAFETY: no thread runs the pipeline.
+            unsafe { ffi::mswx_release(self.raw()) };
+            return Ok(());
+        }
+        let _one_at_a_time = self.pausing.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: a switch that is built; the lock keeps other pauses away.
+        unsafe { ffi::mswx_pause(self.raw()) };
+        let _ = self.wake.write(1);
+        // SAFETY: as above.
+        unsafe { ffi::mswx_paused(self.raw()) };
+        let outcome = self.commit(changes, rebuilds);
+        // SAFETY: as above.
+        unsafe { ffi::mswx_resume(self.raw()) };
+        outcome
     }
 
     /// Sets what a table does where no entry matches.

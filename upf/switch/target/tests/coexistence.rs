@@ -2,92 +2,17 @@
 //! pass, and the switch killed in mid-traffic.
 mod common;
 mod process;
+mod wires;
 
 use common::*;
 use martlet_switch_control::client::Client;
 use martlet_switch_control::model::{Operation, Update};
 use martlet_switch_control::rules;
-use nix::sched::{CloneFlags, unshare};
 use process::Process;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::process::Command;
 use std::time::{Duration, Instant};
-
-fn ip(arguments: &str) {
-    assert!(Command::new("ip").args(arguments.split(' ')).status().expect("ip runs").success(), "ip {arguments}");
-}
-
-/// The far end of a wire: whole frames out and in.
-struct End(OwnedFd);
-
-impl End {
-    fn open(interface: &str) -> End {
-        let index = nix::net::if_::if_nametoindex(interface).expect("the interface");
-        // SAFETY: a new socket, whose descriptor is ours alone; an address of the length said.
-        unsafe {
-            let fd = libc::socket(
-                libc::AF_PACKET,
-                libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC,
-                (libc::ETH_P_IP as u16).to_be().into(),
-            );
-            assert!(fd >= 0, "a packet socket");
-            // Room for all that is sent before it is looked at.
-            let room: i32 = 64 << 20;
-            libc::setsockopt(
-                fd,
-                libc::SOL_SOCKET,
-                libc::SO_RCVBUFFORCE,
-                (&raw const room).cast(),
-                size_of_val(&room) as u32,
-            );
-            let mut address: libc::sockaddr_ll = std::mem::zeroed();
-            address.sll_family = libc::AF_PACKET as u16;
-            address.sll_protocol = (libc::ETH_P_IP as u16).to_be();
-            address.sll_ifindex = index as i32;
-            assert_eq!(libc::bind(fd, (&raw const address).cast(), size_of_val(&address) as u32), 0);
-            End(OwnedFd::from_raw_fd(fd))
-        }
-    }
-
-    fn send(&self, frame: &[u8]) {
-        // SAFETY: a frame of the length said.
-        let sent = unsafe { libc::send(self.0.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };
-        assert_eq!(sent, frame.len() as isize, "{}", std::io::Error::last_os_error());
-    }
-
-    /// Frames that have come, with what each carries as its number.
-    fn received(&self) -> Vec<u32> {
-        let mut numbers = Vec::new();
-        let mut frame = [0u8; 2048];
-        loop {
-            // SAFETY: room of the length said.
-            let length = unsafe { libc::recv(self.0.as_raw_fd(), frame.as_mut_ptr().cast(), frame.len(), 0) };
-            if length < 8 {
-                return numbers;
-            }
-            let frame = &frame[..length as usize];
-            if let [.., b'n', b'r', a, b, c, d] = frame {
-                numbers.push(u32::from_be_bytes([*a, *b, *c, *d]));
-            }
-        }
-    }
-
-    /// The numbers of what comes within a moment.
-    fn wait(&self, n: usize) -> Vec<u32> {
-        let end = Instant::now() + Duration::from_secs(5);
-        let mut all = Vec::new();
-        while all.len() < n && Instant::now() < end {
-            all.extend(self.received());
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        // And what should not come.
-        std::thread::sleep(Duration::from_millis(20));
-        all.extend(self.received());
-        all
-    }
-}
+use wires::{End, in_namespace, ip};
 
 fn numbered(n: u32) -> Vec<u8> {
     let payload = [&b"nr"[..], &n.to_be_bytes()].concat();
@@ -120,7 +45,6 @@ fn in_wires() {
         ip(&format!("link set {far} up"));
         ip(&format!("link set {near} up"));
     }
-    ip("link set lo up");
     let (gnb, upf, dn) = (End::open("gnb"), End::open("upf3"), End::open("dn"));
     let switch = start();
     // No rules: the native side, once, as it came; and back.
@@ -190,14 +114,5 @@ fn in_wires() {
 
 #[test]
 fn the_switch_in_its_wires() {
-    let thread = std::thread::spawn(|| {
-        if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
-            eprintln!("SKIPPED: a network namespace cannot be made ({error}); run the tests as root");
-            return;
-        }
-        in_wires();
-    });
-    if let Err(panic) = thread.join() {
-        std::panic::resume_unwind(panic);
-    }
+    in_namespace(in_wires);
 }

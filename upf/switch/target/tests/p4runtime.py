@@ -21,6 +21,7 @@ def main():
     entry.action["counter"] = "5"
     entry.action["meter"] = "3"
     entry.action["next_hop"] = "1"
+    entry.action["qfi"] = "0"
     entry.insert()
     try:
         entry.insert()

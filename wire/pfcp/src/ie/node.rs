@@ -23,6 +23,7 @@ impl Cause {
     pub const NO_RESOURCES_AVAILABLE: Cause = Cause(75);
     pub const SERVICE_NOT_SUPPORTED: Cause = Cause(76);
     pub const SYSTEM_FAILURE: Cause = Cause(77);
+    pub const ALL_DYNAMIC_ADDRESSES_ARE_OCCUPIED: Cause = Cause(79);
 
     /// Whether the request was accepted, if only in part.
     pub fn is_accepted(self) -> bool {
@@ -74,12 +75,18 @@ features! {
     UpFunctionFeatures = 43, 2 {
         /// Buffers downlink packets at the CP function's wish.
         BUCP = 0x01,
+        /// Waits with a notification of downlink data as a BAR says.
+        DDND = 0x02,
         /// Allocates F-TEIDs.
         FTUP = 0x10,
+        /// Takes packet flow descriptions of applications.
+        PFDM = 0x20,
         /// Sends end markers.
         EMPU = 0x01_00,
         /// Knows sessions with several network instances in one PDI and such optimisations.
         PDIU = 0x02_00,
+        /// Reports usage before an association is released.
+        EPFAR = 0x80_00,
         /// Allocates UE addresses.
         UEIP = 0x04_00_00,
     }
@@ -89,6 +96,8 @@ features! {
         LOAD = 0x01,
         /// Overload control.
         OVRL = 0x02,
+        /// Asks for usage before an association is released.
+        EPFAR = 0x04,
     }
 }
 

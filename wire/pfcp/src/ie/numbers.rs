@@ -76,8 +76,14 @@ number! {
     EndTime = 76: u32;
     /// Type of the element at fault (8.2.22).
     OffendingIe = 40: u16;
-    /// Flags of an association's release: 1 SARR (8.2.77).
+    /// Flags of an association's release: 1 SARR (the UP function asks for it), 2 URSS (it has reported all usage; 8.2.77).
     AssociationReleaseRequest = 111: u8;
+    /// Time span until an association's release, as [`Timer`] (8.2.78).
+    GracefulReleasePeriod = 112: u8;
+    /// Flags of an association's update: 1 PARPS (the CP function is about to release it; 8.2.112).
+    PfcpAuReqFlags = 162: u8;
+    /// Flags of overload control: 1 AOCI (it is about the node, not its address alone; 8.2.76).
+    OciFlags = 110: u8;
     /// What a node reports: 1 user plane path failure (8.2.69).
     NodeReportType = 101: u8;
 }

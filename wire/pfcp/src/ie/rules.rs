@@ -183,5 +183,6 @@ group! {
         /** Newer than those of lower number. */ req sequence_number: SequenceNumber,
         /** Per cent. */ req metric: Metric,
         /** For how long. */ req timer: Timer,
+        /** What it is about. */ opt flags: OciFlags,
     }
 }

@@ -74,6 +74,8 @@ triggers! {
         TIMQU = 0x0200,
         /// The session or the rule ends.
         TERMR = 0x0800,
+        /// The UP function ends it, or all of an association.
+        TEBUR = 0x02_0000,
     }
 }
 

@@ -64,6 +64,9 @@ struct Run {
     /// Do not start the switch again when it fails
     #[arg(long)]
     once: bool,
+    /// End when the process that started this one ends
+    #[arg(long)]
+    with_parent: bool,
 }
 
 #[derive(Subcommand)]
@@ -72,6 +75,8 @@ enum Command {
     Run(Run),
     /// Take the kernel's own forwarding between two interfaces away, which stays when a switch ends
     Part { one: String, other: String },
+    /// Have peers on veth send frames with their checksums, one packet each, as a wire would carry them
+    Plain { interfaces: Vec<String> },
     /// Measure the pipeline in memory, and write what was measured as JSON
     Bench {
         #[arg(value_parser = ["decap", "encap"])]
@@ -153,10 +158,17 @@ fn main() -> ExitCode {
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let outcome = match Arguments::parse().command {
         Command::Run(arguments) if arguments.once => run(&arguments),
+        Command::Run(arguments) if arguments.with_parent => {
+            let _ = nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGTERM);
+            watch()
+        }
         Command::Run(_) => watch(),
         Command::Part { one, other } => {
             sockets::part(&one, &other);
             Ok(())
+        }
+        Command::Plain { interfaces } => {
+            interfaces.iter().try_for_each(|interface| sockets::plain(interface)).map_err(|error| error.to_string())
         }
         Command::Bench { way, rules, frame, samples, metered, engine } => {
             let way = if way == "decap" { Way::Decapsulation } else { Way::Encapsulation };

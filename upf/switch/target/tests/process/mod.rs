@@ -1,4 +1,5 @@
 //! The switch process, ended with the value.
+#![allow(dead_code)] // each test program uses its part
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
@@ -13,7 +14,8 @@ impl Process {
     /// `martlet-switch run` with further arguments; returns when it is ready.
     pub fn start(arguments: &[&str]) -> Process {
         let mut child = Command::new(env!("CARGO_BIN_EXE_martlet-switch"))
-            .args(["run", "--once", "--listen", "127.0.0.1:0"])
+            .args(["run", "--once"])
+            .args(if arguments.contains(&"--listen") { &[][..] } else { &["--listen", "127.0.0.1:0"] })
             .args(arguments)
             .stdout(Stdio::piped())
             .spawn()

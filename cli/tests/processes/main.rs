@@ -1,4 +1,7 @@
 //! The program itself, as people start it: one process or one each, started again, ended in order.
+mod chaos;
+mod traces;
+
 use anyhow::{Context, Result, ensure};
 use martlet_lab::CoreProcess;
 use martlet_ran::{Gnb, GnbConfig, OperatorKey, PduSessionRequest, ServicePurpose, Ue, UeConfig};
@@ -36,12 +39,18 @@ impl Site {
                 site.0.join("martlet.history")
             ),
         )?;
-        let config = site.config().display().to_string();
-        let add =
-            ["subscriber", "add", "-c", &config, "imsi-001010000000001", "--key", KEY, "--opc", OPC, "--count", "2"];
+        site.subscribe(1, 2)?;
+        Ok(site)
+    }
+
+    /// Adds so many subscribers, from the one with this number on.
+    fn subscribe(&self, first: u64, count: u64) -> Result<()> {
+        let (config, count) = (self.config().display().to_string(), count.to_string());
+        let imsi = format!("imsi-{:015}", 1_010_000_000_000 + first);
+        let add = ["subscriber", "add", "-c", &config, &imsi, "--key", KEY, "--opc", OPC, "--count", &count];
         let added = Command::new(MARTLET).args(add).output()?;
         ensure!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
-        Ok(site)
+        Ok(())
     }
 
     fn config(&self) -> PathBuf {
@@ -62,14 +71,25 @@ impl Site {
 
 impl Drop for Site {
     fn drop(&mut self) {
+        // For whoever wants to read the core's log: `MARTLET_CORE_LOG` says in which detail.
+        if std::env::var_os("MARTLET_TEST_KEEP").is_some() {
+            return println!("{} is left", self.0.display());
+        }
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
 async fn gnb() -> Result<Gnb> {
-    let mut config = GnbConfig::new("gnb-1", Plmn::new("001", "01")?, 1, "127.0.0.5:38412".parse()?);
-    config.n2_local = Some([127, 0, 0, 20].into());
-    config.n3 = Some([127, 0, 0, 20].into());
+    gnb_that_waits(1, Duration::from_secs(30)).await
+}
+
+/// A gNB by its number, whose phones wait so long for the end of a procedure.
+async fn gnb_that_waits(n: u8, longest: Duration) -> Result<Gnb> {
+    let plmn = Plmn::new("001", "01")?;
+    let mut config = GnbConfig::new(&format!("gnb-{n}"), plmn, n.into(), "127.0.0.5:38412".parse()?);
+    config.n2_local = Some([127, 0, 0, 19 + n].into());
+    config.n3 = config.n2_local;
+    config.procedure_timeout = longest;
     Ok(Gnb::connect(config).await?)
 }
 

@@ -3,7 +3,7 @@ use martlet_lcs_channel::Kind;
 
 /// A way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub enum Way {
     /// A channel, whose sockets send at once what there is to send.
     Channel(Kind),
     /// A channel over sockets as the system makes them, with Nagle's algorithm: what a library's own examples do.
@@ -14,7 +14,7 @@ pub(super) enum Way {
 
 impl Way {
     /// Those that this build has and this machine can do.
-    pub(super) fn all() -> Vec<Way> {
+    pub fn all() -> Vec<Way> {
         let mut all: Vec<_> = Kind::available().into_iter().map(Way::Channel).collect();
         all.extend(Kind::from_name("wolfssl").map(Way::Untuned));
         if Kind::Ktls.is_available() && std::path::Path::new(martlet_lcs_kernel::PATH).exists() {
@@ -24,7 +24,7 @@ impl Way {
     }
 
     /// As a person writes it.
-    pub(super) fn name(self) -> String {
+    pub fn name(self) -> String {
         match self {
             Way::Channel(kind) => kind.name().into(),
             Way::Untuned(kind) => format!("{}_default", kind.name()),
@@ -32,7 +32,8 @@ impl Way {
         }
     }
 
-    pub(super) fn from_name(name: &str) -> Option<Way> {
+    /// By its name.
+    pub fn from_name(name: &str) -> Option<Way> {
         let untuned = || Kind::from_name(name.strip_suffix("_default")?).map(Way::Untuned);
         match name {
             "kernel_module" => Some(Way::KernelModule),
@@ -41,7 +42,7 @@ impl Way {
     }
 
     /// Its channel.
-    pub(super) fn kind(self) -> Kind {
+    pub fn kind(self) -> Kind {
         match self {
             Way::Channel(kind) | Way::Untuned(kind) => kind,
             Way::KernelModule => Kind::Ktls,
@@ -49,12 +50,12 @@ impl Way {
     }
 
     /// Whether small segments are sent at once.
-    pub(super) fn no_delay(self) -> bool {
+    pub fn no_delay(self) -> bool {
         !matches!(self, Way::Untuned(_))
     }
 
     /// The paper's type of data path; 0: it protects nothing.
-    pub(super) fn data_path(self) -> u8 {
+    pub fn data_path(self) -> u8 {
         match self {
             Way::KernelModule => 3,
             _ if self.kind() == Kind::Ktls => 2,
@@ -64,7 +65,7 @@ impl Way {
     }
 
     /// Whether it is one of the three libraries that the paper compares.
-    pub(super) fn is_of_the_paper(self) -> bool {
+    pub fn is_of_the_paper(self) -> bool {
         matches!(self, Way::Channel(kind) if ["wolfssl", "mbedtls", "msquic"].contains(&kind.name()))
     }
 }

@@ -5,18 +5,25 @@ use martlet_lcsupp::{Framer, Message as Upp, PayloadType, Transport};
 use std::time::{Duration, Instant};
 
 /// Octets of the largest session identity: with its length they are the 256 octets of session parameters of the paper.
-pub(super) const SESSION: usize = 255;
+pub const SESSION: usize = 255;
 
 /// What a round carries.
-pub(super) struct Message {
+pub struct Message {
     payload: Vec<u8>,
     session: Vec<u8>,
 }
 
 impl Message {
     /// With a payload of `n` octets.
-    pub(super) fn new(n: usize) -> Self {
+    pub fn new(n: usize) -> Self {
         Message { payload: (0..n).map(|at| (at * 31 + 7) as u8).collect(), session: vec![0x5e; SESSION] }
+    }
+
+    /// The uplink message.
+    pub fn uplink(&self) -> Result<Vec<u8>> {
+        let mut octets = Vec::new();
+        Upp::Uplink(self.transport()).encode_into(&mut octets)?;
+        Ok(octets)
     }
 
     fn transport(&self) -> Transport<'_> {
@@ -25,7 +32,7 @@ impl Message {
 }
 
 /// The UE's end of a channel.
-pub(super) struct Talk {
+pub struct Talk {
     channel: Box<dyn Channel>,
     framer: Framer,
     output: Vec<u8>,
@@ -33,20 +40,29 @@ pub(super) struct Talk {
 }
 
 impl Talk {
-    pub(super) fn new(channel: Box<dyn Channel>) -> Self {
+    pub fn new(channel: Box<dyn Channel>) -> Self {
         Talk { channel, framer: Framer::new(), output: Vec::new(), input: Vec::new() }
     }
 
-    pub(super) fn channel(&mut self) -> &mut dyn Channel {
+    pub fn channel(&mut self) -> &mut dyn Channel {
         &mut *self.channel
     }
 
     /// The transport time of one round: from before the uplink message is made until the downlink message is verified.
-    pub(super) fn round(&mut self, message: &Message) -> Result<Duration> {
+    pub fn round(&mut self, message: &Message) -> Result<Duration> {
         let start = Instant::now();
         self.output.clear();
         Upp::Uplink(message.transport()).encode_into(&mut self.output)?;
         self.channel.send(&self.output)?;
+        self.answer_since(message, start)
+    }
+
+    /// Waits for the answer to a message that was sent.
+    pub fn answer(&mut self, message: &Message) -> Result<Duration> {
+        self.answer_since(message, Instant::now())
+    }
+
+    fn answer_since(&mut self, message: &Message, start: Instant) -> Result<Duration> {
         loop {
             if let Some(answer) = self.framer.next()? {
                 // Message type, payload type, lengths, and the session; the payload is the one that was sent.
@@ -67,7 +83,7 @@ impl Talk {
 }
 
 /// The LMF's end, until the other one closes the channel.
-pub(super) fn echo(channel: &mut dyn Channel) -> Result<()> {
+pub fn echo(channel: &mut dyn Channel) -> Result<()> {
     let session = vec![0x5e; SESSION];
     let (mut framer, mut input, mut output) = (Framer::new(), Vec::new(), Vec::new());
     loop {

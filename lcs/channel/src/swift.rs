@@ -1,0 +1,245 @@
+//! TLS whose handshake rustls makes, and whose records are made in place ([`crate::records`]).
+
+use crate::records::{Next, Records};
+use crate::tcp::Engines;
+use crate::{ChannelError, Description, Engine, Identity, Resumption, Trust, rustls as tls};
+use rustls::client::UnbufferedClientConnection;
+use rustls::server::UnbufferedServerConnection;
+use rustls::unbuffered::{ConnectionState, EncodeError, InsufficientSizeError, UnbufferedStatus};
+use rustls::{CommonState, HandshakeKind};
+use std::sync::Arc;
+
+/// Room for a flight of the handshake; more is made where it does not do.
+const FLIGHT: usize = 4096;
+
+enum Shaking {
+    Client(UnbufferedClientConnection),
+    Server(UnbufferedServerConnection),
+}
+
+enum Phase {
+    Shaking(Box<Shaking>),
+    Open(Box<Records>),
+    Failed,
+}
+
+struct Session {
+    phase: Phase,
+    incoming: Vec<u8>,
+    outgoing: Vec<u8>,
+    closed: bool,
+    resumption: Resumption,
+    description: Description,
+}
+
+/// One step of a handshake: whether it is done. It is the same for both sides, whose types have nothing in common.
+macro_rules! step {
+    ($connection:expr, $session:expr, $plain:expr) => {{
+        let UnbufferedStatus { mut discard, state } = $connection.process_tls_records(&mut $session.incoming);
+        let mut turn = Turn::Again;
+        let state = match state {
+            Ok(state) => state,
+            Err(error) => {
+                $session.incoming.drain(..discard.min($session.incoming.len()));
+                return Err(ChannelError::tls(error));
+            }
+        };
+        match state {
+            ConnectionState::EncodeTlsData(mut data) => encode(&mut $session.outgoing, |room| data.encode(room))?,
+            // It is sent in the order in which it was made.
+            ConnectionState::TransmitTlsData(data) => data.done(),
+            ConnectionState::BlockedHandshake => turn = Turn::Wait,
+            ConnectionState::WriteTraffic(_) => turn = Turn::Done,
+            ConnectionState::ReadTraffic(mut traffic) => {
+                while let Some(record) = traffic.next_record() {
+                    let record = record.map_err(ChannelError::tls)?;
+                    $plain.extend_from_slice(record.payload);
+                    discard += record.discard;
+                }
+            }
+            // It may have closed behind the end of its handshake.
+            ConnectionState::PeerClosed => $session.closed = true,
+            ConnectionState::Closed => turn = Turn::Wait,
+            // Early data, which these sessions do not take.
+            _ => return Err(ChannelError::Tls("the peer sends what nobody asked for".into())),
+        }
+        $session.incoming.drain(..discard.min($session.incoming.len()));
+        turn
+    }};
+}
+
+enum Turn {
+    Again,
+    Wait,
+    Done,
+}
+
+/// A message of the handshake is added to `out`.
+fn encode(
+    out: &mut Vec<u8>,
+    mut into: impl FnMut(&mut [u8]) -> Result<usize, EncodeError>,
+) -> Result<(), ChannelError> {
+    let (start, mut room) = (out.len(), FLIGHT);
+    loop {
+        out.resize(start + room, 0);
+        match into(&mut out[start..]) {
+            Ok(wrote) => {
+                out.truncate(start + wrote);
+                return Ok(());
+            }
+            Err(EncodeError::InsufficientSize(InsufficientSizeError { required_size })) if required_size > room => {
+                room = required_size;
+            }
+            Err(error) => return Err(ChannelError::tls(error)),
+        }
+    }
+}
+
+impl Session {
+    fn engine(shaking: Shaking) -> Result<Box<dyn Engine>, ChannelError> {
+        let none = || "none".to_string();
+        let library = "rustls 0.23, AWS-LC, records in place".into();
+        let mut session = Session {
+            phase: Phase::Shaking(shaking.into()),
+            incoming: Vec::new(),
+            outgoing: Vec::new(),
+            closed: false,
+            resumption: Resumption::Full,
+            description: Description { protocol: none(), cipher_suite: none(), library },
+        };
+        // The client's first message.
+        session.shake(&mut Vec::new())?;
+        Ok(Box::new(session))
+    }
+
+    /// Goes on with the handshake as far as it goes; then the records are ours.
+    fn shake(&mut self, plain: &mut Vec<u8>) -> Result<(), ChannelError> {
+        let Phase::Shaking(mut shaking) = std::mem::replace(&mut self.phase, Phase::Failed) else { return Ok(()) };
+        let outcome = self.steps(&mut shaking, plain);
+        if outcome.is_err() {
+            // The alert that says what was wrong, and no more: what was wrong is not read again.
+            let _ = self.one(&mut shaking, plain);
+        }
+        if !outcome? {
+            self.phase = Phase::Shaking(shaking);
+            return Ok(());
+        }
+        let (secrets, next) = match *shaking {
+            Shaking::Client(it) => {
+                self.describe_it(&it);
+                let (secrets, next) = it.dangerous_into_kernel_connection().map_err(ChannelError::tls)?;
+                (secrets, Next::Client(next))
+            }
+            Shaking::Server(it) => {
+                self.describe_it(&it);
+                let (secrets, next) = it.dangerous_into_kernel_connection().map_err(ChannelError::tls)?;
+                (secrets, Next::Server(next))
+            }
+        };
+        let mut records = Records::new(secrets.tx, secrets.rx, next)?;
+        let early = std::mem::take(&mut self.incoming);
+        let opened = records.open(&early, plain);
+        self.phase = Phase::Open(records.into());
+        opened
+    }
+
+    /// Whether the handshake is done.
+    fn steps(&mut self, shaking: &mut Shaking, plain: &mut Vec<u8>) -> Result<bool, ChannelError> {
+        loop {
+            match self.one(shaking, plain)? {
+                Turn::Again => {}
+                Turn::Wait => return Ok(false),
+                Turn::Done => return Ok(true),
+            }
+        }
+    }
+
+    fn one(&mut self, shaking: &mut Shaking, plain: &mut Vec<u8>) -> Result<Turn, ChannelError> {
+        Ok(match shaking {
+            Shaking::Client(it) => step!(it, self, plain),
+            Shaking::Server(it) => step!(it, self, plain),
+        })
+    }
+
+    fn describe_it(&mut self, state: &CommonState) {
+        let library = std::mem::take(&mut self.description.library);
+        self.description = Description { library, ..tls::describe(state) };
+        if state.handshake_kind() == Some(HandshakeKind::Resumed) {
+            self.resumption = Resumption::Resumed;
+        }
+    }
+}
+
+impl Engine for Session {
+    fn open(&mut self, wire: &[u8], plain: &mut Vec<u8>) -> Result<(), ChannelError> {
+        match &mut self.phase {
+            Phase::Open(records) => records.open(wire, plain),
+            Phase::Shaking(_) => {
+                self.incoming.extend_from_slice(wire);
+                self.shake(plain)
+            }
+            Phase::Failed => Err(ChannelError::Tls("the session is over".into())),
+        }
+    }
+
+    fn seal(&mut self, plain: &[u8], wire: &mut Vec<u8>) -> Result<(), ChannelError> {
+        wire.append(&mut self.outgoing);
+        match &mut self.phase {
+            Phase::Open(records) => records.seal(plain, wire),
+            _ => Err(ChannelError::Tls("the session is not ready".into())),
+        }
+    }
+
+    fn pending(&mut self, wire: &mut Vec<u8>) -> Result<(), ChannelError> {
+        wire.append(&mut self.outgoing);
+        if let Phase::Open(records) = &mut self.phase {
+            records.pending(wire);
+        }
+        Ok(())
+    }
+
+    fn is_ready(&self) -> bool {
+        matches!(self.phase, Phase::Open(_))
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed || matches!(&self.phase, Phase::Open(records) if records.is_closed())
+    }
+
+    fn close(&mut self, wire: &mut Vec<u8>) {
+        wire.append(&mut self.outgoing);
+        if let Phase::Open(records) = &mut self.phase {
+            records.close(wire);
+        }
+    }
+
+    fn describe(&self) -> Description {
+        self.description.clone()
+    }
+
+    fn resumption(&self) -> Resumption {
+        self.resumption
+    }
+}
+
+/// Makes the sessions of an LMF.
+pub(crate) fn servers(identity: &Identity) -> Result<Engines, ChannelError> {
+    let mut config = tls::server_config(identity)?;
+    config.enable_secret_extraction = true;
+    let config = Arc::new(config);
+    Ok(Arc::new(move || {
+        let connection = UnbufferedServerConnection::new(config.clone()).map_err(ChannelError::tls)?;
+        Session::engine(Shaking::Server(connection))
+    }))
+}
+
+/// Makes the sessions of a UE, each of which may go on with what the one before was given.
+pub(crate) fn clients(trust: &Trust) -> Result<Engines, ChannelError> {
+    let mut config = tls::client_config(trust)?;
+    config.enable_secret_extraction = true;
+    let (config, name) = (Arc::new(config), tls::name(trust)?);
+    Ok(Arc::new(move || {
+        let connection = UnbufferedClientConnection::new(config.clone(), name.clone()).map_err(ChannelError::tls)?;
+        Session::engine(Shaking::Client(connection))
+    }))
+}

@@ -1,0 +1,41 @@
+//! Little memory: one arena, and nothing of the program resident that it does not use.
+
+/// Memory that is freed goes back, and there is one arena for it.
+pub fn one_arena() {
+    // SAFETY: it sets numbers of the allocator of the C library, before there is another thread.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, 256 * 1024);
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 256 * 1024);
+    }
+}
+
+/// Lets go of what only the start, or a handshake, had need of: pages of the program and its libraries that are as they are in
+/// their files come back from there when they are used again; memory that was freed goes back to the kernel.
+pub fn let_go() {
+    // SAFETY: it frees what nobody holds.
+    unsafe { libc::malloc_trim(0) };
+    let maps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+    let (mut mapping, mut anonymous) = (None, true);
+    for line in maps.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            // Read from a file, and not writable.
+            [range, rights, _, _, _, file] if range.contains('-') => {
+                let plain = file.starts_with('/') && rights.starts_with('r') && !rights.contains('w');
+                (mapping, anonymous) = (range.split_once('-').filter(|_| plain), true);
+            }
+            [range, ..] if range.contains('-') => mapping = None,
+            ["Anonymous:", size, _] => anonymous = *size != "0",
+            // The last line of a mapping; what was written before it was made read-only (relocations) has anonymous pages.
+            ["VmFlags:", ..] if !anonymous => {
+                let number = |text: &str| usize::from_str_radix(text, 16).ok();
+                if let Some((Some(start), Some(end))) = mapping.map(|(from, to)| (number(from), number(to))) {
+                    // SAFETY: every page of the mapping is as it is in its file, from where it comes again when it is used.
+                    unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_DONTNEED) };
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The real-time properties of the LCS-UPP paper, each checked to be in force: SCHED_FIFO with priority 1 for every thread of
+//! the process, locked memory, and processors at full speed.
+//!
+//! Threads that are made later inherit the first. A machine without governors, such as a virtual one, has none to set, which
+//! [`Conditions`] says.
+mod governor;
+mod scheduling;
+
+use std::fmt;
+
+/// What is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// SCHED_FIFO with priority 1.
+    pub fifo: bool,
+    /// All memory, that of later too, stays in memory.
+    pub lock_memory: bool,
+    /// The governor `performance`.
+    pub governor: bool,
+}
+
+impl Wanted {
+    /// All of it, as in the paper.
+    pub const ALL: Wanted = Wanted { fifo: true, lock_memory: true, governor: true };
+}
+
+/// What is in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conditions {
+    /// Policy and priority.
+    pub scheduling: String,
+    /// How much memory is locked.
+    pub memory: String,
+    /// The governor of the processors.
+    pub governor: String,
+}
+
+impl fmt::Display for Conditions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "scheduling {}; memory {}; governor {}", self.scheduling, self.memory, self.governor)
+    }
+}
+
+impl Conditions {
+    /// Those of this process now.
+    pub fn now() -> Self {
+        let locked = field("/proc/self/status", "VmLck:").unwrap_or_default();
+        Conditions {
+            scheduling: scheduling::now(),
+            memory: if locked.starts_with("0 ") || locked.is_empty() {
+                "not locked".into()
+            } else {
+                format!("{locked} locked")
+            },
+            governor: governor::now().unwrap_or_else(|| "this machine has none".into()),
+        }
+    }
+}
+
+/// Gives this process the properties.
+///
+/// # Errors
+/// One of them is not in force afterwards: which one, and what to do.
+pub fn enter(wanted: Wanted) -> Result<Conditions, String> {
+    if wanted.fifo {
+        scheduling::fifo()?;
+    }
+    if wanted.lock_memory {
+        let flags = nix::sys::mman::MlockAllFlags::MCL_CURRENT | nix::sys::mman::MlockAllFlags::MCL_FUTURE;
+        let locked = nix::sys::mman::mlockall(flags);
+        locked.map_err(|e| format!("memory cannot be locked: {e}; run as root, or raise LimitMEMLOCK"))?;
+    }
+    if wanted.governor {
+        governor::set("performance")?;
+    }
+    let now = Conditions::now();
+    if wanted.fifo && now.scheduling != "SCHED_FIFO, priority 1" {
+        return Err(format!("asked for SCHED_FIFO with priority 1, got {}", now.scheduling));
+    }
+    if wanted.lock_memory && now.memory == "not locked" {
+        return Err("memory was asked to be locked, and is not".into());
+    }
+    Ok(now)
+}
+
+/// What follows a name in a file of `/proc`.
+fn field(file: &str, name: &str) -> Option<String> {
+    let text = std::fs::read_to_string(file).ok()?;
+    Some(text.lines().find_map(|line| line.strip_prefix(name))?.trim().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ordinary_process_is_seen_to_be_one() {
+        let now = Conditions::now();
+        assert!(now.scheduling.starts_with("SCHED_"), "{now}");
+        assert!(now.to_string().contains("governor"));
+    }
+
+    #[test]
+    fn what_is_not_wanted_is_not_changed() {
+        let before = Conditions::now();
+        let wanted = Wanted { fifo: false, lock_memory: false, governor: false };
+        assert_eq!(enter(wanted), Ok(before));
+    }
+}

@@ -1,0 +1,218 @@
+//! N2 handover from a gNB of another AMF (TS 23.502, 4.9.1.3; TS 29.518, 5.2.2.2.3): the target AMF's side. It makes a context
+//! of what the source AMF gives, prepares gNB and SMFs, answers, and waits for the UE.
+use super::handover::{self, Ended, FAILED_AT_TARGET};
+use super::handover_between_amfs::{reference, session_info, session_infos};
+use super::handover_sessions as sessions;
+use super::{context_transfer, ue_context_release};
+use crate::metrics::Procedure;
+use crate::n2::handover_downlink::{self, HandoverRequest};
+use crate::n2::handover_uplink::HandoverRequired;
+use crate::n2::{Connection, Gnb, Location};
+use crate::served::Tai;
+use crate::ue::{NextHop, Ue};
+use bytes::Bytes;
+use martlet_nas::Plmn;
+use martlet_ngap::cause::{self, CauseNumber};
+use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
+use martlet_sbi::{Multipart, Problem, content_type};
+use martlet_sbi_api::namf_callback::AmfCallbackClient;
+use martlet_sbi_api::namf_communication::*;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+const CONTAINER: &str = "container";
+
+/// How a CreateUEContext is answered.
+pub(crate) type Answer = oneshot::Sender<Result<Multipart<UeContextCreatedData>, Problem>>;
+
+/// Brings the UE here.
+pub(crate) async fn run(ue: &mut Ue, body: Multipart<UeContextCreateData>, answer: Answer) {
+    let procedure = Procedure::start("handover_from_amf");
+    let mut answer = Some(answer);
+    match arrive(ue, &body, &mut answer).await {
+        Ok(sessions) => {
+            procedure.succeeded();
+            tracing::info!(supi = ue.label(), gnb = ue.gnb(), sessions, "the UE was handed over from another AMF");
+            return;
+        }
+        Err(ended) => {
+            procedure.failed(ended.label());
+            tracing::warn!(supi = ue.label(), why = ended.label(), "a handover from another AMF did not succeed");
+        }
+    }
+    if let Some(answer) = answer.take() {
+        let _ = answer.send(Err(Problem::new(403, "HANDOVER_FAILURE").detail("the target does not take the UE")));
+    }
+    if let Some(target) = ue.target.take() {
+        ue_context_release::alone(ue, target, Cause::radioNetwork(FAILED_AT_TARGET));
+    }
+    sessions::cancel(ue).await;
+    // The source AMF has the UE still, and its sessions.
+    ue.sessions.clear();
+    ue.security = None;
+}
+
+async fn arrive(
+    ue: &mut Ue,
+    body: &Multipart<UeContextCreateData>,
+    answer: &mut Option<Answer>,
+) -> Result<usize, Ended> {
+    if ue.over_limit {
+        return Err(CauseRadioNetwork::no_radio_resources_available_in_target_cell.into());
+    }
+    let data = &body.json;
+    let (gnb, tai) = target(ue, &data.target_id)?;
+    let Some(container) = body.find(&data.source_to_target_data.ngap_data.content_id).cloned() else {
+        return Err(FAILED_AT_TARGET.into());
+    };
+    let keys = data.ue_context.seaf_data.clone();
+    context_transfer::take_for_handover(ue, data.ue_context.clone()).map_err(|what| {
+        tracing::warn!(what, "the context of another AMF is not one");
+        Ended::from(FAILED_AT_TARGET)
+    })?;
+    // A context of an earlier stay ends; its sessions are the UE's own no more.
+    super::registration::take_over(ue).await;
+    let of_gnb = session_infos(&data.pdu_session_list, body);
+    for (psi, _) in &of_gnb {
+        if let Some(session) = ue.sessions.get_mut(psi) {
+            session.active = true;
+        }
+    }
+    let why = data
+        .ngap_cause
+        .and_then(|cause| cause::from_number(CauseNumber { group: cause.group, value: cause.value.into() }));
+    let required = HandoverRequired {
+        cause: why.unwrap_or(Cause::radioNetwork(CauseRadioNetwork::handover_desirable_for_radio_reason)),
+        target: None,
+        within_5gs: true,
+        sessions: of_gnb,
+        container,
+    };
+    let mut prepared = sessions::prepare(ue, &required, &gnb, tai).await;
+    if prepared.requests.is_empty() {
+        return Err(FAILED_AT_TARGET.into());
+    }
+    let requests = std::mem::take(&mut prepared.requests);
+    let asked: Vec<u8> = requests.iter().map(|(psi, ..)| *psi).collect();
+    let chain = keys.and_then(|keys| next_hop(ue, &keys)).ok_or(Ended::from(FAILED_AT_TARGET))?;
+    request(ue, &required, data, gnb, tai, chain, requests).await?;
+    let admitted = handover::answer(ue).await?;
+    let commands = sessions::admitted(ue, &asked, &admitted).await;
+    prepared.failed.extend(commands.failed);
+    if commands.done.is_empty() {
+        return Err(FAILED_AT_TARGET.into());
+    }
+    if let Some(answer) = answer.take() {
+        let _ = answer.send(Ok(created(&commands.done, &prepared.failed, admitted.container)));
+    }
+
+    let location = handover::notified(ue).await?;
+    let Some(mut target) = ue.target.take() else { return Err(Ended::NotCome) };
+    if let Some(location) = location {
+        target.location = location;
+    }
+    target.context_is_set_up = true;
+    ue.connection = Some(target);
+    ue.secured = true;
+    ue.area = vec![tai];
+    ue.set_registered(true);
+    ue.publish();
+    let done: Vec<u8> = commands.done.iter().map(|(psi, _)| *psi).collect();
+    sessions::complete(ue, &done).await;
+    context_transfer::serve_sessions(ue, false).await;
+    tell_source(ue, data).await;
+    Ok(done.len())
+}
+
+/// The gNB where the UE is to come, and the tracking area there.
+fn target(ue: &Ue, target: &NgRanTargetId) -> Result<(Arc<Gnb>, Tai), Ended> {
+    let unknown = || Ended::from(CauseRadioNetwork::unknown_targetID);
+    let gnbs = ue.amf.gnbs.all();
+    let gnb = gnbs.into_iter().find(|gnb| gnb.setup().is_some_and(|setup| setup.global == target.ran_node_id));
+    let plmn = Plmn::new(target.tai.plmn_id.mcc(), target.tai.plmn_id.mnc()).map_err(|_| unknown())?;
+    let tai = Tai { plmn, tac: target.tai.tac.to_u32() };
+    let gnb = gnb.filter(|gnb| gnb.covers(&[tai])).ok_or_else(unknown)?;
+    match ue.amf.served.tais.contains(&tai) {
+        true => Ok((gnb, tai)),
+        false => Err(CauseRadioNetwork::ho_target_not_allowed.into()),
+    }
+}
+
+/// The chain of keys that goes on with what the source AMF gave (TS 33.501, 6.9.2.3.3).
+fn next_hop(ue: &Ue, keys: &SeafData) -> Option<(NextHop, [u8; 32])> {
+    let mut nh = [0; 32];
+    hex::decode_to_slice(&keys.nh.as_ref()?.0, &mut nh).ok()?;
+    let chain = NextHop::going_on(ue.security.as_ref()?.k_amf(), &nh, keys.ncc.filter(|ncc| *ncc < 8)?);
+    Some((chain, nh))
+}
+
+async fn request(
+    ue: &mut Ue,
+    required: &HandoverRequired,
+    data: &UeContextCreateData,
+    gnb: Arc<Gnb>,
+    tai: Tai,
+    (chain, nh): (NextHop, [u8; 32]),
+    sessions: Vec<(u8, martlet_nas::identifiers::Slice, Bytes)>,
+) -> Result<(), Ended> {
+    let Some(capability) = ue.capability.clone() else { return Err(FAILED_AT_TARGET.into()) };
+    let ids = ue.amf.tables.prepare(gnb.number, &ue.handle);
+    let place = Location { tai, cell_plmn: tai.plmn, cell: 0 };
+    let mut target = Connection::new(ue.amf.clone(), gnb, ids, 0, place);
+    let ncc = chain.ncc;
+    target.next_hop = Some(chain);
+    let ambr = data.ue_context.sub_ue_ambr.as_ref().map(|ambr| (ambr.downlink.bps(), ambr.uplink.bps()));
+    let request = HandoverRequest {
+        guami: ue.amf.served.guami(tai.plmn).unwrap_or(ue.guami()),
+        cause: required.cause.clone(),
+        allowed: &ue.allowed,
+        capability: &capability,
+        nh,
+        ncc,
+        ambr: ambr.unwrap_or_else(|| ue.ambr()),
+        rfsp: data.ue_context.used_rfsp,
+        sessions,
+        container: &required.container,
+    };
+    let sent = target.send(handover_downlink::handover_request(target.amf_id, request)).await;
+    ue.target = Some(target);
+    if sent { Ok(()) } else { Err(FAILED_AT_TARGET.into()) }
+}
+
+/// What the source AMF gets for HANDOVER COMMAND.
+fn created(done: &[(u8, Bytes)], failed: &[(u8, Bytes)], container: Bytes) -> Multipart<UeContextCreatedData> {
+    let list = |of: &[(u8, Bytes)], kind: NgapIeType| -> Vec<N2SmInformation> {
+        of.iter().map(|(psi, _)| session_info(*psi, kind.clone())).collect()
+    };
+    let data = UeContextCreatedData {
+        target_to_source_data: N2InfoContent {
+            ngap_ie_type: Some(NgapIeType::TarToSrcContainer),
+            ngap_data: reference(CONTAINER),
+            ..Default::default()
+        },
+        pdu_session_list: list(done, NgapIeType::HandoverCmd),
+        failed_session_list: Some(list(failed, NgapIeType::HandoverPrepFail)).filter(|list| !list.is_empty()),
+        ..Default::default()
+    };
+    let mut body = Multipart::new(data).part(CONTAINER, content_type::NGAP, container);
+    for (psi, info) in done.iter().chain(failed) {
+        body = body.part(&format!("psi-{psi}"), content_type::NGAP, info.clone());
+    }
+    body
+}
+
+/// The UE is here (N2InfoNotify).
+async fn tell_source(ue: &Ue, data: &UeContextCreateData) {
+    let Some(uri) = data.n2_notify_uri.clone() else { return };
+    let notification = N2InformationNotification {
+        // A word of our own: the source AMF subscribed with its request.
+        n2_notify_subscription_id: "handover".into(),
+        notify_reason: Some(N2InfoNotifyReason::HandoverCompleted),
+        guami: Some(ue.guami().sbi.clone()),
+        ..Default::default()
+    };
+    let peer = ue.amf.context.callback_peer().about(&ue.label());
+    if let Err(problem) = AmfCallbackClient::new(peer).n2_info_notify(&uri, notification.into()).await {
+        tracing::warn!(supi = ue.label(), %problem, "the source AMF does not learn that the UE is here");
+    }
+}

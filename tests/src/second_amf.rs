@@ -1,0 +1,66 @@
+//! An AMF beside that of a test's core, with gNBs of its own.
+use crate::TestCore;
+use anyhow::Result;
+use martlet::config::Config;
+use martlet::functions::{Running, start_named};
+use martlet_nf::{Environment, Shutdown, ShutdownTrigger};
+use martlet_ran::{Gnb, GnbConfig};
+use std::sync::Arc;
+
+/// Another AMF of a core: the same set and region, another pointer, its own addresses.
+pub struct SecondAmf {
+    status: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
+    trigger: ShutdownTrigger,
+    number: u8,
+}
+
+impl SecondAmf {
+    /// Starts it. `change` has its configuration before.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub async fn start(core: &TestCore, number: u8, change: impl FnOnce(&mut Config)) -> Result<SecondAmf> {
+        let (mut config, environment) = (core.config().clone(), core.environment().clone());
+        for guami in &mut config.amf.guamis {
+            guami.pointer = 2;
+        }
+        config.amf.n2.bind = vec![[127, 1, number, 6].into()];
+        config.amf.state.place = core.folder().join("second-amf.db").display().to_string();
+        config.sbi.amf.set_ip([127, 0, 0, 27].into());
+        change(&mut config);
+        let (trigger, shutdown) = Shutdown::new();
+        let environment = Environment { shutdown, ..environment };
+        let Running { status, finished, .. } = start_named("amf", &config, &environment).await?;
+        tokio::spawn(finished);
+        let second = SecondAmf { status, trigger, number };
+        Ok(second)
+    }
+
+    /// A gNB's configuration; it fits this AMF's.
+    pub fn gnb_config(&self, core: &TestCore, number: u8) -> GnbConfig {
+        let mut config = core.gnb_config(number);
+        config.amf = format!("127.1.{}.6:38412", self.number).parse().expect("an address");
+        config
+    }
+
+    /// A gNB that is set up with it.
+    ///
+    /// # Errors
+    /// The AMF refuses it, or does not answer.
+    pub async fn gnb(&self, core: &TestCore, number: u8) -> Result<Gnb> {
+        Ok(Gnb::connect(self.gnb_config(core, number)).await?)
+    }
+
+    /// What it says of its UEs: contexts, registered, connected.
+    pub fn ues(&self) -> (u64, u64, u64) {
+        let status = (self.status)();
+        let number = |name: &str| status["ues"][name].as_u64().unwrap_or(u64::MAX);
+        (number("contexts"), number("registered"), number("connected"))
+    }
+}
+
+impl Drop for SecondAmf {
+    fn drop(&mut self) {
+        self.trigger.trigger();
+    }
+}

@@ -1,0 +1,93 @@
+//! A programmable switch in the wires of a test's UPF: the native UPF and the switch are in a network namespace of their own,
+//! gNBs and the data network in the test's.
+use anyhow::{Context, Result, ensure};
+use martlet_upf::UpfConfig;
+use martlet_upf::config::{DatapathChoice, N6Mode, OffloadPolicy, SwitchRun};
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// gNBs have addresses from this one on.
+const FIRST_GNB: u8 = 10;
+const GNBS: u8 = 60;
+
+/// The namespace; gone with this.
+pub struct Wires(String);
+
+fn ip(words: &str) -> Result<()> {
+    let status = Command::new("ip").args(words.split(' ')).status()?;
+    ensure!(status.success(), "ip {words}");
+    Ok(())
+}
+
+/// The switch program of this build, if it was built.
+pub fn switch_program() -> Option<PathBuf> {
+    let own = std::env::current_exe().ok()?;
+    own.ancestors().skip(1).take(2).map(|folder| folder.join("martlet-switch")).find(|path| path.is_file())
+}
+
+impl Wires {
+    /// Makes the wires, and has a UPF use them: all that the switch can carry it carries.
+    pub fn lay(config: &mut UpfConfig, number: u8) -> Result<Wires> {
+        let program = switch_program().context("martlet-switch is not built: cargo build -p martlet-switch-target")?;
+        let name = format!("martlet-test-{}-{number}", std::process::id());
+        ip(&format!("netns add {name}"))?;
+        let wires = Wires(name.clone());
+        let within = format!("-n {name}");
+        for (far, near) in [("gnb", "access"), ("dn", "core")] {
+            ip(&format!("link add {far} type veth peer name {near} netns {name}"))?;
+            ip(&format!("link set {far} up"))?;
+            ip(&format!("{within} link set {near} up"))?;
+        }
+        for (far, near) in [("upf3", "native3"), ("upf6", "native6")] {
+            ip(&format!("{within} link add {far} type veth peer name {near}"))?;
+            ip(&format!("{within} link set {far} up"))?;
+            ip(&format!("{within} link set {near} up"))?;
+        }
+        ip(&format!("{within} link set lo up"))?;
+        // The switch takes frames as they are.
+        let plain = |command: &mut Command| -> Result<()> {
+            ensure!(command.status()?.success(), "offloads cannot be turned off");
+            Ok(())
+        };
+        plain(Command::new(&program).args(["plain", "gnb", "dn"]))?;
+        plain(Command::new("ip").args(["netns", "exec", &name]).arg(&program).args(["plain", "upf3", "upf6"]))?;
+        for gnb in 1..=GNBS {
+            ip(&format!("addr add 192.168.70.{}/24 dev gnb", FIRST_GNB + gnb))?;
+        }
+        ip("addr add 10.99.0.2/24 dev dn")?;
+        // What answers on the native path as the UPF's own interface is a host of the data network for the switch.
+        ip("addr add 10.45.0.1/32 dev dn")?;
+        ip("route add 10.45.0.0/16 via 10.99.0.1")?;
+        ip(&format!("{within} addr add 192.168.70.1/24 dev upf3"))?;
+        ip(&format!("{within} addr add 10.99.0.1/24 dev upf6"))?;
+        ip(&format!("{within} route add default via 10.99.0.2"))?;
+        config.n3.address = (Ipv4Addr::new(192, 168, 70, 1), 2152).into();
+        config.n6.mode = N6Mode::Routing;
+        config.kernel.local_switching = false;
+        let (n3, n6) = (&mut config.n3.netns, &mut config.n6.netns);
+        (*n3, *n6, config.switch.netns) = (Some(name.clone()), Some(name.clone()), Some(name));
+        config.switch.native = DatapathChoice::Kernel;
+        config.switch.policy = OffloadPolicy::All;
+        config.switch.run = Some(SwitchRun {
+            program: Some(program),
+            access: "access".into(),
+            native_n3: "native3".into(),
+            core: "core".into(),
+            native_n6: "native6".into(),
+            state: None,
+        });
+        Ok(wires)
+    }
+
+    /// Where a gNB has N3.
+    pub fn gnb(number: u8) -> Ipv4Addr {
+        Ipv4Addr::new(192, 168, 70, FIRST_GNB + number)
+    }
+}
+
+impl Drop for Wires {
+    fn drop(&mut self) {
+        let _ = ip(&format!("netns del {}", self.0));
+    }
+}

@@ -1,0 +1,177 @@
+//! A phone that comes to another AMF (TS 23.502, 4.2.2.2.2, steps 4, 5 and 10; TS 33.501, 6.9.3).
+use anyhow::{Context, Result, ensure};
+use martlet::core::Sbi;
+use martlet_nas::NasFGsMobileIdentity;
+use martlet_ran::ue::RegistrationType;
+use martlet_ran::{Gnb, HandoverPlan, HandoverTurn};
+use martlet_tests::{GATEWAY, Growth, RawGnb, SecondAmf, TestCore, eventually, in_namespace, reaches};
+
+fn transfers(result: &str) -> Growth<'_> {
+    Growth::of("martlet_amf_procedures_total", &[("procedure", "context_transfer"), ("result", result)])
+}
+
+/// A phone goes to another AMF and back, with its session, and without an authentication.
+async fn there_and_back(sbi: Sbi, derive: bool) -> Result<()> {
+    let core = TestCore::start(sbi, |config| config.amf.security.derive_k_amf = derive).await?;
+    let second = core.second_amf(|_| {}).await?;
+    let (here, there) = (core.gnb(1).await?, second.gnb(&core, 2).await?);
+    let (phone, _) = core.phone_with_session(&here, 1).await?;
+    reaches(&phone, 1, GATEWAY).await?;
+    let authenticated = core.store_sqn(1)?;
+    let done = transfers("ok");
+    for (round, gnb) in [&there, &here, &there].into_iter().enumerate() {
+        phone.release_to_idle().await?;
+        phone.move_to(gnb).await?;
+        phone.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
+        // Its session goes on, where it was.
+        reaches(&phone, 1, GATEWAY).await.with_context(|| format!("round {round}"))?;
+        let at = phone.status().await?;
+        let pointer = if round == 1 { core.config().amf.guamis[0].pointer } else { 2 };
+        ensure!(at.guti.is_some_and(|guti| guti.amf_pointer() == pointer), "{:?}", at.guti);
+        let left = || if round == 1 { second.ues().1 } else { core.counts().registered };
+        eventually("the old AMF lets go", || (left() == 0).then_some(()), || left().to_string()).await?;
+    }
+    ensure!(core.store_sqn(1)? == authenticated, "no authentication was needed");
+    // Other tests may count beside this one.
+    ensure!(done.so_far() >= 3.0, "{} transfers", done.so_far());
+    phone.deregister().await?;
+    core.until("no session is left", |counts| counts.sessions == 0).await?;
+    core.bodies.check(&["namf-comm UEContextTransfer", "namf-comm RegistrationStatusUpdate"])
+}
+
+#[test]
+fn a_phone_takes_its_session_to_another_amf_with_a_derived_key() {
+    in_namespace(|| there_and_back(Sbi::Http, true));
+}
+
+#[test]
+fn a_phone_takes_its_session_to_another_amf_with_its_key() {
+    in_namespace(|| there_and_back(Sbi::Local, false));
+}
+
+/// A core with two AMFs, each with a tracking area and a gNB of its own.
+async fn two_areas(sbi: Sbi) -> Result<(TestCore, SecondAmf, Gnb, Gnb)> {
+    let core = TestCore::start(sbi, |_| {}).await?;
+    let second = core.second_amf(|config| config.amf.tais.iter_mut().for_each(|tai| tai.tac += 1)).await?;
+    let here = core.gnb(1).await?;
+    let mut config = second.gnb_config(&core, 2);
+    config.tac += 1;
+    Ok((core, second, here, Gnb::connect(config).await?))
+}
+
+async fn handed_over(sbi: Sbi) -> Result<()> {
+    let (core, second, here, there) = two_areas(sbi).await?;
+    let (phone, _) = core.phone_with_session(&here, 1).await?;
+    let authenticated = core.store_sqn(1)?;
+    for to in [&there, &here, &there] {
+        let outcome = phone.handover_to(to).await?;
+        ensure!(outcome.sessions == [1], "{outcome:?}");
+        reaches(&phone, 1, GATEWAY).await?;
+        // In another tracking area it registers, and gets a 5G-GUTI of the AMF that serves it.
+        phone.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
+        reaches(&phone, 1, GATEWAY).await?;
+    }
+    ensure!(core.store_sqn(1)? == authenticated, "no authentication was needed");
+    eventually("the first AMF lets go", || (core.counts().registered == 0).then_some(()), || "it does not".into())
+        .await?;
+    ensure!(second.ues().1 == 1, "{:?}", second.ues());
+    // Idle and back: it is served as any other.
+    phone.release_to_idle().await?;
+    phone.service_request().await?;
+    reaches(&phone, 1, GATEWAY).await?;
+    phone.deregister().await?;
+    core.until("no session is left", |counts| counts.sessions == 0).await?;
+    core.bodies.check(&["namf-comm CreateUEContext", "namf-callback N2InfoNotifyHandoverComplete"])
+}
+
+#[test]
+fn a_phone_is_handed_over_to_the_gnb_of_another_amf() {
+    in_namespace(|| handed_over(Sbi::Http));
+}
+
+#[test]
+fn a_phone_is_handed_over_to_the_gnb_of_another_amf_in_one_process() {
+    in_namespace(|| handed_over(Sbi::Local));
+}
+
+#[test]
+fn a_handover_to_another_amf_that_fails_leaves_the_phone_where_it_is() {
+    in_namespace(|| async {
+        let (core, second, here, there) = two_areas(Sbi::Http).await?;
+        let (phone, _) = core.phone_with_session(&here, 1).await?;
+        for turn in [HandoverTurn::TargetFull, HandoverTurn::Cancelled, HandoverTurn::CancelledAtOnce] {
+            let plan = HandoverPlan { turn, ..Default::default() };
+            ensure!(phone.handover(&there, plan).await.is_err(), "{turn:?}");
+            reaches(&phone, 1, GATEWAY).await.with_context(|| format!("{turn:?}"))?;
+            ensure!(core.counts().registered == 1, "{:?}", core.counts());
+        }
+        eventually("the second AMF forgets", || (second.ues().0 == 0).then_some(()), || format!("{:?}", second.ues()))
+            .await?;
+        // And then it works.
+        phone.handover_to(&there).await?;
+        reaches(&phone, 1, GATEWAY).await?;
+        phone.deregister().await?;
+        core.until("no session is left", |counts| counts.sessions == 0).await?;
+        core.bodies.check(&["namf-comm ReleaseUEContext"])
+    });
+}
+
+/// The AMFs of a set keep their contexts in one place: what one leaves, another goes on with.
+#[test]
+fn a_phone_of_an_amf_that_is_gone_goes_on_at_another_of_the_set() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Http, |config| {
+            let place = std::path::Path::new(&config.udr.path).with_file_name("amf-set.db");
+            config.amf.state.place = place.display().to_string();
+        })
+        .await?;
+        let place = core.config().amf.state.place.clone();
+        let second = core.second_amf(|config| config.amf.state.place = place).await?;
+        let (here, there) = (core.gnb(1).await?, second.gnb(&core, 2).await?);
+        let (phone, _) = core.phone_with_session(&there, 1).await?;
+        let authenticated = core.store_sqn(1)?;
+        phone.release_to_idle().await?;
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        drop(second);
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        phone.move_to(&here).await?;
+        phone.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
+        reaches(&phone, 1, GATEWAY).await?;
+        ensure!(core.store_sqn(1)? == authenticated, "no authentication was needed");
+        phone.deregister().await?;
+        core.until("no session is left", |counts| counts.sessions == 0).await
+    });
+}
+
+/// Who names another's 5G-GUTI and does not prove itself gets nothing of it (TS 33.501, 6.9.3).
+#[test]
+fn a_request_that_is_not_the_phones_own_gets_no_context() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Http, |_| {}).await?;
+        let second = core.second_amf(|_| {}).await?;
+        let there = second.gnb(&core, 2).await?;
+        let (phone, _) = core.phone_with_session(&there, 1).await?;
+        phone.release_to_idle().await?;
+        let guti = phone.status().await?.guti.context("a 5G-GUTI")?;
+        let identity = NasFGsMobileIdentity::from_guti(guti).value.to_vec();
+        let length = u16::try_from(identity.len())?.to_be_bytes();
+        // REGISTRATION REQUEST, mobility; plain, which is not even asked for, and under a MAC that is wrong.
+        let plain =
+            [&[0x7e, 0x00, 0x41, 0x02], length.as_slice(), &identity, &[0x2e, 4, 0xf0, 0xf0, 0xf0, 0xf0]].concat();
+        let forged = [&[0x7e, 0x01, 1, 2, 3, 4, 0], plain.as_slice()].concat();
+        let raw = RawGnb::set_up(&core, 1).await?;
+        let refused = transfers("INTEGRITY_CHECK_FAIL");
+        for (ran_id, nas) in [(1, plain), (2, forged)] {
+            raw.send(raw.initial(ran_id, &nas)).await?;
+            let (_, answer) = raw.next_nas().await?;
+            ensure!(answer == [0x7e, 0x00, 0x5b, 0x01], "IDENTITY REQUEST is due: {answer:02x?}");
+        }
+        ensure!(refused.so_far() >= 1.0, "the other AMF refuses");
+        // The phone goes on where it was.
+        ensure!(second.ues().1 == 1, "{:?}", second.ues());
+        phone.service_request().await?;
+        reaches(&phone, 1, GATEWAY).await?;
+        phone.deregister().await?;
+        Ok(())
+    });
+}

@@ -1,0 +1,179 @@
+//! EAP-AKA' and how it fails, and TUAK with either method (TS 33.501, 6.1.3.1; TS 24.501, 5.4.1.2; TS 35.231).
+use crate::authentication::{REGISTRATION_REQUEST, octets};
+use anyhow::{Context, Result, ensure};
+use martlet::core::Sbi;
+use martlet_ngap::ngap::{Cause, CauseNas};
+use martlet_ran::ue::{Abort, Event, OperatorKey, UeConfig};
+use martlet_ran::{UeError, UeEvent};
+use martlet_store::{AuthenticationMethod, Secret, Subscriber, Tuak};
+use martlet_tests::{RawGnb, TestCore, in_namespace};
+
+const TOPC: [u8; 32] = [0x7a; 32];
+
+fn with_eap(subscriber: &mut Subscriber) {
+    subscriber.authentication_method = AuthenticationMethod::EapAkaPrime;
+}
+
+/// Causes of the failures that a phone told of.
+fn failures(events: &mut tokio::sync::broadcast::Receiver<UeEvent>) -> Vec<u8> {
+    std::iter::from_fn(|| events.try_recv().ok())
+        .filter_map(|event| match event {
+            UeEvent::Nas(Event::AuthenticationFailureSent { cause }) => Some(cause),
+            _ => None,
+        })
+        .collect()
+}
+
+async fn on(sbi: Sbi) -> Result<()> {
+    let core = TestCore::start_on(sbi, |_| {}).await?;
+    core.subscribe(1, with_eap)?;
+    core.subscribe(2, |subscriber| {
+        with_eap(subscriber);
+        subscriber.tuak = Some(Tuak::new(Secret(TOPC)));
+    })?;
+    core.subscribe(3, |subscriber| subscriber.tuak = Some(Tuak::new(Secret(TOPC))))?;
+    let gnb = core.gnb(1).await?;
+    let tuak = |n| UeConfig { operator_key: OperatorKey::Topc(TOPC), ..core.phone(n) };
+    for config in [core.phone(1), tuak(2), tuak(3)] {
+        let phone = gnb.new_ue(config)?;
+        phone.register().await?;
+        core.use_session_and_leave(&phone).await?;
+        // Once more, known by its SUCI alone.
+        phone.forget_registration().await?;
+        phone.register().await?;
+        phone.deregister().await?;
+    }
+    core.bodies.check(&["nausf-auth EapAuthMethod", "nausf-auth Confirm5gAka"])
+}
+
+#[test]
+fn phones_register_with_either_method_and_either_algorithm() {
+    in_namespace(|| on(Sbi::Local));
+}
+
+#[test]
+fn phones_register_with_either_method_over_the_fabric() {
+    in_namespace(|| on(Sbi::Fabric));
+}
+
+#[test]
+fn phones_register_with_either_method_over_http() {
+    in_namespace(|| on(Sbi::Http));
+}
+
+#[test]
+fn a_sequence_number_ahead_of_the_networks_is_made_up_for_by_the_ausf() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        core.subscribe(1, with_eap)?;
+        let gnb = core.gnb(1).await?;
+        let phone = gnb.new_ue(UeConfig { sqn: 1 << 20, ..core.phone(1) })?;
+        let mut events = phone.subscribe().await?;
+        phone.register().await?;
+        ensure!(failures(&mut events) == [21], "synchronisation failure, once");
+        phone.deregister().await?;
+        phone.forget_registration().await?;
+        phone.register().await?;
+        ensure!(failures(&mut events).is_empty(), "the second challenge is good at once");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_network_without_the_phones_key_is_refused_with_eap_failure() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        core.subscribe(1, with_eap)?;
+        let gnb = core.gnb(1).await?;
+        let phone = gnb.new_ue(UeConfig { operator_key: OperatorKey::Opc([0; 16]), ..core.phone(1) })?;
+        let mut events = phone.subscribe().await?;
+        let refused = phone.register().await.expect_err("a wrong key is not let in");
+        ensure!(refused == UeError::Aborted(Abort::AuthenticationRejected), "{refused}");
+        ensure!(failures(&mut events) == [20], "the phone refuses AUTN");
+        core.until_nothing_is_left().await?;
+        core.until("the AMF keeps no context of it", |counts| counts.contexts == 0).await
+    });
+}
+
+#[test]
+fn a_known_phone_is_authenticated_anew_where_the_operator_wants_it() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |config| config.amf.security.always_authenticate = true).await?;
+        core.subscribe(1, with_eap)?;
+        let gnb = core.gnb(1).await?;
+        let phone = gnb.new_ue(core.phone(1))?;
+        phone.register().await?;
+        let before = core.store_sqn(1)?;
+        // It comes back by its 5G-GUTI and with a security context that is in order.
+        phone.deregister().await?;
+        phone.register().await?;
+        ensure!(core.store_sqn(1)? > before, "it was authenticated again");
+        Ok(())
+    });
+}
+
+/// A gNB by hand with a phone that is asked for EAP; the AMF UE NGAP ID and the EAP request.
+async fn challenged(core: &TestCore) -> Result<(RawGnb, u64, Vec<u8>)> {
+    let gnb = RawGnb::set_up(core, 1).await?;
+    gnb.send(gnb.initial(1, &octets(REGISTRATION_REQUEST))).await?;
+    let (amf_id, nas) = gnb.next_nas().await?;
+    // AUTHENTICATION REQUEST: ngKSI, ABBA of two octets, then the EAP message (0x78) with its length of two octets.
+    ensure!(nas.starts_with(&[0x7e, 0x00, 0x56]) && nas[4..7] == [2, 0, 0] && nas[7] == 0x78, "{nas:02x?}");
+    let packet = nas.get(10..).context("an EAP packet")?.to_vec();
+    ensure!(packet[0] == 1 && packet[4] == 50 && packet[5] == 1, "AKA'-Challenge is due: {packet:02x?}");
+    Ok((gnb, amf_id, packet))
+}
+
+/// AUTHENTICATION RESPONSE with an EAP packet.
+fn response(packet: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(packet.len()).expect("a short packet").to_be_bytes();
+    [&[0x7e, 0x00, 0x57, 0x78], length.as_slice(), packet].concat()
+}
+
+#[test]
+fn a_wrong_answer_is_told_of_and_rejected() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        core.subscribe(1, with_eap)?;
+        let (gnb, amf_id, request) = challenged(&core).await?;
+        // AT_RES and AT_MAC that are not the phone's.
+        let mut wrong = vec![2, request[1], 0, 40, 50, 1, 0, 0, 3, 3, 0, 64];
+        wrong.extend([0x5a; 8]);
+        wrong.extend([11, 5, 0, 0]);
+        wrong.extend([0x5a; 16]);
+        gnb.send(gnb.uplink(amf_id, 1, &response(&wrong))).await?;
+        // AKA'-Notification with the next identifier, confirmed by the phone.
+        let (_, nas) = gnb.next_nas().await?;
+        let notification = nas.get(10..).context("an EAP packet")?;
+        ensure!(notification[..2] == [1, request[1] + 1] && notification[5] == 12, "{nas:02x?}");
+        gnb.send(gnb.uplink(amf_id, 1, &response(&[2, request[1] + 1, 0, 8, 50, 12, 0, 0]))).await?;
+        let (_, nas) = gnb.next_nas().await?;
+        let failure = [0x7e, 0x00, 0x58, 0x78, 0, 4, 4, request[1] + 1, 0, 4];
+        ensure!(nas == failure, "AUTHENTICATION REJECT with EAP-Failure is due: {nas:02x?}");
+        let cause = gnb.next_release().await?;
+        ensure!(cause == Cause::nas(CauseNas::authentication_failure), "{cause:?}");
+        core.until("the AMF keeps no context of it", |counts| counts.contexts == 0).await?;
+        core.bodies.check(&["nausf-auth EapAuthMethod"])
+    });
+}
+
+#[test]
+fn octets_that_are_no_answer_are_rejected() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        core.subscribe(1, with_eap)?;
+        for wrong in ["", "0299", "02010004", "ffffffff", "020100083201000163010000"] {
+            let (gnb, amf_id, _) = challenged(&core).await?;
+            // Too short for the element: a response without it.
+            let nas = match wrong.len() {
+                0..8 => vec![0x7e, 0x00, 0x57],
+                _ => response(&octets(wrong)),
+            };
+            gnb.send(gnb.uplink(amf_id, 1, &nas)).await?;
+            let (_, nas) = gnb.next_nas().await?;
+            ensure!(nas.starts_with(&[0x7e, 0x00, 0x58, 0x78]), "{wrong}: AUTHENTICATION REJECT is due: {nas:02x?}");
+            gnb.next_release().await?;
+        }
+        core.until("the AMF keeps no context of them", |counts| counts.contexts == 0).await
+    });
+}

@@ -1,0 +1,178 @@
+//! What gNBs measure for the LMF (NRPPa), and what they say that is of no use.
+use super::*;
+use martlet_amf::CipheringName;
+use martlet_ngap::build_ngap;
+use martlet_tests::{LiveCapture, in_order};
+use martlet_wire_testing::oracle;
+
+/// Service operations of multi-RTT.
+const ROUND_TRIPS: &[&str] = &[
+    "namf-comm N1N2MessageSubscribe",
+    "namf-comm N1N2MessageTransfer",
+    "namf-comm NonUeN2InfoSubscribe",
+    "namf-comm NonUeN2MessageTransfer",
+    "nlmf-callback N2InfoNotify",
+    "nlmf-callback NonUeN2InfoNotify",
+];
+
+/// NRPPa as it goes over N2 for a position by round trips (TS 38.305, 8.10.3).
+const MESSAGES: &[&str] = &[
+    "id-tRPInformationExchange",
+    "id-tRPInformationExchange",
+    "id-positioningInformationExchange",
+    "id-positioningInformationExchange",
+    "id-positioningActivation",
+    "id-positioningActivation",
+    "id-Measurement",
+    "id-Measurement",
+    "id-positioningDeactivation",
+    // A phone without LPP.
+    "id-e-CIDMeasurementInitiation",
+    "id-e-CIDMeasurementInitiation",
+    "id-e-CIDMeasurementReport",
+    "id-e-CIDMeasurementTermination",
+];
+
+fn trust(bed: &Bed) -> Result<Trust> {
+    Ok(Trust { roots: std::fs::read_to_string(&bed.certificate)?, name: GATEWAY.to_string() })
+}
+
+fn round_trips(config: &mut PositioningConfig) {
+    (config.surroundings.multi_rtt, config.surroundings.timing_deviation_m) = (true, 1.0);
+}
+
+async fn by_round_trips(sbi: Sbi) -> Result<()> {
+    let bed = Bed::start(sbi, |_| {}).await?;
+    // The other two cells are those of another gNB.
+    let other = Gnb::connect(with_trps(bed.core.gnb_config(2), 2..4)).await?;
+    let there = place(120.0, 140.0);
+    for (n, user_plane) in [(1, true), (2, false)] {
+        let (_ue, _positioning) = bed.phone_that(n, there, true, user_plane, trust(&bed)?, round_trips).await?;
+        let (found, method, within) = bed.locate(n).await?;
+        let error = found.distance(&there);
+        ensure!(method == "MULTI-RTT" && error < 5.0 && (0.5..6.0).contains(&within), "{method} {error} {within}");
+    }
+    other.shutdown().await;
+    bed.core.bodies.check(ROUND_TRIPS)
+}
+
+#[test]
+fn round_trips_that_both_ends_measure_give_a_place_in_one_process() {
+    in_namespace(|| by_round_trips(Sbi::Local));
+}
+
+#[test]
+fn round_trips_that_both_ends_measure_give_a_place_over_http() {
+    in_namespace(|| by_round_trips(Sbi::Http));
+}
+
+#[test]
+fn a_phone_whose_round_trips_are_measured_at_too_few_places_is_found_by_something_else() {
+    in_namespace(|| async {
+        let bed = Bed::start(Sbi::Local, |_| {}).await?;
+        let there = place(120.0, 140.0);
+        let (_ue, _positioning) = bed.phone_that(1, there, true, true, trust(&bed)?, round_trips).await?;
+        let (found, method, within) = bed.locate(1).await?;
+        ensure!(method == "NR_ECID" && found.distance(&there) < within, "{method}");
+        Ok(())
+    });
+}
+
+async fn by_what_the_gnb_knows(reports: u32) -> Result<()> {
+    let bed = Bed::start(Sbi::Local, |config| config.lmf.ecid_reports = reports).await?;
+    let there = place(120.0, 140.0);
+    let noisy = |config: &mut PositioningConfig| config.surroundings.path_loss.deviation_db = 1.0;
+    let (_ue, _positioning) = bed.phone_that(1, there, false, false, trust(&bed)?, noisy).await?;
+    let (found, method, within) = bed.locate(1).await?;
+    ensure!(method == "NR_ECID" && found.distance(&there) < within, "{method} {}", found.distance(&there));
+    Ok(())
+}
+
+#[test]
+fn a_phone_without_lpp_is_found_by_what_its_gnb_knows_that_it_hears() {
+    in_namespace(|| by_what_the_gnb_knows(1));
+}
+
+#[test]
+fn a_gnb_reports_again_and_again_until_it_is_told_to_end() {
+    in_namespace(|| by_what_the_gnb_knows(3));
+}
+
+#[test]
+fn nrppa_on_the_wire_is_what_others_read_and_write() {
+    in_namespace(|| async {
+        let Some(capture) = LiveCapture::start()? else { return Ok(()) };
+        let bed = Bed::start(Sbi::Local, |config| {
+            config.lmf.ecid_reports = 2;
+            // What is not ciphered can be read.
+            config.amf.security.ciphering = vec![CipheringName::NEA0];
+        })
+        .await?;
+        let other = Gnb::connect(with_trps(bed.core.gnb_config(2), 2..4)).await?;
+        let there = place(120.0, 140.0);
+        let (_ue, _positioning) = bed.phone_that(1, there, true, false, trust(&bed)?, round_trips).await?;
+        bed.locate(1).await?;
+        let (_silent, _) = bed.phone_that(2, there, false, false, trust(&bed)?, |_| {}).await?;
+        bed.locate(2).await?;
+        other.shutdown().await;
+        bed.gnb.shutdown().await;
+        bed.core.until("the gNBs are gone", |counts| counts.gnbs == 0).await?;
+        drop(bed);
+        let recording = capture.finish().await?;
+        recording.is_sound().await?;
+        in_order(&recording.infos("nrppa").await?, MESSAGES)?;
+        let mut messages = Vec::new();
+        for line in recording.fields("nrppa", &["ngap.NRPPa_PDU"]).await? {
+            for octets in line.split(',') {
+                let digits: String = octets.chars().filter(char::is_ascii_hexdigit).collect();
+                let octets = (0..digits.len() / 2).map(|n| u8::from_str_radix(&digits[2 * n..2 * n + 2], 16));
+                messages.push(("nrppa".to_owned(), digits.clone(), octets.collect::<Result<Vec<u8>, _>>()?));
+            }
+        }
+        ensure!(messages.len() >= MESSAGES.len(), "{} messages are too few", messages.len());
+        if let Some(wrong) = oracle::recode(&messages) {
+            ensure!(wrong.is_empty(), "pycrate writes these otherwise:\n{}", wrong.join("\n"));
+        }
+        Ok(())
+    });
+}
+
+/// What the LMF has refused for a reason.
+fn refused(why: &str) -> f64 {
+    metric("martlet_lmf_refused_total", &[("why", why)])
+}
+
+#[test]
+fn what_a_gnb_says_that_is_of_no_use_disturbs_nobody() {
+    in_namespace(|| async {
+        let bed = Bed::start(Sbi::Local, |_| {}).await?;
+        let other = Gnb::connect(with_trps(bed.core.gnb_config(2), 2..4)).await?;
+        let there = place(120.0, 140.0);
+        let (_ue, _positioning) = bed.phone_that(1, there, true, true, trust(&bed)?, round_trips).await?;
+        bed.locate(1).await?;
+        let (garbage, nobody) = (refused("nrppa message"), refused("nrppa of nobody"));
+        // No message at all; an answer that nobody waits for; a routing identity of nobody.
+        let answer = vec![0x20, 0x10, 0x00, 0x7f, 0xff, 0x04, 0x00, 0x00, 0x01, 0x00];
+        for message in [vec![0xff; 5], vec![], answer] {
+            let pdu = build_ngap!(
+                InitiatingMessage,
+                UplinkNonUEAssociatedNRPPaTransport,
+                UplinkNonUEAssociatedNRPPaTransport,
+                RoutingID(vec![1, 2, 3]),
+                NRPPa_PDU(message),
+            );
+            other.send_raw_ngap(0, pdu?.encode()?).await?;
+        }
+        let told = || refused("nrppa message") + refused("nrppa of nobody") >= garbage + nobody + 3.0;
+        for _ in 0..100 {
+            if told() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        ensure!(told(), "the LMF has not noticed");
+        let (found, method, _) = bed.locate(1).await?;
+        ensure!(method == "MULTI-RTT" && found.distance(&there) < 5.0, "{method}");
+        Ok(())
+    });
+}

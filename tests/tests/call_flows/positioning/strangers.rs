@@ -1,0 +1,89 @@
+//! What anybody may say at the LMF's door, who has no phone that it waits for: each gets a clean close, a metric counts it, and
+//! the phone that is connected is found all the same.
+use super::*;
+use martlet_lcs_channel::{Options, connect};
+use martlet_lcsupp::{BindingIdentity, Message, PayloadType, Transport};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+fn refused() -> f64 {
+    let whys = ["tls", "unknown binding", "out of place", "stream", "bound twice", "silent"];
+    whys.iter().map(|why| metric("martlet_lmf_refused_total", &[("why", why)])).sum()
+}
+
+/// Says something over TLS; what the LMF answers until it closes.
+fn say(trust: &Trust, said: &[u8]) -> Result<Vec<u8>> {
+    let options = Options { timeout: LIMIT, ..Options::default() };
+    let mut channel = connect(Kind::Rustls, door(), trust, &options)?;
+    channel.send(said)?;
+    let mut answer = Vec::new();
+    while channel.receive(&mut answer).unwrap_or(false) {}
+    Ok(answer)
+}
+
+fn door() -> SocketAddr {
+    (GATEWAY, 9127).into()
+}
+
+/// In a thread of its own: the LMF is in this one's.
+async fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work).await?
+}
+
+#[test]
+fn strangers_at_the_door_get_nowhere_and_disturb_nobody() {
+    in_namespace(|| async {
+        let bed = Bed::start(Sbi::Local, |_| {}).await?;
+        let there = place(120.0, 140.0);
+        let (_ue, positioning) = bed.phone(1, there, true, true).await?;
+        bed.locate(1).await?;
+        let trust = Trust { roots: std::fs::read_to_string(&bed.certificate)?, name: GATEWAY.to_string() };
+
+        // No TLS; TLS that ends in its first message; a client that does not believe the certificate.
+        let before = refused();
+        apart(|| {
+            for said in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[22, 3, 1, 2, 0, 1]] {
+                let mut stream = TcpStream::connect(door())?;
+                stream.write_all(said)?;
+                stream.shutdown(std::net::Shutdown::Write)?;
+                let _ = stream.read_to_end(&mut Vec::new());
+            }
+            let other = Identity::self_signed(&[&GATEWAY.to_string()])?.trust(&GATEWAY.to_string());
+            ensure!(say(&other, b"x").is_err(), "a certificate of somebody else was believed");
+            Ok(())
+        })
+        .await?;
+
+        // Over TLS: an identity that nobody was given, a message before any identity, a message that is none.
+        let unknown = Message::BindingRequest(BindingIdentity::new(vec![7; 16]).context("an identity")?).encode()?;
+        let uplink = Transport { payload_type: PayloadType::Lpp, payload: &[0, 1, 1], session: b"1" };
+        let uplink = Message::Uplink(uplink).encode()?;
+        let (known, cut) = (trust.clone(), unknown.clone());
+        apart(move || {
+            ensure!(say(&known, &unknown)? == [0x45], "an unknown identity is told so");
+            ensure!(say(&known, &uplink)?.is_empty() && say(&known, &[0x99; 300])?.is_empty(), "they are closed");
+            // A message that is cut at any octet, and then nothing.
+            for at in 1..cut.len() {
+                let mut channel = connect(Kind::Rustls, door(), &known, &Options::default())?;
+                channel.send(&cut[..at])?;
+                channel.close()?;
+            }
+            Ok(())
+        })
+        .await?;
+        let counted = || refused() >= before + 6.0;
+        for _ in 0..100 {
+            if counted() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        ensure!(counted(), "{} were counted", refused() - before);
+        let (found, ..) = bed.locate(1).await?;
+        ensure!(
+            found.distance(&there) < 20.0 && positioning.state() == UeState::Established,
+            "the phone was disturbed"
+        );
+        Ok(())
+    });
+}

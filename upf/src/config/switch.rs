@@ -1,0 +1,258 @@
+//! The `switch` datapath's configuration.
+use super::{DatapathChoice, UpfConfig};
+use crate::config::N6Mode;
+use martlet_config::Finding;
+use serde::{Deserialize, Serialize};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The `switch` datapath: a native one, and a programmable switch in its wires that takes sessions off it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SwitchConfig {
+    /// The native UPF: `kernel` or `xdp`.
+    pub native: DatapathChoice,
+    /// Where the switch serves P4Runtime.
+    pub address: SocketAddr,
+    /// Number of the device in P4Runtime.
+    pub device: u64,
+    /// Name of the network namespace of the switch, as `ip netns` has it. Left out, that of the process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub netns: Option<String>,
+    /// The switch process that the UPF starts. Left out, one runs already.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<SwitchRun>,
+    /// Which sessions the switch carries.
+    pub policy: OffloadPolicy,
+    /// Data networks whose sessions it carries, with policy `dnn`.
+    pub dnns: Vec<String>,
+    /// Sessions that it carries, with policy `rule`: those that fit one of these.
+    pub rules: Vec<OffloadRule>,
+    /// Sessions that it carries at a time.
+    pub sessions: usize,
+    /// Milliseconds between two looks at what sessions carry.
+    pub sample_ms: u64,
+    /// Kilobits in a second that make a session hot.
+    pub hot_kbps: u64,
+    /// Kilobits in a second below which a session on the switch is cold.
+    pub cold_kbps: u64,
+    /// Milliseconds for which a session has to be hot before it moves.
+    pub hot_ms: u64,
+    /// Milliseconds for which a session has to be cold before it moves back.
+    pub cold_ms: u64,
+    /// Milliseconds for which a session that has moved stays, whatever comes.
+    pub stay_ms: u64,
+    /// Where the table is full, a session takes the place of another that carries less, this many times less.
+    pub displace: u64,
+    /// Milliseconds without a packet of a session after which the native UPF has none of it left, while the session moves.
+    pub settle_ms: u64,
+    /// A session whose volume quota has less left than so many kilobytes, or than it may carry in ten seconds, is the native
+    /// UPF's, which keeps a quota to the octet. The switch knows none: a session on it is looked at now and then.
+    pub quota_margin_kb: u64,
+    /// The router towards the data network. Left out, that of the default route.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub core_next_hop: Option<Ipv4Addr>,
+}
+
+/// The switch process, and the wires that it is in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SwitchRun {
+    /// The program. Left out, `martlet-switch` beside this one, or on the path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<PathBuf>,
+    /// Interface towards gNBs.
+    pub access: String,
+    /// Interface towards the native UPF, on the wire of N3.
+    pub native_n3: String,
+    /// Interface towards the data network.
+    pub core: String,
+    /// Interface towards the native UPF, on the wire of N6.
+    pub native_n6: String,
+    /// Folder in which the switch keeps rules and counters. Left out, those of before are lost when it starts anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<PathBuf>,
+}
+
+/// Which sessions a switch carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OffloadPolicy {
+    /// None: rules come by hand alone.
+    None,
+    /// All that it can.
+    All,
+    /// Those that fit a rule.
+    Rule,
+    /// Those of some data networks.
+    Dnn,
+    /// Those that are hot.
+    #[default]
+    Hot,
+}
+
+/// What a session has to be like; what is left out does not matter.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OffloadRule {
+    /// The network of the UE, as `10.45.1.0/24`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ue: Option<String>,
+    /// The network of the gNB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gnb: Option<String>,
+    /// The QoS flow, or one of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub qfi: Option<u8>,
+}
+
+impl Default for SwitchConfig {
+    fn default() -> Self {
+        SwitchConfig {
+            native: DatapathChoice::Kernel,
+            address: SocketAddr::from(([127, 0, 0, 1], 9559)),
+            device: 1,
+            netns: None,
+            run: None,
+            policy: OffloadPolicy::Hot,
+            dnns: Vec::new(),
+            rules: Vec::new(),
+            sessions: 65_536,
+            sample_ms: 100,
+            hot_kbps: 10_000,
+            cold_kbps: 1_000,
+            hot_ms: 200,
+            cold_ms: 5_000,
+            stay_ms: 1_000,
+            displace: 2,
+            settle_ms: 10,
+            quota_margin_kb: 65_536,
+            core_next_hop: None,
+        }
+    }
+}
+
+impl SwitchConfig {
+    pub(crate) fn sample(&self) -> Duration {
+        Duration::from_millis(self.sample_ms)
+    }
+}
+
+/// Reads `10.45.1.0/24`, or an address alone: the network and its mask.
+pub(crate) fn network(text: &str) -> Option<(u32, u32)> {
+    let (address, prefix) = text.split_once('/').unwrap_or((text, "32"));
+    let (address, prefix): (Ipv4Addr, u32) = (address.parse().ok()?, prefix.parse().ok()?);
+    let mask = u32::MAX.checked_shl(32u32.checked_sub(prefix)?).unwrap_or(0);
+    (address.to_bits() & !mask == 0).then(|| (address.to_bits(), mask))
+}
+
+/// Sessions that the tables of the switch hold, whatever their rules.
+const MOST_SESSIONS: usize = 131_072;
+
+pub(super) fn check(config: &UpfConfig, findings: &mut Vec<Finding>) {
+    let mut find = |path: &str, message: String| findings.push(Finding::new(format!("switch.{path}"), message));
+    let switch = &config.switch;
+    if switch.native == DatapathChoice::Switch {
+        find("native", "the native UPF of a switch is kernel or xdp".into());
+    }
+    for (path, value, default) in [
+        ("sample_ms", switch.sample_ms, 100),
+        ("displace", switch.displace, 2),
+        ("settle_ms", switch.settle_ms, 10),
+        ("sessions", switch.sessions as u64, 65_536),
+    ] {
+        if value == 0 {
+            find(path, format!("0 lets nothing work: write {default}"));
+        }
+    }
+    if switch.sessions > MOST_SESSIONS {
+        find(
+            "sessions",
+            format!("{} are more than the switch's tables take: write {MOST_SESSIONS} or less", switch.sessions),
+        );
+    }
+    // What waits longer than 250 ms goes to the native UPF.
+    if switch.settle_ms > 50 {
+        find("settle_ms", format!("{} is longer than packets can wait: write 50 or less, best 10", switch.settle_ms));
+    }
+    if switch.cold_kbps > switch.hot_kbps {
+        find(
+            "cold_kbps",
+            "what is cold has to be less than what is hot, or sessions move to and fro: write 1000".into(),
+        );
+    }
+    if switch.policy == OffloadPolicy::Dnn && switch.dnns.is_empty() {
+        find("dnns", "policy dnn needs names of data networks: write [internet]".into());
+    }
+    if switch.policy == OffloadPolicy::Rule && switch.rules.is_empty() {
+        find("rules", "policy rule needs rules: write [{ue: 10.45.0.0/24}]".into());
+    }
+    for (n, rule) in switch.rules.iter().enumerate() {
+        for (name, text) in [("ue", &rule.ue), ("gnb", &rule.gnb)] {
+            if let Some(text) = text.as_deref().filter(|text| network(text).is_none()) {
+                find(&format!("rules[{n}].{name}"), format!("{text:?} is no IPv4 network: write 10.45.0.0/24"));
+            }
+        }
+        if rule.qfi.is_some_and(|qfi| !(1..=63).contains(&qfi)) {
+            find(&format!("rules[{n}].qfi"), "a QoS flow is 1 to 63: write 9".into());
+        }
+    }
+    if config.datapath != DatapathChoice::Switch {
+        return;
+    }
+    if config.n6.mode != N6Mode::Routing {
+        findings.push(Finding::new(
+            "n6.mode",
+            "the switch routes and does not translate addresses: write routing, and translate behind it",
+        ));
+    }
+    if config.n3.address.is_ipv6() {
+        findings.push(Finding::new("n3.address", "the switch has N3 over IPv4 only: write an IPv4 address"));
+    }
+    if config.n3.address.port() != martlet_gtpu::PORT {
+        let message = format!("the switch knows GTP-U by its port: write {}", martlet_gtpu::PORT);
+        findings.push(Finding::new("n3.address", message));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_switch_cannot_do_is_named() {
+        let mut config = UpfConfig { datapath: DatapathChoice::Switch, ..UpfConfig::default() };
+        config.n6.mode = N6Mode::Routing;
+        assert_eq!(config.check(), []);
+        config.n6.mode = N6Mode::Nat;
+        config.n3.address = "[::1]:2152".parse().unwrap();
+        config.switch.native = DatapathChoice::Switch;
+        config.switch.settle_ms = 200;
+        config.switch.cold_kbps = config.switch.hot_kbps + 1;
+        config.switch.policy = OffloadPolicy::Rule;
+        config.switch.rules = vec![OffloadRule { ue: Some("10.45.0.1/24".into()), gnb: None, qfi: Some(64) }];
+        let paths: Vec<String> = config.check().into_iter().map(|finding| finding.path).collect();
+        let of = |name: &str| format!("switch.{name}");
+        assert_eq!(
+            paths,
+            [
+                &of("native"),
+                &of("settle_ms"),
+                &of("cold_kbps"),
+                &of("rules[0].ue"),
+                &of("rules[0].qfi"),
+                "n6.mode",
+                "n3.address"
+            ]
+        );
+    }
+
+    #[test]
+    fn networks_are_read() {
+        assert_eq!(network("10.45.0.0/16"), Some((0x0a2d_0000, 0xffff_0000)));
+        assert_eq!(network("10.45.0.1"), Some((0x0a2d_0001, u32::MAX)));
+        assert_eq!(network("0.0.0.0/0"), Some((0, 0)));
+        assert_eq!((network("10.45.0.1/16"), network("x"), network("10.0.0.0/33")), (None, None, None));
+    }
+}

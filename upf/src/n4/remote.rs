@@ -1,0 +1,85 @@
+//! Sessions by the far ends of their tunnels, of which hardly any two have the same.
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+/// A tunnel's far end: peer and TEID.
+type End = (IpAddr, u32);
+
+#[derive(Default)]
+pub(super) struct Remote {
+    first: HashMap<End, u64>,
+    /// Those that are not the first of an end.
+    others: HashMap<End, Vec<u64>>,
+}
+
+impl Remote {
+    pub fn insert(&mut self, end: End, seid: u64) {
+        let first = *self.first.entry(end).or_insert(seid);
+        if first != seid {
+            let others = self.others.entry(end).or_default();
+            if !others.contains(&seid) {
+                others.push(seid);
+            }
+        }
+    }
+
+    pub fn remove(&mut self, end: End, seid: u64) {
+        if let Some(others) = self.others.get_mut(&end) {
+            others.retain(|other| *other != seid);
+            if self.first.get(&end) == Some(&seid)
+                && let Some(next) = others.pop()
+            {
+                self.first.insert(end, next);
+            }
+            if others.is_empty() {
+                self.others.remove(&end);
+            }
+        }
+        if self.first.get(&end) == Some(&seid) {
+            self.first.remove(&end);
+        }
+    }
+
+    /// Sessions that send there.
+    pub fn sessions(&self, end: End) -> Vec<u64> {
+        self.first.get(&end).into_iter().chain(self.others.get(&end).into_iter().flatten()).copied().collect()
+    }
+
+    #[cfg(test)]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.first.len() + self.others.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn it_knows_who_sends_where(steps in proptest::collection::vec((any::<bool>(), 0u32..3, 0u64..4), 0..60)) {
+            let (mut ours, mut theirs) = (Remote::default(), HashMap::<u32, BTreeSet<u64>>::new());
+            let end = |teid| (IpAddr::from([127, 0, 0, 1]), teid);
+            for (inserts, teid, seid) in steps {
+                if inserts {
+                    ours.insert(end(teid), seid);
+                    theirs.entry(teid).or_default().insert(seid);
+                } else {
+                    ours.remove(end(teid), seid);
+                    theirs.entry(teid).or_default().remove(&seid);
+                }
+                for teid in 0..3 {
+                    let sessions: BTreeSet<u64> = ours.sessions(end(teid)).into_iter().collect();
+                    prop_assert_eq!(sessions, theirs.get(&teid).cloned().unwrap_or_default());
+                }
+            }
+        }
+    }
+}

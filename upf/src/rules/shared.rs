@@ -1,0 +1,160 @@
+//! Rules that many sessions have alike, kept once: usage reporting, QoS and uplink forwarding rules mostly are the same for all
+//! UEs of a data network.
+use super::ById;
+use std::any::{Any, TypeId};
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
+use std::ops::Index;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+/// Values of one kind that are remembered at most; those that nobody has any more make room first.
+const MOST: usize = 4096;
+
+type Kinds = HashMap<TypeId, Box<dyn Any + Send>>;
+static KNOWN: LazyLock<Mutex<Kinds>> = LazyLock::new(|| Mutex::new(Kinds::new()));
+
+/// A value equal to this one, which others have, too.
+pub fn shared<V: Hash + Eq + Send + Sync + ?Sized + 'static>(value: Arc<V>) -> Arc<V> {
+    let mut kinds = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let kind = kinds.entry(TypeId::of::<Arc<V>>()).or_insert_with(|| Box::new(HashSet::<Arc<V>>::new()));
+    let Some(known) = kind.downcast_mut::<HashSet<Arc<V>>>() else { return value };
+    if let Some(same) = known.get(&value) {
+        return same.clone();
+    }
+    if known.len() >= MOST {
+        known.retain(|value| Arc::strong_count(value) > 1);
+    }
+    // All of them are in use, and there are many different ones: nothing is gained by one more.
+    if known.len() < MOST {
+        known.insert(value.clone());
+    }
+    value
+}
+
+/// Rules of a session by their identity, as [`ById`], each of which may be other sessions' rule, too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedById<K, V>(ById<K, Arc<V>>);
+
+impl<K, V> Default for SharedById<K, V> {
+    fn default() -> Self {
+        SharedById(ById::default())
+    }
+}
+
+impl<K: Ord + Copy, V: Clone + Hash + Eq + Send + Sync + 'static> SharedById<K, V> {
+    /// Without entries.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// An entry.
+    pub fn get(&self, key: &K) -> Option<&V> {
+        self.0.get(key).map(Arc::as_ref)
+    }
+
+    /// An entry, to be changed: from then on it is this session's alone.
+    pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        self.0.get_mut(key).map(Arc::make_mut)
+    }
+
+    /// Whether there is an entry.
+    pub fn contains_key(&self, key: &K) -> bool {
+        self.0.contains_key(key)
+    }
+
+    /// Adds an entry, or puts it into the place of the one that there was, which it gives.
+    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+        let before = self.0.insert(key, Arc::new(value))?;
+        Some(Arc::unwrap_or_clone(before))
+    }
+
+    /// Takes an entry away.
+    pub fn remove(&mut self, key: &K) -> Option<V> {
+        self.0.remove(key).map(Arc::unwrap_or_clone)
+    }
+
+    /// Keeps the entries that are wanted.
+    pub fn retain(&mut self, mut wanted: impl FnMut(&K, &V) -> bool) {
+        self.0.retain(|key, value| wanted(key, value));
+    }
+
+    /// Keys and values, by key.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&K, &V)> + ExactSizeIterator + Clone {
+        self.0.iter().map(|(key, value)| (key, value.as_ref()))
+    }
+
+    /// The keys, in order.
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &K> + ExactSizeIterator + Clone {
+        self.0.keys()
+    }
+
+    /// The values, by key.
+    pub fn values(&self) -> impl DoubleEndedIterator<Item = &V> + ExactSizeIterator + Clone {
+        self.0.values().map(Arc::as_ref)
+    }
+
+    /// The same, to be changed: from then on they are this session's alone.
+    pub fn values_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut V> + ExactSizeIterator {
+        self.0.values_mut().map(Arc::make_mut)
+    }
+
+    /// Keeps rules once that other sessions have alike.
+    pub fn share(&mut self) {
+        for value in self.0.values_mut() {
+            *value = shared(value.clone());
+        }
+    }
+}
+
+impl<K: Ord + Copy, V: Clone + Hash + Eq + Send + Sync + 'static> Index<&K> for SharedById<K, V> {
+    type Output = V;
+
+    /// # Panics
+    /// There is no such entry.
+    fn index(&self, key: &K) -> &V {
+        self.get(key).expect("an entry with this key")
+    }
+}
+
+impl<K: Ord + Copy, V: Clone + Hash + Eq + Send + Sync + 'static> FromIterator<(K, V)> for SharedById<K, V> {
+    fn from_iter<T: IntoIterator<Item = (K, V)>>(entries: T) -> Self {
+        SharedById(entries.into_iter().map(|(key, value)| (key, Arc::new(value))).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_values_are_kept_once_until_one_is_changed() {
+        let of = |value: u64| SharedById::from_iter([(1u8, value)]);
+        let (mut one, mut two) = (of(0x5a5a), of(0x5a5a));
+        let place = |rules: &SharedById<u8, u64>| std::ptr::from_ref(rules.get(&1).unwrap());
+        assert_ne!(place(&one), place(&two));
+        one.share();
+        two.share();
+        assert_eq!(place(&one), place(&two));
+        *two.get_mut(&1).unwrap() += 1;
+        assert_eq!((one[&1], two[&1]), (0x5a5a, 0x5a5b));
+    }
+
+    #[test]
+    fn values_that_nobody_has_make_room() {
+        for n in 0..3 * MOST as u32 {
+            shared(Arc::new((n, "many")));
+        }
+        let (one, two) = (shared(Arc::new((u32::MAX, "many"))), shared(Arc::new((u32::MAX, "many"))));
+        assert!(Arc::ptr_eq(&one, &two));
+    }
+}

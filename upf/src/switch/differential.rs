@@ -1,0 +1,233 @@
+//! The same rules and the same packets for the datapath `kernel` and for the pipeline of the switch, drawn at random: what the
+//! switch forwards has to be what `kernel` makes of it, and so has what it counts; all else it hands to the native side as it
+//! came. `MARTLET_DIFFERENTIAL` is how many sets of rules are drawn, `MARTLET_SEED` where it begins.
+//!
+//! `kernel` and `xdp` are compared in `xdp/differential.rs`, with the same packets and rules.
+use super::neighbours::Hop;
+use super::plan::Plan;
+use super::tables::{ACCESS, CORE, Placed, Tables};
+use crate::config::KernelLimits;
+use crate::conformance::Rig;
+use crate::datapath::Change;
+use crate::kernel::bench::Bench;
+use crate::rules::Session;
+use crate::xdp::differential::{Draw, GNB, HOST, N3, Out, PACKETS, SESSIONS, checksum, outer, set_up, without_ttl};
+use martlet_gtpu::{Message, decode};
+use martlet_p4c_swx::Program;
+use martlet_switch_control::model::{Operation, Target, Update};
+use martlet_switch_target::{Engine, Ports, Switch, SwitchTarget, UPF, dpdk, serve};
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::time::Duration;
+
+const NATIVE_N3: u32 = 2;
+const NATIVE_N6: u32 = 3;
+
+/// The native datapath without sockets, and a switch without interfaces.
+struct Pair {
+    kernel: Bench,
+    switch: Arc<Switch>,
+    written: martlet_switch_control::Tables,
+    tables: Tables,
+}
+
+impl Pair {
+    fn new() -> Pair {
+        dpdk::start(768).expect("DPDK");
+        let program: Arc<Program> = Arc::new(martlet_p4c_swx::compile(UPF).expect("our program"));
+        let switch = Switch::new(program.clone(), Ports::Rings, Engine::best()).expect("a switch");
+        let switch = Arc::new(switch);
+        let target: Arc<dyn Target> = Arc::new(SwitchTarget::new(switch.clone()).expect("its numbers"));
+        let written = martlet_switch_control::Tables::new(program.clone(), target);
+        written.write(&serve::base(&program)).expect("the ports");
+        let mut tables = Tables::new(program.info.clone(), N3, Duration::from_millis(100));
+        written.write(&tables.ports(Some((0x0a2d_0000, 0xffff_0000)), u16::MAX)).expect("the ports");
+        let hop = Hop { source: 0x0200_0000_0001, destination: 0x0200_0000_0002 };
+        for (port, to) in [(ACCESS, GNB), (CORE, HOST)] {
+            let (_, entry) = tables.hop(port, to, hop).expect("room");
+            let entry = entry.expect("a new one");
+            written.write(&[Update { operation: Operation::Insert, entry }]).expect("a hop");
+        }
+        // Switching between UEs is the native side's.
+        Pair { kernel: Bench::new(KernelLimits::default()), switch, written, tables }
+    }
+
+    fn write(&self, operation: Operation, placed: &Placed) {
+        let updates: Vec<Update> =
+            placed.entries.iter().map(|entry| Update { operation, entry: entry.clone() }).collect();
+        self.written.write(&updates).expect("entries that the switch takes");
+    }
+
+    fn put_on(&mut self, session: &Session) -> Option<Placed> {
+        // Which rates and quotas bind is a matter of time and of the manager.
+        if session.urrs.values().any(|urr| urr.volume_quota.is_some()) {
+            return None;
+        }
+        let plan = Plan::of(session).ok()?;
+        let hop = HashMap::from([
+            (Some(GNB), self.tables.hop(ACCESS, GNB, Hop { source: 0, destination: 0 }).expect("there").0),
+            (None, self.tables.hop(CORE, HOST, Hop { source: 0, destination: 0 }).expect("there").0),
+        ]);
+        let mut placed = self.tables.place(&plan, &hop).expect("room");
+        let target = self.written.target();
+        for of in &mut placed.counted {
+            // Counters go on from wherever they are.
+            (of.packets, of.octets) = target.counter(0, of.index).expect("a counter");
+        }
+        for (array, index, rate) in &placed.meters {
+            target.set_meter(*array, *index, *rate).expect("a meter");
+        }
+        self.write(Operation::Insert, &placed);
+        Some(placed)
+    }
+
+    fn of_kernel(&mut self) -> Out {
+        let to_peers: Vec<(IpAddr, Vec<u8>)> = self.kernel.left.to_peers.lock().unwrap().drain(..).collect();
+        let to_network: Vec<Vec<u8>> = self.kernel.left.to_network.lock().unwrap().drain(..).collect();
+        let tunnelled = to_peers.into_iter().find(|(_, octets)| matches!(decode(octets), Ok(Message::GPdu(_))));
+        match (tunnelled, to_network.into_iter().next()) {
+            (Some((IpAddr::V4(peer), octets)), None) => Out::Tunnel(peer, octets),
+            (None, Some(packet)) => Out::Network(without_ttl(packet)),
+            (None, None) => Out::Nothing,
+            both => panic!("one packet became {both:?}"),
+        }
+    }
+
+    /// What the switch makes of a frame; `None` where the native side gets it, as it came, or its meters drop it.
+    fn of_switch(&self, port: u32, frame: &[u8]) -> Option<Out> {
+        let native = if port == ACCESS { NATIVE_N3 } else { NATIVE_N6 };
+        let bypassed = self.switch.port(port).bypassed;
+        self.switch.inject(port, frame).expect("room");
+        self.switch.settle();
+        if self.switch.port(port).bypassed > bypassed {
+            while self.switch.collect(native).is_some() {}
+            return None;
+        }
+        let out: Vec<(u32, Vec<u8>)> =
+            (0..8).filter_map(|port| self.switch.collect(port).map(|frame| (port, frame))).collect();
+        let [(to, left)] = &out[..] else { panic!("one frame became {out:02x?}") };
+        if *to == native {
+            assert!(left.starts_with(&frame[..left.len().min(frame.len())]), "as it came");
+            return None;
+        }
+        let packet = &left[14..];
+        Some(match *to {
+            ACCESS => {
+                assert_eq!((&packet[12..16], &packet[20..24]), (&N3.octets()[..], &[8, 0x68, 8, 0x68][..]));
+                let peer = Ipv4Addr::from_octets([packet[16], packet[17], packet[18], packet[19]]);
+                Out::Tunnel(peer, packet[28..].to_vec())
+            }
+            CORE => Out::Network(without_ttl(packet.to_vec())),
+            other => panic!("out of port {other}"),
+        })
+    }
+}
+
+/// Has a session less of what keeps it off the switch, where most of those that are drawn at random stay.
+fn tame(session: &mut Session) {
+    for urr in session.urrs.values_mut() {
+        urr.volume_quota = None;
+    }
+    for qer in session.qers.values_mut() {
+        (qer.mbr, qer.qfi) = (None, qer.qfi.or(Some(7)));
+    }
+    for pdr in session.pdrs.values_mut().filter(|pdr| pdr.qers.is_empty()) {
+        pdr.qers.push(1);
+    }
+}
+
+/// Octets and packets by usage reporting rule, from UEs and to them.
+type Counts = BTreeMap<u32, [u64; 4]>;
+
+fn one_set(pair: &mut Pair, seed: u64) -> (usize, usize) {
+    let mut draw = Draw::new(seed);
+    let mut sessions = Vec::new();
+    for n in 0..SESSIONS {
+        let mut session = draw.session(n);
+        if draw.chance(80) {
+            tame(&mut session);
+        }
+        pair.kernel.datapath().apply(&Change::to(&session)).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        let placed = pair.put_on(&session);
+        sessions.push((session, placed));
+    }
+    // What `kernel` counted of packets that the switch forwarded.
+    let mut due: Vec<Counts> = vec![Counts::new(); sessions.len()];
+    let (mut forwarded, mut by_switch) = (0, 0);
+    for nth in 0..PACKETS {
+        let (packet, up) = if draw.chance(60) { (draw.uplink(), true) } else { (draw.downlink(), false) };
+        let whole = draw.was_whole();
+        for (session, _) in &sessions {
+            pair.kernel.datapath().take_usage(session.seid, &[1, 2]);
+        }
+        let (kernel, switch) = match up {
+            true => {
+                pair.kernel.send_n3(&packet);
+                (pair.of_kernel(), pair.of_switch(ACCESS, &outer(&packet)))
+            }
+            false => {
+                let mut aged = packet.clone();
+                let protocol = if packet[0] >> 4 == 4 {
+                    aged[8] -= 1;
+                    checksum(&mut aged);
+                    [8, 0]
+                } else {
+                    aged[7] -= 1;
+                    [0x86, 0xdd]
+                };
+                pair.kernel.packet_from_network(&aged);
+                let frame = [&[2; 12][..], &protocol, &packet].concat();
+                (pair.of_kernel(), pair.of_switch(CORE, &frame))
+            }
+        };
+        forwarded += usize::from(kernel != Out::Nothing);
+        let Some(switch) = switch else { continue };
+        by_switch += 1;
+        assert_eq!(
+            kernel, switch,
+            "kernel, and switch: seed {seed}, packet {nth}, uplink {up}, whole {whole}: {packet:02x?}\n{sessions:#?}"
+        );
+        for ((session, _), due) in sessions.iter().zip(&mut due) {
+            for usage in pair.kernel.datapath().take_usage(session.seid, &[1, 2]) {
+                let counts = due.entry(usage.urr).or_default();
+                let more = [usage.uplink_octets, usage.downlink_octets, usage.uplink_packets, usage.downlink_packets];
+                counts.iter_mut().zip(more).for_each(|(count, more)| *count += more);
+            }
+        }
+    }
+    for ((session, placed), mut due) in sessions.into_iter().zip(due) {
+        pair.kernel.datapath().remove(session.seid);
+        let Some(placed) = placed else { continue };
+        let mut counted = Counts::new();
+        for of in &placed.counted {
+            let (packets, octets) = pair.written.target().counter(0, of.index).expect("a counter");
+            let (packets, octets) = (packets - of.packets, octets - of.octets);
+            let at = usize::from(of.direction == crate::rules::Direction::Downlink);
+            for urr in &of.urrs {
+                let counts = counted.entry(*urr).or_default();
+                counts[at] += octets;
+                counts[2 + at] += packets;
+            }
+        }
+        due.retain(|_, counts| *counts != [0; 4]);
+        counted.retain(|_, counts| *counts != [0; 4]);
+        assert_eq!(due, counted, "usage, by kernel and switch: seed {seed}, session {}", session.seid);
+        pair.write(Operation::Delete, &placed);
+        pair.tables.free(&placed);
+    }
+    (forwarded, by_switch)
+}
+
+#[test]
+fn kernel_and_switch_make_the_same_of_the_same() {
+    let (sets, first) = set_up();
+    let mut pair = Pair::new();
+    let (mut forwarded, mut by_switch) = (0, 0);
+    for n in 0..sets {
+        let (all, some) = one_set(&mut pair, first + n);
+        (forwarded, by_switch) = (forwarded + all, by_switch + some);
+    }
+    println!("of {} packets, {forwarded} were forwarded, {by_switch} of them by the switch", sets * PACKETS as u64);
+    assert!(by_switch * 20 > forwarded, "a part of the packets is the switch's, or nothing would be compared");
+}

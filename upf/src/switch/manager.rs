@@ -1,0 +1,187 @@
+//! The offload manager: looks at what sessions carry, and moves them.
+//!
+//! A session moves onto the switch in three steps, so that no packet of it is lost, doubled or overtaken: its packets wait at
+//! the switch; the native UPF finishes those that it has; the switch goes on with those that wait, by their rules. Off the
+//! switch it moves in one, since the native path is the longer one.
+use super::policy::Sample;
+use super::state::{Known, Place, State};
+use crate::config::OffloadPolicy;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Sessions that move at a time: N4 waits while tables are written.
+const AT_A_TIME: usize = 256;
+/// How long the native UPF may take to finish what it has of a session. The switch holds packets for 250 ms.
+const LONGEST_DRAIN: Duration = Duration::from_millis(120);
+/// Neighbours are looked at again after this time.
+const HOPS: Duration = Duration::from_secs(1);
+
+/// What wakes the manager up.
+#[derive(Default)]
+struct Bell {
+    rung: Mutex<Rung>,
+    changed: Condvar,
+}
+
+#[derive(Default, Clone, Copy)]
+struct Rung {
+    now: bool,
+    end: bool,
+}
+
+/// The manager's thread; it ends with this.
+pub(super) struct Manager {
+    bell: Arc<Bell>,
+    thread: Option<JoinHandle<()>>,
+}
+
+pub(super) fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Manager {
+    pub fn start(state: &Arc<Mutex<State>>) -> Result<Manager, String> {
+        let bell = Arc::<Bell>::default();
+        let (state, its_bell) = (state.clone(), bell.clone());
+        let thread = std::thread::Builder::new().name("upf-offload".into()).spawn(move || run(&state, &its_bell));
+        let thread = thread.map_err(|error| format!("no thread for the offload manager: {error}"))?;
+        Ok(Manager { bell, thread: Some(thread) })
+    }
+
+    /// A session is there that may move at once.
+    pub fn look_now(&self) {
+        self.bell.rung.lock().unwrap_or_else(PoisonError::into_inner).now = true;
+        self.bell.changed.notify_all();
+    }
+}
+
+impl Drop for Manager {
+    fn drop(&mut self) {
+        self.bell.rung.lock().unwrap_or_else(PoisonError::into_inner).end = true;
+        self.bell.changed.notify_all();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Bell {
+    /// Waits for a time, or until it is rung; false at the end.
+    fn wait(&self, time: Duration) -> bool {
+        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.changed.wait_timeout_while(rung, time, |rung| !rung.now && !rung.end);
+        let (mut rung, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        rung.now = false;
+        !rung.end
+    }
+}
+
+fn run(state: &Mutex<State>, bell: &Bell) {
+    let (sample, by_heat) = {
+        let state = lock(state);
+        (state.config.sample(), state.config.policy == OffloadPolicy::Hot)
+    };
+    let mut hops = Instant::now();
+    let mut pause = Duration::ZERO;
+    loop {
+        let due = Instant::now() + pause;
+        // With hot flows it is the time between two looks that tells a rate.
+        while let Some(left) = due.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+            if !bell.wait(left) {
+                return;
+            }
+            if !by_heat {
+                break;
+            }
+        }
+        if !bell.wait(Duration::ZERO) {
+            return;
+        }
+        let began = Instant::now();
+        let on = look(state, &mut hops);
+        for chunk in on.chunks(AT_A_TIME) {
+            move_on(state, chunk);
+        }
+        // It looks half of the time at most.
+        pause = sample.max(began.elapsed());
+    }
+}
+
+/// Looks at all sessions, takes off what is to go, and gives what is to come.
+fn look(state: &Mutex<State>, hops: &mut Instant) -> Vec<u64> {
+    let state = &mut *lock(state);
+    if !state.connected && !state.connect() {
+        return Vec::new();
+    }
+    if !state.settle_all() {
+        return Vec::new();
+    }
+    state.tell_thresholds();
+    if hops.elapsed() >= HOPS {
+        *hops = Instant::now();
+        state.renew_hops();
+    }
+    let mut seids: Vec<u64> = state.known.keys().copied().collect();
+    seids.sort_unstable();
+    let mut samples = Vec::with_capacity(seids.len());
+    for seid in seids {
+        let near = state.is_near_quota(seid);
+        let forwarded = state.native.forwarded(seid);
+        let Some(known) = state.known.get_mut(&seid) else { continue };
+        let more = |at: usize| forwarded[at].saturating_sub(known.seen[at]);
+        let octets = more(0) + more(1) + std::mem::take(&mut known.carried);
+        known.seen = forwarded;
+        let on_switch = matches!(known.place, Place::Switch(_));
+        samples.push(Sample { seid, octets, on_switch, eligible: known.wanted && !near });
+    }
+    let decision = state.policy.look(Instant::now(), &samples);
+    state.take_off(&decision.off);
+    decision.on
+}
+
+fn move_on(state: &Mutex<State>, seids: &[u64]) {
+    let (held, started) = {
+        let state = &mut *lock(state);
+        let ready = state.prepare(seids);
+        // Those that have never had a packet have none under way.
+        let (fresh, used): (Vec<u64>, Vec<u64>) =
+            ready.into_iter().partition(|seid| state.native.forwarded(*seid) == [0; 2]);
+        if !fresh.is_empty() {
+            state.put_on(&fresh, false);
+        }
+        let held = if used.is_empty() { used } else { state.hold(used) };
+        (held, Instant::now())
+    };
+    if held.is_empty() {
+        return;
+    }
+    let settle = Duration::from_millis(lock(state).config.settle_ms);
+    let mut waiting: Vec<(u64, [u64; 2], Instant)> = held.iter().map(|seid| (*seid, [u64::MAX; 2], started)).collect();
+    let mut quiet = Vec::new();
+    while !waiting.is_empty() && started.elapsed() < LONGEST_DRAIN {
+        std::thread::sleep(Duration::from_millis(1));
+        let state = lock(state);
+        let now = Instant::now();
+        waiting.retain_mut(|(seid, seen, since)| {
+            let forwarded = state.native.forwarded(*seid);
+            if forwarded != *seen {
+                (*seen, *since) = (forwarded, now);
+            }
+            let finished = now.duration_since(*since) >= settle;
+            if finished {
+                quiet.push(*seid);
+            }
+            !finished
+        });
+    }
+    let state = &mut *lock(state);
+    let moving = |seid: &u64| matches!(state.known.get(seid), Some(Known { place: Place::Moving(_), .. }));
+    let still: Vec<u64> = quiet.into_iter().filter(moving).collect();
+    // What the native UPF does not come to an end with goes back to it, in order, and is tried again later.
+    let busy: Vec<u64> = waiting.iter().map(|(seid, ..)| *seid).filter(moving).collect();
+    state.take_off(&busy);
+    if !still.is_empty() {
+        state.put_on(&still, true);
+    }
+}

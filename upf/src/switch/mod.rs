@@ -1,0 +1,219 @@
+//! The `switch` datapath: a native one (`kernel` or `xdp`), and a programmable switch in its wires that takes sessions off it.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `plan` | what of a session a switch can carry |
+//! | `policy` | which sessions it carries |
+//! | `account` | usage of both paths as one |
+//! | `tables`, `neighbours` | a plan as entries of the switch's tables, and where frames leave to |
+//! | `controller`, `process` | who talks to the switch, and starts it |
+//! | `state`, `manager` | sessions on either path, and how they move |
+//!
+//! N4's rules are always in the native datapath, whole: it carries what the switch does not know, and everything when there is
+//! no switch. The switch itself is in `upf/switch`.
+mod account;
+mod controller;
+#[cfg(test)]
+mod differential;
+mod manager;
+mod neighbours;
+mod plan;
+mod policy;
+mod process;
+mod state;
+mod tables;
+
+use crate::config::{DatapathChoice, Pool, UpfConfig};
+use crate::counters::Counters;
+use crate::datapath::{Buffered, Change, Datapath, DatapathError, EventSender, Shaping, Usage};
+use crate::kernel::Signals;
+use crate::telemetry::{Fill, TraceBatch, TraceWish, Traffic};
+use controller::Controller;
+use manager::{Manager, lock};
+use martlet_board::governor::CLASSES;
+use martlet_pfcp::ie::UpFunctionFeatures;
+use prometheus::{IntGauge, register_int_gauge};
+use state::{State, Surroundings};
+use std::net::IpAddr;
+use std::sync::{Arc, LazyLock, Mutex};
+use std::time::Instant;
+use tables::Tables;
+
+static SESSIONS: LazyLock<IntGauge> = LazyLock::new(|| {
+    register_int_gauge!("martlet_upf_switch_sessions", "Sessions that the switch carries").expect("registered once")
+});
+
+/// The datapath of a switch with a native one behind it.
+pub struct SwitchDatapath {
+    // In the order in which they end: nothing moves any more when the switch goes.
+    manager: Manager,
+    state: Arc<Mutex<State>>,
+    at_once: bool,
+}
+
+impl SwitchDatapath {
+    /// Makes the native datapath, starts the switch where the configuration says so, and lets the offload manager begin.
+    /// Blocks for as long as the native datapath takes; the switch may come later, and go.
+    ///
+    /// # Errors
+    /// The native datapath cannot be made, or the switch's program not be started: what a person can do.
+    pub fn open(config: &UpfConfig) -> Result<(SwitchDatapath, Signals), String> {
+        let native = UpfConfig { datapath: config.switch.native, ..config.clone() };
+        let (native, signals) = crate::open_datapath(&native)?;
+        Self::beside(native, config).map(|datapath| (datapath, signals))
+    }
+
+    /// The same with a native datapath that is there.
+    ///
+    /// # Errors
+    /// As [`SwitchDatapath::open`].
+    pub fn beside(native: Box<dyn Datapath>, config: &UpfConfig) -> Result<SwitchDatapath, String> {
+        let IpAddr::V4(n3) = config.n3.address.ip() else { return Err("the switch has N3 over IPv4 only".into()) };
+        let program =
+            martlet_p4c_swx::compile(martlet_switch_control::UPF).map_err(|error| format!("upf.p4:{error}"))?;
+        let xdp = config.switch.native == DatapathChoice::Xdp;
+        let burst = if xdp { config.xdp.mbr_burst() } else { config.kernel.mbr_burst() };
+        let locally = if xdp { config.xdp.local_switching } else { config.kernel.local_switching };
+        let surroundings = Surroundings {
+            netns: [config.n3.netns.clone(), config.n6.netns.clone()],
+            ues: locally.then(|| covering(&config.pools())).flatten(),
+            longest: config.n6.mtu,
+            exits: config.n6.exit_names(),
+        };
+        let controller = Controller::start(&config.switch)?;
+        let tables = Tables::new(program.info, n3, burst);
+        let state = State::new(native, controller, tables, config.switch.clone(), surroundings);
+        let state = Arc::new(Mutex::new(state));
+        let manager = Manager::start(&state)?;
+        let at_once = config.switch.policy != crate::config::OffloadPolicy::Hot;
+        Ok(SwitchDatapath { manager, state, at_once })
+    }
+}
+
+/// The smallest network that has all pools in it, and its mask.
+fn covering(pools: &[Pool]) -> Option<(u32, u32)> {
+    let mask = |prefix: u32| u32::MAX.checked_shl(32 - prefix).unwrap_or(0);
+    let first = pools.first()?;
+    let (mut network, mut prefix) = (first.network.to_bits(), u32::from(first.prefix));
+    for pool in &pools[1..] {
+        let common = (network ^ pool.network.to_bits()).leading_zeros();
+        prefix = prefix.min(u32::from(pool.prefix)).min(common);
+        network &= mask(prefix);
+    }
+    if prefix < 8 {
+        tracing::warn!(prefix, "the pools of UEs lie far apart: packets to all between them stay on the native path");
+    }
+    Some((network, mask(prefix)))
+}
+
+impl Drop for SwitchDatapath {
+    fn drop(&mut self) {
+        lock(&self.state).end();
+    }
+}
+
+impl Datapath for SwitchDatapath {
+    fn name(&self) -> &'static str {
+        "switch"
+    }
+
+    fn features(&self) -> UpFunctionFeatures {
+        lock(&self.state).native.features()
+    }
+
+    fn apply(&mut self, change: &Change<'_>) -> Result<(), DatapathError> {
+        let may_move = lock(&self.state).apply(change)?;
+        if may_move && self.at_once {
+            self.manager.look_now();
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, seid: u64) -> Vec<Usage> {
+        lock(&self.state).remove(seid)
+    }
+
+    fn take_usage(&mut self, seid: u64, urrs: &[u32]) -> Vec<Usage> {
+        lock(&self.state).take_usage(seid, urrs)
+    }
+
+    fn forwarded(&self, seid: u64) -> [u64; 2] {
+        lock(&self.state).native.forwarded(seid)
+    }
+
+    fn last_activity(&self, seid: u64) -> Option<Instant> {
+        lock(&self.state).last_activity(seid)
+    }
+
+    fn buffered(&self, seid: u64) -> Buffered {
+        lock(&self.state).native.buffered(seid)
+    }
+
+    fn events(&self) -> EventSender {
+        lock(&self.state).native.events()
+    }
+
+    fn counters(&self) -> Arc<Counters> {
+        lock(&self.state).native.counters()
+    }
+
+    fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
+        lock(&self.state).traffic(seids)
+    }
+
+    fn tables(&self) -> Vec<Fill> {
+        lock(&self.state).native.tables()
+    }
+
+    fn fullness(&self) -> u8 {
+        lock(&self.state).native.fullness()
+    }
+
+    fn trace(&self, wish: TraceWish) -> Result<TraceBatch, String> {
+        lock(&self.state).native.trace(wish)
+    }
+
+    fn shape(&mut self, shaping: &Shaping) {
+        lock(&self.state).native.shape(shaping);
+    }
+
+    fn class_octets(&self) -> [u64; CLASSES] {
+        lock(&self.state).native.class_octets()
+    }
+
+    fn renew(&self, sample: Option<u32>) -> Result<(), String> {
+        lock(&self.state).native.renew(sample)
+    }
+
+    fn details(&self) -> serde_json::Value {
+        let state = lock(&self.state);
+        let happened = &state.happened;
+        serde_json::json!({
+            "native": {"name": state.native.name(), "details": state.native.details()},
+            "switch": {
+                "connected": state.connected,
+                "policy": state.config.policy,
+                "sessions": {"onSwitch": state.on_switch(), "most": state.config.sessions, "known": state.known.len()},
+                "octets": happened.octets,
+                "movedOn": happened.moved_on,
+                "movedOff": happened.moved_off,
+                "failed": happened.failed,
+                "connections": happened.connections,
+                "lastFailure": happened.why,
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pools_are_covered_by_one_network() {
+        let pool = |text| Pool::parse(text).expect("a pool");
+        assert_eq!(covering(&[pool("10.45.0.0/16")]), Some((0x0a2d_0000, 0xffff_0000)));
+        assert_eq!(covering(&[pool("10.45.0.0/16"), pool("10.46.0.0/16")]), Some((0x0a2c_0000, 0xfffc_0000)));
+        assert_eq!(covering(&[]), None);
+    }
+}

@@ -1,0 +1,198 @@
+//! A native UPF with a switch in its wires: `gnb` and `dn` are the far ends, whose frames a test makes.
+#![allow(dead_code)] // each test program uses its part
+use crate::common::*;
+use crate::process::Process;
+use crate::wires::{End, ip};
+use martlet_pfcp::ie::{FSeid, GateStatus, Interface, NodeId, ReportingTriggers};
+use martlet_upf::config::{DatapathChoice, DnnConfig, N6Mode, SwitchConfig, UpfConfig};
+use martlet_upf::datapath::{Change, Datapath, Event, Usage};
+use martlet_upf::rules::*;
+use martlet_upf::{Signals, SwitchDatapath};
+use martlet_upf_xdp::{Attachment, Traffic};
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::{Duration, Instant};
+
+const LISTEN: &str = "127.0.0.1:9559";
+
+/// The wires, a switch in them if there is one, and the UPF.
+pub struct Bed {
+    pub gnb: End,
+    pub dn: End,
+    pub datapath: SwitchDatapath,
+    pub signals: Signals,
+    pub switch: Option<Process>,
+    state: std::path::PathBuf,
+    _passes: Vec<Attachment>,
+}
+
+fn sysctl(name: &str, value: &str) {
+    std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value).expect(name);
+}
+
+impl Bed {
+    pub fn new(native: DatapathChoice, change: impl FnOnce(&mut SwitchConfig)) -> Bed {
+        for (far, near, own) in [
+            // The neighbours have other link addresses than these ends: the kernel here must not take their frames.
+            ("gnb", "access", "02:00:00:00:00:1b"),
+            ("upf3", "native3", "02:00:00:00:00:0a"),
+            ("dn", "core", "02:00:00:00:00:1c"),
+            ("upf6", "native6", "02:00:00:00:00:0a"),
+        ] {
+            ip(&format!("link add {far} address {own} type veth peer name {near}"));
+            for end in [far, near] {
+                std::fs::write(format!("/proc/sys/net/ipv6/conf/{end}/disable_ipv6"), "1").expect("no IPv6 here");
+                ip(&format!("link set {end} up"));
+            }
+        }
+        ip("addr add 192.168.70.1/24 dev upf3");
+        ip("addr add 10.99.0.1/24 dev upf6");
+        ip("neigh add 192.168.70.2 lladdr 02:00:00:00:00:0b dev upf3 nud permanent");
+        ip("neigh add 10.99.0.2 lladdr 02:00:00:00:00:0c dev upf6 nud permanent");
+        ip("route add default via 10.99.0.2");
+        for interface in ["all", "default", "upf3", "upf6"] {
+            sysctl(&format!("conf/{interface}/rp_filter"), "0");
+        }
+        let mut passes = Vec::new();
+        if native == DatapathChoice::Xdp {
+            // Frames that programs send are taken by an interface that has one, too. These let them pass.
+            let traffic = Traffic::load().expect("programs");
+            for interface in ["native3", "native6"] {
+                let index = nix::net::if_::if_nametoindex(interface).expect("the interface");
+                passes.push(traffic.pass(index).expect("a program"));
+            }
+        }
+        let (gnb, dn) = (End::open("gnb"), End::open("dn"));
+        let state = std::env::temp_dir().join(format!("martlet-offload-{}-{:?}", std::process::id(), Instant::now()));
+        let mut config = UpfConfig { datapath: DatapathChoice::Switch, ..UpfConfig::default() };
+        config.n3.address = (Ipv4Addr::from(N3), 2152).into();
+        config.n3.restoration_s = 0;
+        config.n6.mode = N6Mode::Routing;
+        config.dnns = vec![DnnConfig { name: "internet".into(), pools: vec!["10.32.0.0/11".into()], allocate: false }];
+        config.switch.native = native;
+        config.switch.address = LISTEN.parse().expect("an address");
+        config.xdp.interfaces = vec!["upf3".into(), "upf6".into()];
+        (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (64, 256, 512);
+        change(&mut config.switch);
+        assert_eq!(config.check(), []);
+        let mut bed = {
+            let (datapath, signals) = SwitchDatapath::open(&config).expect("the datapath");
+            Bed { gnb, dn, datapath, signals, switch: None, state, _passes: passes }
+        };
+        bed.start_switch();
+        bed
+    }
+
+    pub fn start_switch(&mut self) {
+        let state = self.state.to_str().expect("text").to_owned();
+        let wires = ["--access", "access", "--native-n3", "native3", "--core", "core", "--native-n6", "native6"];
+        self.switch = Some(Process::start(&[&["--listen", LISTEN, "--state", &state][..], &wires].concat()));
+        self.eventually("the UPF leads the switch", |bed| bed.says("connected") == true);
+    }
+
+    /// Something that the datapath says of its switch.
+    pub fn says(&self, what: &str) -> serde_json::Value {
+        self.datapath.details()["switch"][what].clone()
+    }
+
+    pub fn on_switch(&self) -> u64 {
+        self.says("sessions")["onSwitch"].as_u64().expect("a number")
+    }
+
+    /// Waits, for seconds at most; gives how long it took.
+    pub fn eventually(&mut self, what: &str, mut holds: impl FnMut(&mut Bed) -> bool) -> Duration {
+        let started = Instant::now();
+        while !holds(self) {
+            assert!(started.elapsed() < Duration::from_secs(10), "{what}: {}", self.datapath.details());
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        started.elapsed()
+    }
+
+    /// Packets that any path has counted: at least as many have been sent.
+    pub fn counted_so_far(&self) -> u32 {
+        self.datapath.counters().uplink_packets.get() as u32
+    }
+
+    pub fn apply(&mut self, session: &Session) {
+        self.datapath.apply(&Change::to(session)).expect("the datapath takes the session");
+    }
+
+    pub fn usage(&mut self) -> Usage {
+        let usage = self.datapath.take_usage(1, &[1]);
+        assert_eq!(usage.len(), 1);
+        usage[0]
+    }
+
+    pub fn events(&mut self) -> Vec<Event> {
+        std::iter::from_fn(|| self.signals.events.try_recv().ok()).collect()
+    }
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        drop(self.switch.take());
+        let _ = std::fs::remove_dir_all(&self.state);
+    }
+}
+
+/// The session of the UE: one PDR each way, QoS flow 9, TEID 0x1000 here and 0x2000 at the gNB, a usage reporting rule.
+pub fn session() -> Session {
+    let gnb = IpAddr::V4(GNB.into());
+    let mut session = Session::new(1, FSeid::new(1, gnb), NodeId::Ip(gnb));
+    for (id, source) in [(1, Interface::Access), (2, Interface::Core)] {
+        let local = (id == 1).then_some(LocalTunnel { teid: 0x1000, ipv4: Some(N3.into()), ipv6: None });
+        let pdr = Pdr {
+            id,
+            precedence: 100,
+            source,
+            local,
+            network_instance: None,
+            ue: vec![UeAddress::V4(UE.into())],
+            filters: vec![],
+            application: None,
+            rules: vec![],
+            qfis: if id == 1 { vec![9] } else { vec![] },
+            outer_header_removal: id == 1,
+            far: id.into(),
+            qers: vec![1],
+            urrs: vec![1],
+            returns: false,
+        };
+        session.pdrs.insert(id, pdr);
+        let far = Far {
+            id: id.into(),
+            action: Action::Forward,
+            destination: Some(if id == 1 { Interface::Core } else { Interface::Access }),
+            network_instance: None,
+            tunnel: (id == 2).then_some(Tunnel { teid: 0x2000, peer: gnb }),
+            bar: None,
+        };
+        session.fars.insert(id.into(), far);
+    }
+    let qer = Qer { id: 1, gate: GateStatus::default(), mbr: None, gbr: None, qfi: Some(9), reflective: false };
+    session.qers.insert(1, qer);
+    let urr = Urr {
+        id: 1,
+        duration: false,
+        volume: true,
+        triggers: ReportingTriggers::default(),
+        period: None,
+        volume_threshold: None,
+        volume_quota: None,
+        time_threshold: None,
+        time_quota: None,
+        time_quota_exhausted: false,
+        quota_given: 0,
+    };
+    session.urrs.insert(1, urr);
+    session
+}
+
+/// A numbered packet of so many octets, from the UE or to it.
+pub fn packet(n: u32, octets: usize, up: bool) -> Vec<u8> {
+    let payload = [&vec![0x5a; octets - 28 - 6][..], b"nr", &n.to_be_bytes()].concat();
+    match up {
+        true => uplink(&ipv4(17, 64, UE, REMOTE, &udp(1000, 53, &payload))),
+        false => ethernet(&ipv4(17, 64, REMOTE, UE, &udp(53, 1000, &payload))),
+    }
+}

@@ -1,0 +1,239 @@
+//! Sessions move onto the switch and off it, under traffic, with a real native UPF behind.
+mod common;
+mod native;
+mod process;
+mod wires;
+
+use martlet_pfcp::ie::ReportingTriggers;
+use martlet_upf::config::{DatapathChoice, OffloadPolicy};
+use martlet_upf::datapath::{Datapath, Event, Reached};
+use martlet_upf::rules::VolumeLimit;
+use native::{Bed, packet, session};
+use std::io::BufRead;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+use wires::in_namespace;
+
+const OCTETS: usize = 1000;
+
+/// Sends packets of both ways in turn until told to end; every so many microseconds one of each.
+struct Traffic {
+    stop: AtomicBool,
+    sent: AtomicU32,
+}
+
+impl Traffic {
+    fn during(bed: &mut Bed, first: u32, every: Duration, act: impl FnOnce(&mut Bed)) -> u32 {
+        let traffic = Traffic { stop: AtomicBool::new(false), sent: AtomicU32::new(0) };
+        let (gnb, dn) = (bed.gnb.again(), bed.dn.again());
+        std::thread::scope(|scope| {
+            let sending = scope.spawn(|| {
+                let started = Instant::now();
+                while !traffic.stop.load(Ordering::Relaxed) {
+                    let n = traffic.sent.fetch_add(1, Ordering::Relaxed);
+                    gnb.send(&packet(first + n, OCTETS, true));
+                    dn.send(&packet(first + n, OCTETS, false));
+                    if let Some(left) = (every * (n + 1)).checked_sub(started.elapsed()) {
+                        std::thread::sleep(left);
+                    }
+                }
+            });
+            // It ends with a failed test, too.
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| act(bed)));
+            traffic.stop.store(true, Ordering::Relaxed);
+            if let Err(panic) = outcome {
+                std::panic::resume_unwind(panic);
+            }
+            sending.join().expect("sent");
+        });
+        traffic.sent.load(Ordering::Relaxed)
+    }
+}
+
+/// Frames that the kernel had no room for: on a machine without time for its native UPF, the queue of the TUN device is full.
+fn no_room() -> u64 {
+    let table = std::fs::read("/proc/thread-self/net/dev").expect("interfaces");
+    let dropped = |line: String| -> Option<u64> {
+        let (_, numbers) = line.split_once(':')?;
+        let numbers: Vec<u64> = numbers.split_whitespace().filter_map(|number| number.parse().ok()).collect();
+        Some(numbers.get(3)? + numbers.get(11)?)
+    };
+    table.lines().filter_map(|line| dropped(line.expect("text"))).sum()
+}
+
+/// What was sent has come, once each and in order, at either end; but for what the kernel says that it had no room for.
+fn all_came(bed: &Bed, first: u32, sent: u32) {
+    for (name, end) in [("data network", &bed.dn), ("gNB", &bed.gnb)] {
+        let came = end.wait(sent as usize);
+        let due: Vec<u32> = (first..first + sent).collect();
+        let at = came.iter().zip(&due).position(|(a, b)| a != b);
+        if came.is_sorted_by(|a, b| a < b) && came.len() < due.len() && (due.len() - came.len()) as u64 <= no_room() {
+            println!("{name}: the kernel had no room for {} packets", due.len() - came.len());
+            continue;
+        }
+        assert!(came == due, "{name}: {} of {sent} came, not as sent from {at:?} on", came.len());
+    }
+}
+
+fn a_hot_session_moves(native: DatapathChoice) {
+    let mut bed = Bed::new(native, |config| {
+        (config.policy, config.cold_ms, config.stay_ms) = (OffloadPolicy::Hot, 300, 100);
+    });
+    bed.apply(&session());
+    // Little traffic stays where it is.
+    let quiet =
+        Traffic::during(&mut bed, 1, Duration::from_millis(10), |_| std::thread::sleep(Duration::from_millis(600)));
+    all_came(&bed, 1, quiet);
+    assert_eq!(bed.says("movedOn"), 0);
+    // 16 Mbit/s each way are hot.
+    let mut took = Duration::ZERO;
+    let mut on_switch = 0;
+    let first = 10_000;
+    let hot = Traffic::during(&mut bed, first, Duration::from_micros(800), |bed| {
+        took = bed.eventually("a hot session moves", |bed| bed.says("movedOn") == 1);
+        let before = bed.usage();
+        std::thread::sleep(Duration::from_millis(300));
+        let since = bed.usage();
+        on_switch = since.uplink_packets;
+        assert!(before.uplink_octets > 0 && since.uplink_octets > 0 && since.downlink_octets > 0);
+        // Changed by N4 in mid-traffic: off it goes, and comes back while it is hot.
+        let mut changed = session();
+        changed.qers.get_mut(&1).expect("a QER").reflective = true;
+        bed.apply(&changed);
+        bed.eventually("it comes back", |bed| bed.says("movedOn") == 2);
+        std::thread::sleep(Duration::from_millis(100));
+        // Volumes so far, and the rest, are counted below.
+        let more = bed.usage();
+        on_switch += before.uplink_packets + more.uplink_packets;
+    });
+    println!("{native:?}: a session was on the switch {took:?} after it became hot");
+    // 500 ms are due where the machine has time; `martlet lab switch` measures it.
+    assert!(took <= Duration::from_secs(3), "{took:?}");
+    all_came(&bed, first, hot);
+    let rest = bed.usage();
+    // To the packet and to the octet, whichever path each took: with the quiet ones, which nobody took before.
+    assert_eq!(rest.uplink_packets + on_switch, u64::from(hot + quiet));
+    let cold = Traffic::during(&mut bed, 1, Duration::from_millis(40), |bed| {
+        bed.eventually("a cold session moves back", |bed| bed.on_switch() == 0);
+    });
+    all_came(&bed, 1, cold);
+    let last = bed.datapath.remove(1);
+    assert_eq!((last[0].uplink_packets, last[0].downlink_packets), (cold.into(), cold.into()));
+    assert_eq!((last[0].uplink_octets, last[0].downlink_octets), (u64::from(cold) * 1000, u64::from(cold) * 1000));
+    let counters = bed.datapath.counters();
+    let all = u64::from(quiet + hot + cold);
+    assert_eq!((counters.uplink_packets.get(), counters.downlink_octets.get()), (all, all * 1000));
+}
+
+#[test]
+fn a_hot_session_moves_and_comes_back_with_the_kernel_behind() {
+    in_namespace(|| a_hot_session_moves(DatapathChoice::Kernel));
+}
+
+#[test]
+fn a_hot_session_moves_and_comes_back_with_xdp_behind() {
+    in_namespace(|| a_hot_session_moves(DatapathChoice::Xdp));
+}
+
+#[test]
+fn volumes_and_limits_hold_whichever_path_a_packet_takes() {
+    in_namespace(|| {
+        let mut bed = Bed::new(DatapathChoice::Kernel, |config| {
+            (config.policy, config.quota_margin_kb) = (OffloadPolicy::All, 2_000);
+        });
+        let mut session = session();
+        const QUOTA: u64 = 4_000_000;
+        let urr = session.urrs.get_mut(&1).expect("a URR");
+        urr.triggers = ReportingTriggers::VOLTH | ReportingTriggers::VOLQU;
+        urr.volume_threshold = Some(VolumeLimit { total: Some(200_000), ..Default::default() });
+        urr.volume_quota = Some(VolumeLimit { total: Some(QUOTA), ..Default::default() });
+        bed.apply(&session);
+        bed.eventually("it is on the switch", |bed| bed.on_switch() == 1);
+        let mut reported = 0;
+        let mut reports = 0;
+        let mut quota = false;
+        let mut switched = false;
+        let sent = Traffic::during(&mut bed, 1, Duration::from_micros(10_000), |bed| {
+            let end = Instant::now() + Duration::from_secs(30);
+            while !quota && Instant::now() < end {
+                switched |= bed.on_switch() == 1 && reports > 0;
+                for event in bed.events() {
+                    match event {
+                        Event::UsageReached { limit: Reached::Threshold, .. } => {
+                            let usage = bed.usage();
+                            reported += usage.uplink_octets + usage.downlink_octets;
+                            assert!(usage.uplink_octets + usage.downlink_octets >= 200_000, "{usage:?}");
+                            reports += 1;
+                        }
+                        Event::UsageReached { limit: Reached::Quota, .. } => quota = true,
+                        other => panic!("{other:?}"),
+                    }
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let whole = bed.usage();
+        reported += whole.uplink_octets + whole.downlink_octets;
+        // To the octet: the packet that reaches the quota is the last one.
+        assert_eq!(reported, QUOTA, "{}", bed.datapath.details());
+        assert!(quota && switched && reports >= 3, "{quota} {switched} {reports}: {}", bed.datapath.details());
+        assert_eq!(bed.on_switch(), 0, "the last of a quota is the native UPF's");
+        let came = bed.dn.wait(0).len() + bed.gnb.wait(0).len();
+        assert_eq!(came as u64, QUOTA / 1000);
+        assert!(u64::from(sent) * 2 >= QUOTA / 1000);
+    });
+}
+
+#[test]
+fn the_native_upf_takes_over_from_a_killed_switch() {
+    in_namespace(|| {
+        let mut bed = Bed::new(DatapathChoice::Kernel, |config| config.policy = OffloadPolicy::All);
+        bed.apply(&session());
+        bed.eventually("it is on the switch", |bed| bed.on_switch() == 1);
+        let (mut before, mut restarted) = (0, 0);
+        let sent = Traffic::during(&mut bed, 0, Duration::from_millis(1), |bed| {
+            std::thread::sleep(Duration::from_millis(400));
+            before = bed.datapath.counters().uplink_packets.get();
+            drop(bed.switch.take());
+            std::thread::sleep(Duration::from_millis(2_000));
+            restarted = bed.counted_so_far();
+            bed.start_switch();
+            std::thread::sleep(Duration::from_millis(400));
+        });
+        for (name, end) in [("data network", &bed.dn), ("gNB", &bed.gnb)] {
+            let mut came = end.wait(sent as usize - 100);
+            // A switch that starts goes on by its rules at once: it may overtake what the native UPF has left.
+            let until = came.iter().position(|n| *n >= restarted).unwrap_or(came.len());
+            assert!(came[..until].is_sorted_by(|a, b| a < b), "{name}: in order");
+            came.sort_unstable();
+            assert!(came.is_sorted_by(|a, b| a < b), "{name}: none twice");
+            let lost: Vec<u32> = (0..sent).filter(|n| came.binary_search(n).is_err()).collect();
+            println!(
+                "{name}: of {sent} packets, one a millisecond, {} were lost when the switch was killed",
+                lost.len()
+            );
+            let runs: Vec<&[u32]> = lost.chunk_by(|a, b| a + 1 == *b).collect();
+            println!("{:?}", runs.iter().map(|run| (run[0], run.len())).collect::<Vec<_>>());
+            // The lab measures the time (100 ms are due): where all processors are busy the kernel takes longer to clear up after a
+            // process. Here it is to end at all, long before the switch is there again.
+            assert!(lost.len() <= 1_500, "from {:?} to {:?}", lost.first(), lost.last());
+        }
+        assert_eq!(bed.on_switch(), 1, "its rules are there again");
+        // It really is: the native UPF sees no packet of it.
+        let native = bed.datapath.details()["native"].clone();
+        assert_eq!(native["name"], "kernel");
+        let seen = bed.datapath.forwarded(1);
+        let more = Traffic::during(&mut bed, 100_000, Duration::from_millis(1), |_| {
+            std::thread::sleep(Duration::from_millis(200))
+        });
+        all_came(&bed, 100_000, more);
+        assert_eq!(bed.datapath.forwarded(1), seen);
+        // What was counted and not yet told when the switch was killed may be missing, and nothing else; never less than before.
+        let usage = bed.usage();
+        assert!(
+            usage.uplink_packets >= before.max(u64::from(sent + more).saturating_sub(500)),
+            "{usage:?} {sent} {more}"
+        );
+        assert!(usage.uplink_packets <= u64::from(sent + more));
+    });
+}

@@ -1,0 +1,158 @@
+//! The whole UPF with an SMF of another implementation in Go, and a dissector that looks at all that the UPF says: see
+//! go-smf/main.go.
+mod common;
+
+use common::in_namespace;
+use martlet_upf::config::{DnnConfig, N6Mode};
+use martlet_upf::{UpfConfig, start};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// What the program says when all is as the specifications ask.
+const EXPECTED: &str = "\
+association 1 true true true
+heartbeat true
+pfds 1 76 61
+unknown-application 73 1
+session 1 1 2 true 10.45.0.2
+application one
+no-application nothing
+downlink-data 1 2
+modified 1 page
+usage 1 161
+error-indication 1 0xbeef
+idle 1 1
+crowd 1000 1001 75 100 100
+crowd-gone 1000 1000
+wrong 65 68 108 66
+still Version Not Supported Response still true
+prepared 1 2 true
+ready
+leaves true 20s
+released 64 1 1
+";
+
+fn go() -> Option<&'static str> {
+    ["go", "/usr/local/go/bin/go"].into_iter().find(|go| Command::new(go).arg("version").output().is_ok())
+}
+
+/// Builds the program beside this test.
+fn built() -> Option<PathBuf> {
+    let Some(go) = go() else {
+        eprintln!("SKIPPED: there is no Go toolchain; deploy/install/packages.sh test installs one");
+        return None;
+    };
+    let folder = std::env::current_exe().ok()?.parent()?.to_path_buf();
+    let program = folder.join("go-smf");
+    let mut build = Command::new(go);
+    build.args(["build", "-o"]).arg(&program).arg(".");
+    build.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/go-smf"));
+    build.env("GOTOOLCHAIN", "local").env("GOFLAGS", "-buildvcs=false").env("GOCACHE", folder.join("go-build"));
+    let output = build.output().expect("go runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("dial tcp") || said.contains("unrecognized import path") {
+        eprintln!("SKIPPED: go-pfcp cannot be fetched: {said}");
+        return None;
+    }
+    assert!(output.status.success(), "{said}");
+    Some(program)
+}
+
+/// A capture of N4, where there is a program for it.
+struct Capture {
+    file: PathBuf,
+    child: Child,
+}
+
+impl Capture {
+    fn start() -> Option<Capture> {
+        let file = std::env::temp_dir().join(format!("martlet-go-smf-{}.pcap", std::process::id()));
+        let mut command = Command::new("tcpdump");
+        command.args(["-i", "lo", "-U", "-B", "8192", "-s", "0", "-w"]).arg(&file).args(["udp", "port", "8805"]);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+        let Ok(mut child) = child else {
+            eprintln!("SKIPPED: nothing is dissected: there is no tcpdump");
+            return None;
+        };
+        let stderr = child.stderr.take()?;
+        let listening = BufReader::new(stderr).lines().map_while(Result::ok).any(|line| line.contains("listening on"));
+        assert!(listening, "tcpdump does not listen");
+        Some(Capture { file, child })
+    }
+
+    /// What a dissector finds wrong with messages of the UPF, and how many there are.
+    fn wrong(mut self) -> Option<(String, usize)> {
+        // What was sent last is in the file a moment later.
+        std::thread::sleep(Duration::from_millis(300));
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let of = |filter: &str| tshark(&self.file, filter);
+        let wrong = of("ip.src == 127.0.0.8 && (_ws.malformed || _ws.expert.severity == error)");
+        let all = of("ip.src == 127.0.0.8 && pfcp");
+        let _ = std::fs::remove_file(&self.file);
+        Some((wrong?, all?.lines().count()))
+    }
+}
+
+fn tshark(file: &Path, filter: &str) -> Option<String> {
+    let output = Command::new("tshark").arg("-r").arg(file).args(["-Y", filter]).output();
+    match output {
+        Ok(output) if output.status.success() => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
+        Ok(output) => panic!("{}", String::from_utf8_lossy(&output.stderr)),
+        Err(_) => {
+            eprintln!("SKIPPED: nothing is dissected: there is no tshark");
+            None
+        }
+    }
+}
+
+#[test]
+fn an_smf_in_go_has_its_way_with_the_upf() {
+    let Some(program) = built() else { return };
+    in_namespace(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let mut config = UpfConfig::default();
+            config.n6.mode = N6Mode::Routing;
+            config.n3.restoration_s = 0;
+            config.n4.heartbeat_s = 1;
+            config.n4.release_s = 20;
+            config.n4.sessions = 1001;
+            config.dnns =
+                vec![DnnConfig { name: "internet".into(), pools: vec!["10.45.0.0/20".into()], allocate: true }];
+            let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+            let upf = start(config, async move { drop(stopped.await) }).await.expect("the UPF starts");
+            let status = upf.status_source();
+            let capture = Capture::start();
+            // The child is in the namespace of the thread that starts it.
+            let mut child = Command::new(program).stdout(Stdio::piped()).spawn().expect("the SMF runs");
+            let stdout = child.stdout.take().expect("its output");
+            let mut stop = Some(stop);
+            let said = tokio::task::spawn_blocking(move || {
+                let mut said = String::new();
+                for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                    if line == "ready" {
+                        drop(stop.take());
+                    }
+                    said += &line;
+                    said += "\n";
+                }
+                (said, child.wait())
+            });
+            let (said, exit) =
+                tokio::time::timeout(Duration::from_secs(60), said).await.expect("it ends in time").expect("no panic");
+            assert_eq!(said, EXPECTED);
+            assert!(exit.is_ok_and(|exit| exit.success()));
+            // With its last association the UPF has ended, long before the time that it gave.
+            let ended = tokio::time::timeout(Duration::from_secs(5), upf.finished()).await;
+            ended.expect("it has ended").expect("it ends in order");
+            assert_eq!(status(), serde_json::Value::Null);
+            if let Some((wrong, all)) = capture.and_then(Capture::wrong) {
+                assert_eq!(wrong, "");
+                assert!(all > 3000, "{all} messages");
+            }
+        });
+    });
+}

@@ -1,0 +1,20 @@
+//! The `switch` datapath while there is no switch: the native path alone, which conforms as it does by itself.
+mod common;
+
+use common::in_namespace;
+use common::rig::{SocketRig, config};
+use martlet_upf::config::{DatapathChoice, OffloadPolicy};
+use martlet_upf::conformance::checks;
+
+#[test]
+fn without_a_switch_the_native_path_conforms() {
+    for (name, check) in checks::<SocketRig>() {
+        in_namespace(move || {
+            eprintln!("{name}");
+            let mut config = config();
+            config.datapath = DatapathChoice::Switch;
+            config.switch.policy = OffloadPolicy::All;
+            check(&mut SocketRig::new(config));
+        });
+    }
+}

@@ -1,0 +1,98 @@
+//! The keys of an authentication (RFC 9048, 3.3 and 3.4; TS 33.501, annex F).
+use martlet_security::constant_time_eq;
+use martlet_security::kdf::kdf;
+use martlet_security::nas_5gs::KAusf;
+
+/// What CK' and IK' give for an identity. The keys for encryption and for fast re-authentication are not kept: 5GS uses
+/// neither.
+#[derive(Clone)]
+pub struct Keys {
+    /// K_aut, under which packets have their AT_MAC.
+    pub k_aut: [u8; 32],
+    /// MSK.
+    pub msk: [u8; 64],
+    /// EMSK.
+    pub emsk: [u8; 64],
+}
+
+impl std::fmt::Debug for Keys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Keys(..)")
+    }
+}
+
+/// All of MK: K_encr, K_aut, K_re, MSK, EMSK.
+const MK: usize = 208;
+
+/// PRF' (RFC 9048, 3.4.1).
+fn prf(key: &[u8], seed: &[u8]) -> [u8; MK] {
+    let mut out = [0; MK];
+    let mut last: Vec<u8> = Vec::new();
+    for (n, part) in (1..).zip(out.chunks_mut(32)) {
+        let round = [last.as_slice(), seed, &[n]].concat();
+        let block = kdf(key, &round);
+        part.copy_from_slice(&block[..part.len()]);
+        last = block.to_vec();
+    }
+    out
+}
+
+impl Keys {
+    /// The keys of a peer. In 5GS its identity is the SUPI: the digits of an IMSI, or the NAI (TS 33.501, F.2; RFC 9048, 5.3.1.1).
+    pub fn derive(ck_prime: &[u8; 16], ik_prime: &[u8; 16], identity: &str) -> Keys {
+        let mk = prf(&[ik_prime.as_slice(), ck_prime].concat(), &[b"EAP-AKA'", identity.as_bytes()].concat());
+        let mut keys = Keys { k_aut: [0; 32], msk: [0; 64], emsk: [0; 64] };
+        keys.k_aut.copy_from_slice(&mk[16..48]);
+        keys.msk.copy_from_slice(&mk[80..144]);
+        keys.emsk.copy_from_slice(&mk[144..]);
+        keys
+    }
+
+    /// K_AUSF: the first half of EMSK (TS 33.501, 6.1.3.1, step 10).
+    pub fn k_ausf(&self) -> KAusf {
+        let mut key = [0; 32];
+        key.copy_from_slice(&self.emsk[..32]);
+        KAusf::new(&key)
+    }
+
+    /// Puts AT_MAC into a packet whose last attribute it is, with zeros in its place.
+    pub(crate) fn sign(&self, mut packet: Vec<u8>) -> Vec<u8> {
+        let mac = self.mac(&packet);
+        let at = packet.len().saturating_sub(16);
+        packet[at..].copy_from_slice(&mac);
+        packet
+    }
+
+    /// Whether AT_MAC of a packet is right, wherever it stands.
+    pub(crate) fn accepts(&self, packet: &[u8]) -> bool {
+        let Some(at) = place_of_mac(packet) else { return false };
+        let mut zeroed = packet.to_vec();
+        let told: Vec<u8> = zeroed[at..at + 16].to_vec();
+        zeroed[at..at + 16].fill(0);
+        constant_time_eq(&self.mac(&zeroed), &told)
+    }
+
+    fn mac(&self, packet: &[u8]) -> [u8; 16] {
+        let mut mac = [0; 16];
+        mac.copy_from_slice(&kdf(&self.k_aut, packet)[..16]);
+        mac
+    }
+}
+
+/// Where the 16 octets of AT_MAC begin.
+fn place_of_mac(packet: &[u8]) -> Option<usize> {
+    let mut at = 8;
+    while let Some([kind, words]) = packet.get(at..at + 2) {
+        let length = usize::from(*words) * 4;
+        if *kind == 11 {
+            return (length == 20 && packet.len() >= at + 20).then_some(at + 4);
+        }
+        at += length.max(4);
+    }
+    None
+}
+
+/// The identity of a SUPI in the derivation: `imsi-` is left out.
+pub fn identity_of(supi: &str) -> &str {
+    supi.strip_prefix("imsi-").or_else(|| supi.strip_prefix("nai-")).unwrap_or(supi)
+}
