@@ -1,7 +1,7 @@
 # What people and machines type. Each target says what it installs before it does.
 .PHONY: help build release install demo demo-switch test soak chaos guest-test differential channels-test lint lab lab-test lab-switch lab-positioning fuzz \
 	clean packages-build packages-demo \
-	packages-test packages-guest packages-channels oracles
+	packages-test packages-guest packages-lab packages-channels lab-upf oracles
 
 CARGO ?= cargo
 PYTHON_ORACLES := $(CURDIR)/target/oracles
@@ -25,6 +25,8 @@ packages-test:
 	@bash deploy/install/packages.sh test
 packages-guest:
 	@bash deploy/install/packages.sh guest
+packages-lab:
+	@bash deploy/install/packages.sh lab
 packages-channels:
 	@bash deploy/install/packages.sh channels
 
@@ -76,6 +78,7 @@ chaos: packages-test ## Kill, hang and cut what a split core consists of for SEC
 guest-test: packages-guest ## Run what needs the kernel's SCTP or TLS, XDP on an older kernel, and our kernel module, in a guest with Debian's kernel (QEMU, no KVM needed)
 	CARGO="$(CARGO)" deploy/guest/test.sh
 	CARGO="$(CARGO)" deploy/guest/xdp.sh
+	CARGO="$(CARGO)" deploy/guest/xdp.sh linux-image-6.12-amd64
 	CARGO="$(CARGO)" deploy/guest/lcs.sh
 
 differential: packages-build ## Give random rules and packets to all datapaths, the switch's pipeline too, and compare what comes out: SETS (2000) sets of rules, from SEED (1) on
@@ -96,6 +99,10 @@ lab: packages-build ## Measure the control plane and its service calls, beside i
 	$(AS_ROOT) target/release/martlet --log warn lab control-plane
 	$(AS_ROOT) target/release/martlet --log warn lab sbi
 	$(AS_ROOT) target/release/martlet --log warn lab idle
+
+lab-upf: packages-lab ## Measure the user plane: costs, links, N4, and the study of a satellite board; report, raw data and plots in lab-results (uses root)
+	$(CARGO) build --release --locked -p martlet
+	$(AS_ROOT) target/release/martlet --log warn lab upf
 
 lab-switch: release ## Measure the programmable switch in memory and over interfaces: report, raw data and plots in lab-results (uses root for a namespace)
 	$(AS_ROOT) target/release/martlet --log warn lab switch --interfaces

@@ -2,6 +2,7 @@
 use crate::config::Config;
 use anyhow::{Result, bail};
 use martlet_nf::{AskSource, Environment, NetworkFunction, Ready, Reload, RunningNf, StartError, start};
+use martlet_sbi::Problem;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -98,13 +99,19 @@ async fn upf(config: &Config, environment: &Environment) -> Result<Running> {
     let shutdown = environment.shutdown.clone();
     let handle = martlet_upf::start(config.upf.clone(), async move { shutdown.wait().await }).await?;
     let status = handle.status_source();
+    let answers = handle.ask_source();
+    let ask: AskSource = Arc::new(move |question: &str| {
+        let answer = answers(question.strip_prefix("upf/")?)?;
+        let answer = answer.map_err(|why| Problem::new(501, "NOT_IMPLEMENTED").detail(why));
+        Some(Box::pin(std::future::ready(answer)))
+    });
     let finished = Box::pin(async move { handle.finished().await.map_err(|e| StartError(format!("upf: {e}"))) });
     Ok(Running {
         name: "upf",
         instance_id: String::new(),
         authority: String::new(),
         status,
-        ask: None,
+        ask: Some(ask),
         reload: None,
         ready: Arc::new(|| Ok(())),
         finished,

@@ -15,9 +15,11 @@ mod runtime;
 mod split;
 mod status;
 mod subscriber;
+mod top;
 mod trim;
 mod ue;
 mod up;
+mod upf_command;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -51,6 +53,11 @@ enum Command {
     Subscriber(subscriber::SubscriberCommand),
     /// Show network functions, gNBs, UEs and sessions of a running core
     Status(status::StatusArgs),
+    /// Show the user plane, live: UEs, reasons of drops, tables, the board
+    Top(top::TopArgs),
+    /// Look at what the user plane does with packets
+    #[command(subcommand)]
+    Upf(upf_command::UpfCommand),
     /// Show what a phone did
     Ue(ue::UeArgs),
     /// Find where a phone is
@@ -81,6 +88,8 @@ fn main() -> ExitCode {
         Command::Fabric(args) => fabric_manager::run(args),
         Command::Subscriber(command) => subscriber::run(command),
         Command::Status(args) => status::run(args),
+        Command::Top(args) => top::run(args),
+        Command::Upf(command) => upf_command::run(command),
         Command::Ue(args) => ue::run(args),
         Command::Locate(args) => locate::run(args),
         Command::Charging(args) => charging::run(args),

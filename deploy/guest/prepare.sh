@@ -14,11 +14,9 @@ rm -rf "$folder"
 mkdir -p "$folder"
 
 # The package without a version names the one with the version that it stands for.
-concrete=$package
-if ! [[ $package =~ ^linux-image-[0-9] ]]; then
-    concrete=$(apt-cache depends "$package" | awk '/Depends: linux-image-/ {print $2; exit}')
-fi
-[ -n "$concrete" ] || { echo "prepare.sh: apt knows no kernel $package; run apt-get update" >&2; exit 1; }
+apt-cache show "$package" >/dev/null 2>&1 || { echo "prepare.sh: apt knows no kernel $package; run apt-get update" >&2; exit 1; }
+concrete=$(apt-cache depends "$package" | awk '/Depends: linux-image-/ {print $2; exit}')
+concrete=${concrete:-$package}
 echo "Martlet downloads $concrete and unpacks it into $folder; nothing of it is installed." >&2
 (cd "$folder" && apt-get download -qq "$concrete" 2>/dev/null && dpkg-deb -x "$concrete"_*.deb unpacked && rm ./*.deb)
 

@@ -5,6 +5,7 @@
 #   packages.sh demo             and what the demo runs
 #   packages.sh test             and the outside oracles of the tests
 #   packages.sh guest            and what runs a guest with another kernel
+#   packages.sh lab              and what burdens a machine while something is measured
 #   packages.sh channels         and what TLS libraries in C are built with
 set -euo pipefail
 
@@ -14,15 +15,17 @@ tests="openssl tshark tcpdump python3 python3-venv python3-yaml binutils postgre
 # The fabric's Go package is tested with whatever Go there is.
 command -v go >/dev/null || [ -x /usr/local/go/bin/go ] || tests="$tests golang-go"
 guest="qemu-system-x86 busybox-static cpio kmod xz-utils"
+lab="stress-ng"
 channels="autoconf automake libtool libssl-dev cmake perl libnuma-dev libclang-dev tshark tcpdump openssl"
 case "${1:-build}" in
 build) wanted="$build" ;;
 demo) wanted="$build $demo" ;;
 test) wanted="$build $demo $tests" ;;
 guest) wanted="$build $demo $guest" ;;
+lab) wanted="$build $demo $lab" ;;
 channels) wanted="$build $demo $channels" ;;
 *)
-    echo "packages.sh: say build, demo, test, guest or channels" >&2
+    echo "packages.sh: say build, demo, test, guest, lab or channels" >&2
     exit 2
     ;;
 esac

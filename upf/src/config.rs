@@ -1,8 +1,12 @@
 //! The UPF's configuration.
 use crate::rules::RuleLimits;
+use crate::telemetry::TelemetryConfig;
+use crate::thermal::BoardSection;
+use martlet_board::GovernorConfig;
 use martlet_config::Finding;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 mod check;
@@ -31,6 +35,12 @@ pub struct UpfConfig {
     pub kernel: KernelLimits,
     /// The `xdp` datapath.
     pub xdp: XdpConfig,
+    /// What is told of packets.
+    pub telemetry: TelemetryConfig,
+    /// The board that it runs on.
+    pub board: BoardSection,
+    /// The thermal governor.
+    pub governor: GovernorConfig,
     /// The `switch` datapath.
     pub switch: SwitchConfig,
 }
@@ -127,6 +137,9 @@ impl Default for N3Config {
     }
 }
 
+/// Exits of N6; as `bpf/structs.h` has it.
+pub(crate) const MOST_EXITS: usize = 7;
+
 /// How N6 reaches the data network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -159,6 +172,9 @@ pub struct N6Config {
     pub netns: Option<String>,
     /// Data networks of Ethernet sessions, each with a TAP device. In others UEs reach each other alone.
     pub ethernet: Vec<EthernetConfig>,
+    /// Ways to data networks beside the common one, which the kernel's routes are: packets take one by the network instance
+    /// of their FAR.
+    pub exits: Vec<ExitConfig>,
 }
 
 /// A data network of Ethernet sessions.
@@ -171,6 +187,26 @@ pub struct EthernetConfig {
     pub interface: String,
 }
 
+/// A way to a data network.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExitConfig {
+    /// The network instance of FARs (TS 29.244, 8.2.4) whose packets take it.
+    pub network_instance: String,
+    /// The interface that they leave by; with the datapath `xdp` one of `xdp.interfaces`, or they go through the kernel.
+    pub interface: String,
+    /// The router there. Left out, hosts are on the link itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Ipv4Addr>,
+}
+
+impl N6Config {
+    /// The network instances of the exits, in their order.
+    pub(crate) fn exit_names(&self) -> Vec<Vec<u8>> {
+        self.exits.iter().map(|exit| martlet_pfcp::ie::NetworkInstance::new(&exit.network_instance).0).collect()
+    }
+}
+
 impl Default for N6Config {
     fn default() -> Self {
         N6Config {
@@ -180,6 +216,7 @@ impl Default for N6Config {
             pools6: vec!["fd45::/48".into()],
             netns: None,
             ethernet: Vec::new(),
+            exits: Vec::new(),
         }
     }
 }
@@ -266,6 +303,11 @@ pub struct XdpConfig {
     pub interfaces: Vec<String>,
     /// How programs are attached.
     pub mode: XdpMode,
+    /// A folder of the BPF file system, as `/sys/fs/bpf/martlet`, in which attached programs are kept. When the process is
+    /// killed they go on with the sessions of then, and the next process takes them over once its SMF has restored these.
+    /// Left out, programs end with the process, however it ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pin: Option<PathBuf>,
     /// Packets leave for data networks directly over one of the interfaces, by the kernel's routes. Otherwise, and
     /// where it has to find the way, to translate addresses or to answer, the kernel forwards them.
     pub direct: bool,
@@ -350,6 +392,7 @@ impl Default for XdpConfig {
         XdpConfig {
             interfaces: Vec::new(),
             mode: XdpMode::Auto,
+            pin: None,
             direct: true,
             sessions: 65_536,
             rules: 196_608,

@@ -1,4 +1,5 @@
 //! What is counted of packets, whatever the datapath.
+use crate::telemetry::Latency;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Why a packet was not forwarded.
@@ -35,11 +36,13 @@ pub enum DropReason {
     N6,
     /// There is no public address and port for it, or nothing in it can be translated.
     Nat,
+    /// The thermal governor takes load from the board.
+    Thermal,
 }
 
 impl DropReason {
     /// All of them, in the order of their numbers.
-    pub const ALL: [DropReason; 15] = [
+    pub const ALL: [DropReason; 16] = [
         DropReason::Malformed,
         DropReason::UnknownTunnel,
         DropReason::UnknownUe,
@@ -55,6 +58,7 @@ impl DropReason {
         DropReason::N3,
         DropReason::N6,
         DropReason::Nat,
+        DropReason::Thermal,
     ];
 
     /// Its name in status and metrics.
@@ -75,6 +79,29 @@ impl DropReason {
             DropReason::N3 => "n3",
             DropReason::N6 => "n6",
             DropReason::Nat => "nat",
+            DropReason::Thermal => "thermal",
+        }
+    }
+
+    /// What a person is told of it.
+    pub fn explanation(self) -> &'static str {
+        match self {
+            DropReason::Malformed => "not GTP-U, or no IP packet in it",
+            DropReason::UnknownTunnel => "no session has this TEID",
+            DropReason::UnknownUe => "no session has the destination address",
+            DropReason::ForeignSource => "the UE does not have this source address",
+            DropReason::NoRule => "no PDR of the session matches",
+            DropReason::Action => "the FAR says so",
+            DropReason::Gate => "a gate is closed",
+            DropReason::Rate => "beyond the maximum bit rate",
+            DropReason::Quota => "a quota is used up",
+            DropReason::BufferFull => "the buffer is full",
+            DropReason::BufferDropped => "it waited, and was dropped as N4 asked or with its session",
+            DropReason::UnknownExtension => "an extension header that has to be understood and is not",
+            DropReason::N3 => "it does not fit, or the interface did not take it (N3)",
+            DropReason::N6 => "there is no way to the data network, or the interface did not take it (N6)",
+            DropReason::Nat => "no public address and port for it, or nothing in it can be translated",
+            DropReason::Thermal => "the thermal governor shapes flows of low priority: the board gets too warm",
         }
     }
 }
@@ -118,6 +145,20 @@ pub struct Counters {
     pub end_markers_sent: Count,
     /// End Markers received.
     pub end_markers_received: Count,
+    /// Packets that came in: from interfaces, from the kernel, and datagrams at the GTP-U port.
+    pub received_packets: Count,
+    /// Packets left to the kernel: not ours, or for it to answer or put together.
+    pub passed_packets: Count,
+    /// Packets answered with ICMP.
+    pub answered_packets: Count,
+    /// Packets from one UE to another, which are counted in both directions.
+    pub switched_packets: Count,
+    /// Packets counted as forwarded that could not leave; they are among the drops, too.
+    pub lost_packets: Count,
+    /// GTP-U messages other than packets.
+    pub signalling_packets: Count,
+    /// How long packets took.
+    pub latency: Latency,
     dropped: [Count; DropReason::ALL.len()],
 }
 
@@ -133,7 +174,7 @@ impl Counters {
     }
 
     /// All numbers, with the names that status and metrics give them; drops are apart.
-    pub fn named(&self) -> [(&'static str, u64); 10] {
+    pub fn named(&self) -> [(&'static str, u64); 16] {
         [
             ("uplink_packets", self.uplink_packets.get()),
             ("uplink_octets", self.uplink_octets.get()),
@@ -145,6 +186,12 @@ impl Counters {
             ("error_indications_received", self.error_indications_received.get()),
             ("end_markers_sent", self.end_markers_sent.get()),
             ("end_markers_received", self.end_markers_received.get()),
+            ("received_packets", self.received_packets.get()),
+            ("passed_packets", self.passed_packets.get()),
+            ("answered_packets", self.answered_packets.get()),
+            ("switched_packets", self.switched_packets.get()),
+            ("lost_packets", self.lost_packets.get()),
+            ("signalling_packets", self.signalling_packets.get()),
         ]
     }
 }

@@ -3,7 +3,9 @@
 //! N4 tells a datapath what a session shall be like, whole and checked ([`Change`]); how it gets there from what it has
 //! is the datapath's affair. [`conformance`](crate::conformance) holds every datapath to what is written here.
 use crate::counters::Counters;
-use crate::rules::{Session, Tunnel};
+use crate::rules::{Qer, Session, Tunnel};
+use crate::telemetry::{Fill, TraceBatch, TraceWish, Traffic};
+use martlet_board::governor::CLASSES;
 use martlet_pfcp::ie::UpFunctionFeatures;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -36,7 +38,7 @@ pub trait Datapath: Send + 'static {
     fn take_usage(&mut self, seid: u64, urrs: &[u32]) -> Vec<Usage>;
 
     /// Octets that a session has had forwarded since it was made, from the UE and to it: to see what is busy, not to
-    /// account for, since what rules counted that are gone may be missing.
+    /// account for.
     fn forwarded(&self, seid: u64) -> [u64; 2];
 
     /// When a session last had a packet forwarded; `None` if never.
@@ -51,6 +53,36 @@ pub trait Datapath: Send + 'static {
     /// What it has counted.
     fn counters(&self) -> Arc<Counters>;
 
+    /// What sessions have sent, received and lost; in the order in which they are asked for.
+    fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
+        vec![Traffic::default(); seids.len()]
+    }
+
+    /// How full its tables are.
+    fn tables(&self) -> Vec<Fill> {
+        Vec::new()
+    }
+
+    /// Traces packets until a moment after the last call, and gives those since the call before. The error says why it
+    /// cannot.
+    fn trace(&self, _wish: TraceWish) -> Result<TraceBatch, String> {
+        Err(format!("the datapath {} does not trace: set upf.datapath to xdp", self.name()))
+    }
+
+    /// Has flows of low priority have no more than this together, and packets be taken in batches or not.
+    fn shape(&mut self, _shaping: &Shaping) {}
+
+    /// Octets forwarded of flows of each class, as [`Shaping`] has them.
+    fn class_octets(&self) -> [u64; CLASSES] {
+        [0; CLASSES]
+    }
+
+    /// Loads the programs that carry packets anew, and has them take the place of those that do, without losing a packet. With
+    /// `sample`, the time of one of so many packets is taken from then on. The error says why it cannot.
+    fn renew(&self, _sample: Option<u32>) -> Result<(), String> {
+        Err(format!("the datapath {} has no programs that could be replaced", self.name()))
+    }
+
     /// How full its fullest table is, in per cent: what N4 tells as load.
     fn fullness(&self) -> u8 {
         0
@@ -61,6 +93,25 @@ pub trait Datapath: Send + 'static {
     fn details(&self) -> serde_json::Value {
         serde_json::Value::Null
     }
+}
+
+/// What the thermal governor asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Shaping {
+    /// Bits per second for the flows of each class together; none: as many as there are. The classes: flows with a
+    /// guaranteed bit rate, those of the lowest priority, all others.
+    pub limits: [Option<u64>; CLASSES],
+    /// Packets are taken in batches.
+    pub batching: bool,
+}
+
+/// The class of a flow; see [`Shaping`]. `lowest` are the QFIs of those of the lowest priority.
+pub fn class_of<'a>(qers: impl Iterator<Item = &'a Qer> + Clone, lowest: &[u8]) -> usize {
+    if qers.clone().any(|qer| qer.gbr.is_some()) {
+        return 0;
+    }
+    let qfi = qers.into_iter().find_map(|qer| qer.qfi);
+    if qfi.is_some_and(|qfi| lowest.contains(&qfi)) { 1 } else { 2 }
 }
 
 /// A session as it shall be from now on.

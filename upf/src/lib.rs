@@ -6,6 +6,8 @@
 //! | [`n4`] | PFCP with the SMF, one file for each procedure |
 //! | [`rules`] | the rules of a session: PDR, FAR, QER, URR, BAR, and whether they fit together |
 //! | [`datapath`] | what N4 asks of whatever carries the packets |
+//! | [`telemetry`] | what is told of packets: metrics, `martlet top`, tracing |
+//! | [`thermal`] | the board's sensors and the thermal governor |
 //! | [`conformance`] | what every datapath has to pass |
 //! | [`KernelDatapath`] | the datapath of sockets and a TUN device |
 //! | [`XdpDatapath`] | the datapath of programs in the kernel |
@@ -23,11 +25,13 @@ pub mod rules;
 mod signalling;
 mod start;
 mod switch;
+pub mod telemetry;
+pub mod thermal;
 mod xdp;
 
 pub use config::UpfConfig;
 pub use kernel::{KernelDatapath, Signals};
-pub use start::{StatusSource, UpfError, UpfHandle, open_datapath, start};
+pub use start::{AskSource, StatusSource, UpfError, UpfHandle, open_datapath, start};
 pub use switch::SwitchDatapath;
 pub use xdp::{Verdict, XdpDatapath, XdpError};
 

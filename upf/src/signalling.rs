@@ -9,6 +9,9 @@ pub(crate) type Reply = Option<Vec<u8>>;
 
 /// Takes a message, and gives the answer to it.
 pub(crate) fn take(message: Message<'_>, from: SocketAddr, counters: &Counters, events: &EventSender) -> Reply {
+    if !matches!(message, Message::Other(_)) {
+        counters.signalling_packets.add(1);
+    }
     match message {
         Message::EchoRequest { sequence } => {
             counters.echo_requests.add(1);

@@ -4,6 +4,8 @@ use crate::datapath::Datapath;
 use crate::kernel::{KernelDatapath, Signals};
 use crate::n4::{self, Moment, N4, Settings};
 use crate::switch::SwitchDatapath;
+use crate::telemetry::{self, TraceWish};
+use crate::thermal;
 use crate::xdp::XdpDatapath;
 use serde_json::Value;
 use std::future::Future;
@@ -38,11 +40,20 @@ pub enum UpfError {
 /// Gives what the UPF says of itself, whenever it is asked.
 pub type StatusSource = Arc<dyn Fn() -> Value + Send + Sync>;
 
+/// Answers questions: `top`, and `trace` or `trace/all`. None: there is no such question. An error says why there is no
+/// answer.
+pub type AskSource = Arc<dyn Fn(&str) -> Option<Result<Value, String>> + Send + Sync>;
+
 /// A UPF at work.
 pub struct UpfHandle {
     n4: Arc<Mutex<N4>>,
     address: SocketAddr,
     task: JoinHandle<Result<(), UpfError>>,
+    /// Metrics are shown while it is kept.
+    _watched: Arc<dyn Fn() -> Option<telemetry::Watched> + Send + Sync>,
+    /// The board, and what keeps it cool.
+    thermal: Arc<thermal::Shared>,
+    _thermal: tokio::task::JoinSet<()>,
     /// Dropped with the handle, which ends the UPF.
     _alive: oneshot::Sender<()>,
 }
@@ -71,10 +82,16 @@ pub async fn start(
     let settings = Settings::from(&config);
     let address = config.n4.address;
     let socket = UdpSocket::bind(address).await.map_err(|error| UpfError::N4 { address, error })?;
-    let opened = tokio::task::spawn_blocking(move || open_datapath(&config)).await;
+    let opening = config.clone();
+    let opened = tokio::task::spawn_blocking(move || open_datapath(&opening)).await;
     let opened = opened.map_err(|error| UpfError::Datapath(error.to_string()))?;
     let (datapath, mut signals) = opened.map_err(UpfError::Datapath)?;
     let n4 = Arc::new(Mutex::new(N4::new(settings, datapath, Moment::now())));
+    let (thermal, tasks) = thermal::run(&config, &n4);
+    let watched = Arc::downgrade(&n4);
+    let watched = telemetry::watch(Arc::new(move || {
+        Some(watched.upgrade()?.lock().unwrap_or_else(PoisonError::into_inner).watched())
+    }));
     let (alive, dropped) = oneshot::channel::<()>();
     let served = n4.clone();
     let task = tokio::spawn(async move {
@@ -94,7 +111,7 @@ pub async fn start(
         outcome
     });
     tracing::info!(n4 = %address, "the UPF is ready");
-    Ok(UpfHandle { n4, address, task, _alive: alive })
+    Ok(UpfHandle { n4, address, task, _watched: watched, thermal, _thermal: tasks, _alive: alive })
 }
 
 impl UpfHandle {
@@ -109,6 +126,30 @@ impl UpfHandle {
         Arc::new(move || match n4.upgrade() {
             Some(n4) => n4.lock().unwrap_or_else(PoisonError::into_inner).status(),
             None => Value::Null,
+        })
+    }
+
+    /// Answers questions; none any more once the UPF has ended.
+    pub fn ask_source(&self) -> AskSource {
+        let n4 = Arc::downgrade(&self.n4);
+        let thermal = self.thermal.clone();
+        Arc::new(move |question| {
+            let n4 = n4.upgrade()?;
+            let n4 = n4.lock().unwrap_or_else(PoisonError::into_inner);
+            match question {
+                "top" => {
+                    let mut top = n4.top();
+                    (top["board"], top["governor"]) = (thermal.board.top(), thermal.top());
+                    Some(Ok(top))
+                }
+                "trace" => Some(n4.trace(TraceWish { forwarded: false })),
+                "trace/all" => Some(n4.trace(TraceWish { forwarded: true })),
+                "renew" => Some(n4.renew(None)),
+                _ => {
+                    let sample = question.strip_prefix("renew/sample/")?.parse().ok()?;
+                    Some(n4.renew(Some(sample)))
+                }
+            }
         })
     }
 

@@ -6,10 +6,12 @@
 //! | `cost` | nanoseconds for a packet, by running programs on packets |
 //! | `wire` | packets over virtual links: how many, at which loss, how late, at what processor time |
 //! | `control` | N4: sessions a second, memory, and packets lost while rules change |
+//! | `onboard` | the satellite board: sessions, shares, contention for memory, heat |
 //! | `bed`, `report` | datapaths with sessions in them; tables and plots |
 mod bed;
 mod control;
 mod cost;
+mod onboard;
 mod report;
 pub(crate) mod wire;
 
@@ -28,6 +30,8 @@ pub enum Part {
     Wire,
     /// N4.
     Control,
+    /// The study of the satellite board.
+    Onboard,
 }
 
 /// Measures what packets and sessions cost.
@@ -112,6 +116,9 @@ pub fn run(args: &UpfArgs) -> Result<String> {
     if wanted(Part::Control) {
         control::measure(&mut output, args)?;
         report::control(&mut output);
+    }
+    if wanted(Part::Onboard) {
+        onboard::measure(&mut output, args)?;
     }
     output.finish()
 }

@@ -145,6 +145,18 @@ impl Wire {
     /// Sends so many packets in a second for a time, some every two milliseconds, or one at a time where they are few: to
     /// begin to send takes the kernel half a millisecond.
     pub fn paced(&self, uplink: bool, length: u32, rate: f64, time: Duration) -> Result<Round> {
+        self.paced_among(uplink, length, rate, time, || self.sessions)
+    }
+
+    /// The same, each time among as many of the sessions as `sessions` says, from the first one on.
+    pub fn paced_among(
+        &self,
+        uplink: bool,
+        length: u32,
+        rate: f64,
+        time: Duration,
+        mut sessions: impl FnMut() -> u32,
+    ) -> Result<Round> {
         let path = self.path(uplink, length)?;
         let step = Duration::from_micros(if rate < 500.0 { (1e6 / rate) as u64 } else { 2000 });
         // Where others had the processor for long, what was due meanwhile is not made up for at once.
@@ -161,7 +173,7 @@ impl Wire {
                 if batch > 0 {
                     n += 1;
                     let batch = batch as u32;
-                    self.traffic.send(uplink, self.sessions, &path, batch, batch.min(64), 12_345 + n)?;
+                    self.traffic.send(uplink, sessions(), &path, batch, batch.min(64), 12_345 + n)?;
                     sent += u64::from(batch);
                     due = (due - f64::from(batch)).min(1.0);
                 }

@@ -73,7 +73,65 @@ pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
     }
     super::switch::check(config, &mut findings);
     check_pools(config, &mut findings);
+    check_governor(config, &mut findings);
+    check_exits(config, &mut findings);
     findings
+}
+
+fn check_exits(config: &UpfConfig, findings: &mut Vec<Finding>) {
+    let exits = &config.n6.exits;
+    let mut find = |path: String, message: String| findings.push(Finding::new(path, message));
+    if exits.len() > super::MOST_EXITS {
+        find("n6.exits".into(), format!("{} are too many: write {} at most", exits.len(), super::MOST_EXITS));
+    }
+    if !exits.is_empty() && !matches!(config.n6.mode, N6Mode::Routing | N6Mode::Nat) {
+        find("n6.exits".into(), "they are of no use with this n6.mode: write routing or nat".into());
+    }
+    for (n, exit) in exits.iter().enumerate() {
+        if exit.network_instance.is_empty() || exits[..n].iter().any(|e| e.network_instance == exit.network_instance) {
+            find(format!("n6.exits[{n}].network_instance"), "each exit needs a name of its own: write board".into());
+        }
+        if exit.interface.is_empty() || exit.interface.len() > 15 {
+            find(
+                format!("n6.exits[{n}].interface"),
+                "not the name of an interface: write one that `ip link` shows".into(),
+            );
+        }
+    }
+}
+
+fn check_governor(config: &UpfConfig, findings: &mut Vec<Finding>) {
+    let mut find = |path: &str, message: String| findings.push(Finding::new(path, message));
+    let governor = &config.governor;
+    for (path, value, from, to) in [
+        ("governor.set_point", governor.set_point, 30.0, 110.0),
+        ("governor.window_s", governor.window_s, 1.0, 3600.0),
+        ("governor.interval_s", governor.interval_s, 0.05, 60.0),
+    ] {
+        if !(from..=to).contains(&value) {
+            find(path, format!("{value} is not from {from} to {to}"));
+        }
+    }
+    if governor.interval_s * 6.0 > governor.window_s {
+        find("governor.window_s", "it has to be at least six times interval_s".into());
+    }
+    let Some(simulated) = &config.board.simulated else { return };
+    if config.board.root == std::path::Path::new("/") {
+        find(
+            "board.root",
+            "a simulated board writes its sensors there: name a folder of its own, as /run/martlet/board".into(),
+        );
+    }
+    for (path, value) in [
+        ("board.simulated.full_rate", simulated.full_rate),
+        ("board.simulated.speed", simulated.speed),
+        ("board.simulated.board.time_constant_s", simulated.board.time_constant_s),
+        ("board.simulated.board.idle_watts", simulated.board.idle_watts),
+    ] {
+        if value.is_nan() || value <= 0.0 {
+            find(path, format!("{value} is nothing that it could be: write a number above 0"));
+        }
+    }
 }
 
 fn check_xdp(config: &UpfConfig, findings: &mut Vec<Finding>) {

@@ -54,6 +54,11 @@ impl Batch {
         Ok(count == BATCH)
     }
 
+    /// How many were received.
+    pub fn len(&self) -> usize {
+        self.received.len()
+    }
+
     /// Calls `take` for each datagram with its buffer, which ends where the datagram does, and its sender; one that did
     /// not fit is `None`.
     pub fn each(&mut self, mut take: impl FnMut(Option<(&mut [u8], SocketAddr)>)) {

@@ -25,7 +25,7 @@ impl Outlet for Arc<Left> {
         Ok(())
     }
 
-    fn to_network(&self, packet: &[u8]) -> io::Result<()> {
+    fn to_network(&self, packet: &[u8], _exit: usize) -> io::Result<()> {
         self.to_network.lock().unwrap().push_back(packet.to_vec());
         Ok(())
     }

@@ -24,6 +24,13 @@ impl Bucket {
         Bucket { rate, burst, tokens, filled: now }
     }
 
+    /// The same with another rate: what is in it stays.
+    pub fn at_rate(mut self, rate: u64, burst: Duration, now: Instant) -> Self {
+        self.has(0, now);
+        let fresh = Bucket::new(rate, burst, now);
+        Bucket { tokens: self.tokens.min(fresh.burst), ..fresh }
+    }
+
     /// The rate in bits per second.
     pub fn rate(&self) -> u64 {
         self.rate

@@ -1,8 +1,10 @@
 //! A session as packets meet it: its rules by precedence, and what they count.
 use super::bucket::Bucket;
 use super::lan::Lan;
+use crate::counters::DropReason;
 use crate::datapath::Usage;
 use crate::rules::{Action, Direction, Far, Flow, Pdr, Prefix, Session, SessionKind, Tunnel, UeAddress, Urr};
+use crate::telemetry::{Traffic, Volume};
 use martlet_pfcp::ie::{Interface, ReportingTriggers};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv6Addr, SocketAddrV6};
@@ -39,8 +41,10 @@ pub(super) struct State {
     pub buffer_limit: usize,
     pub notified: bool,
     pub last_activity: Option<Instant>,
-    /// Octets from the UE and to it.
-    pub forwarded: [u64; 2],
+    /// Forwarded since the session began, from and to the UE.
+    pub forwarded: [Volume; 2],
+    /// Not forwarded, by reason.
+    pub drops: [u32; DropReason::ALL.len()],
 }
 
 /// A PDR with what applies to its packets.
@@ -53,6 +57,10 @@ pub(super) struct Rule {
     pub urrs: Vec<usize>,
     /// QoS flow of downlink packets, and whether reflective QoS is indicated.
     pub mark: Option<(u8, bool)>,
+    /// Of its FAR.
+    pub network_instance: Option<std::sync::Arc<[u8]>>,
+    /// A QER guarantees a bit rate.
+    pub guaranteed: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,10 +120,25 @@ impl State {
             buffer_limit,
             notified: false,
             last_activity: None,
-            forwarded: [0; 2],
+            forwarded: [Volume::default(); 2],
+            drops: [0; DropReason::ALL.len()],
         };
         state.take_rules(session, buffer_limit, burst, now);
         state
+    }
+
+    /// What it has forwarded and dropped.
+    pub fn traffic(&self) -> Traffic {
+        let drops = DropReason::ALL.into_iter().zip(self.drops).filter(|(_, packets)| *packets > 0);
+        let [uplink, downlink] = self.forwarded;
+        Traffic { uplink, downlink, drops: drops.map(|(reason, packets)| (reason, packets.into())).collect() }
+    }
+
+    /// Counts a packet that is not forwarded.
+    pub fn dropped(&mut self, reason: DropReason) {
+        if let Some(packets) = self.drops.get_mut(reason as usize) {
+            *packets = packets.saturating_add(1);
+        }
     }
 
     /// Takes new rules; what those that stay have counted stays.
@@ -155,7 +178,10 @@ impl State {
         let urrs = pdr.urrs.iter().filter_map(|id| self.urrs.iter().position(|urr| urr.urr.id == *id)).collect();
         let flow_rules = pdr.qers.iter().filter_map(|id| session.qers.get(id));
         let mark = flow_rules.filter_map(|qer| qer.qfi.map(|qfi| (qfi, qer.reflective))).next();
-        Some(Rule { pdr: pdr.clone(), target: target(session.fars.get(&pdr.far)?), qers, urrs, mark })
+        let guaranteed = pdr.qers.iter().any(|id| session.qers.get(id).is_some_and(|qer| qer.gbr.is_some()));
+        let far = session.fars.get(&pdr.far)?;
+        let network_instance = far.network_instance.clone();
+        Some(Rule { pdr: pdr.clone(), target: target(far), qers, urrs, mark, network_instance, guaranteed })
     }
 
     /// The rule for a packet that came in a tunnel of ours.

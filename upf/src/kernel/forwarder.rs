@@ -4,10 +4,12 @@ use super::entry::{Entry, State};
 use super::lan::Lan;
 use super::limiter::Limiter;
 use super::outlet::Outlet;
+use super::shape::Shaper;
 use crate::config::KernelLimits;
 use crate::counters::{Counters, DropReason};
 use crate::datapath::{Buffered, Change, DatapathError, EventSender, Usage};
 use crate::rules::{Prefix, UeAddress};
+use crate::telemetry::{Fill, Traffic};
 use martlet_gtpu::end_marker;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -25,12 +27,30 @@ pub(super) struct Forwarder<O> {
     pub(super) limits: KernelLimits,
     /// Packets that wait, of all sessions.
     pub(super) buffered: AtomicUsize,
+    /// Network instances of exits.
+    pub(super) exits: Vec<Vec<u8>>,
+    pub(super) shaper: Shaper,
     /// Answers to packets that nobody asked for.
     pub(super) complaints: Mutex<Limiter>,
     /// Networks of Ethernet sessions.
     pub(super) lans: Vec<Arc<Lan>>,
     /// Until then, tunnels that are not known may be those of sessions that are still to be restored.
     quiet_until: Option<Instant>,
+}
+
+/// Packets that are being carried.
+pub(super) struct Sampled<'a> {
+    counters: &'a Counters,
+    since: Instant,
+}
+
+impl Sampled<'_> {
+    /// So many have been.
+    pub fn each(self, packets: usize) {
+        if let Some(each) = self.since.elapsed().as_nanos().checked_div(packets as u128) {
+            self.counters.latency.add(each as u64);
+        }
+    }
 }
 
 #[derive(Default)]
@@ -72,10 +92,44 @@ impl<O: Outlet> Forwarder<O> {
             events,
             limits,
             buffered: AtomicUsize::new(0),
+            exits: Vec::new(),
+            shaper: Shaper::default(),
             complaints,
             lans: Vec::new(),
             quiet_until: None,
         }
+    }
+
+    /// Has the time be counted that the packets take which came at `since`.
+    pub fn sampled(&self, since: Instant) -> Sampled<'_> {
+        Sampled { counters: &self.counters, since }
+    }
+
+    /// See [`Datapath::traffic`](crate::datapath::Datapath::traffic).
+    pub fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
+        let of = |seid: &u64| self.by_seid(*seid).map(|entry| lock(&entry.state).traffic()).unwrap_or_default();
+        seids.iter().map(of).collect()
+    }
+
+    /// See [`Datapath::tables`](crate::datapath::Datapath::tables).
+    pub fn tables(&self) -> Vec<Fill> {
+        let sessions = self.tables.read().unwrap_or_else(PoisonError::into_inner).sessions.len();
+        let fill = |table, used: usize, most: usize| Fill { table, used: used as u64, most: most as u64 };
+        vec![
+            fill("sessions", sessions, self.limits.sessions),
+            fill("waiting", self.buffered.load(Ordering::Relaxed), self.limits.buffer_packets),
+        ]
+    }
+
+    /// FARs with these network instances lead to exits.
+    pub fn exits(self, exits: Vec<Vec<u8>>) -> Self {
+        Forwarder { exits, ..self }
+    }
+
+    /// Flows with these QFIs are shaped before others.
+    pub fn lowest(mut self, qfis: Vec<u8>) -> Self {
+        self.shaper.lowest = qfis;
+        self
     }
 
     /// Leaves unknown tunnels unanswered until then.
@@ -237,7 +291,7 @@ impl<O: Outlet> Forwarder<O> {
 
     /// See [`Datapath::forwarded`](crate::datapath::Datapath::forwarded).
     pub fn forwarded(&self, seid: u64) -> [u64; 2] {
-        self.by_seid(seid).map_or([0; 2], |entry| lock(&entry.state).forwarded)
+        self.by_seid(seid).map_or([0; 2], |entry| lock(&entry.state).forwarded.map(|volume| volume.octets))
     }
 
     pub fn last_activity(&self, seid: u64) -> Option<Instant> {

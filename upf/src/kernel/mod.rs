@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `forwarder`, `entry` | sessions by tunnel and address |
 //! | `n3`, `packets` | what becomes of a datagram, and of a packet |
-//! | `bucket`, `limiter` | bit rates, and how often complaints are sent |
+//! | `bucket`, `limiter`, `shape` | bit rates, how often complaints are sent, and what the thermal governor asks for |
 //! | `sockets`, `batch`, `threads` | the socket and the device, and who reads from them |
 //! | `lan`, `unstructured` | frames between sessions and TAP devices; octets in datagrams |
 //! | `netns`, `tun`, `netlink`, `n6`, `nat` | how they are made |
@@ -13,6 +13,7 @@ pub(crate) mod batch;
 pub(crate) mod bench;
 mod bucket;
 mod entry;
+pub(crate) mod exits;
 mod forwarder;
 pub(crate) mod frame;
 mod lan;
@@ -25,6 +26,7 @@ pub(crate) mod netns;
 mod outlet;
 mod packets;
 mod router;
+mod shape;
 pub(crate) mod sockets;
 pub(crate) mod threads;
 mod tun;
@@ -35,8 +37,11 @@ mod tests;
 
 use crate::config::UpfConfig;
 use crate::counters::Counters;
-use crate::datapath::{Buffered, Change, Datapath, DatapathError, Event, EventSender, Usage};
+use crate::datapath::{Buffered, Change, Datapath, DatapathError, Event, EventSender, Shaping, Usage};
+use crate::telemetry::{Fill, Traffic};
+use exits::Exits;
 use forwarder::Forwarder;
+use martlet_board::governor::CLASSES;
 use martlet_pfcp::ie::UpFunctionFeatures;
 use nat::Nat;
 use outlet::Outlet;
@@ -52,6 +57,7 @@ pub struct KernelDatapath {
     // In the order in which they end: no packet is read any more when the translation goes.
     _threads: Threads,
     _nat: Option<Nat>,
+    _exits: Exits,
 }
 
 /// What comes from a datapath by itself.
@@ -70,14 +76,17 @@ impl KernelDatapath {
         let (failure, failures) = mpsc::channel(4);
         let device = n6::open(config)?;
         let nat = nat::open(config)?;
+        let ways = n6::open_exits(config)?;
+        let exits = Exits::open(config)?;
         let lans = lan::open(config)?;
-        let sockets = Sockets::open(config, device)?;
+        let sockets = Sockets::open(config, device, ways)?;
         let restored_by = Instant::now() + Duration::from_secs(config.n3.restoration_s);
         let forwarder = Forwarder::new(sockets, config.kernel.clone(), events).quiet_until(restored_by).with(lans);
+        let forwarder = forwarder.lowest(config.governor.lowest.clone()).exits(config.n6.exit_names());
         let forwarder = Arc::new(forwarder);
         crate::metrics::show(&forwarder.counters);
         let threads = Threads::start(&forwarder, config.n3.address.ip(), failure)?;
-        let datapath = KernelDatapath { forwarder, _threads: threads, _nat: nat };
+        let datapath = KernelDatapath { forwarder, _threads: threads, _nat: nat, _exits: exits };
         Ok((datapath, Signals { events: receive_events, failures }))
     }
 }
@@ -122,6 +131,22 @@ impl<O: Outlet> Datapath for Arc<Forwarder<O>> {
     fn counters(&self) -> Arc<Counters> {
         self.counters.clone()
     }
+
+    fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
+        Forwarder::traffic(self, seids)
+    }
+
+    fn shape(&mut self, shaping: &Shaping) {
+        Forwarder::shape(self, shaping);
+    }
+
+    fn class_octets(&self) -> [u64; CLASSES] {
+        self.shaper.octets.each_ref().map(|octets| octets.get())
+    }
+
+    fn tables(&self) -> Vec<Fill> {
+        Forwarder::tables(self)
+    }
 }
 
 impl Datapath for KernelDatapath {
@@ -163,5 +188,21 @@ impl Datapath for KernelDatapath {
 
     fn counters(&self) -> Arc<Counters> {
         Datapath::counters(&self.forwarder)
+    }
+
+    fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
+        Datapath::traffic(&self.forwarder, seids)
+    }
+
+    fn shape(&mut self, shaping: &Shaping) {
+        Datapath::shape(&mut self.forwarder, shaping);
+    }
+
+    fn class_octets(&self) -> [u64; CLASSES] {
+        self.forwarder.class_octets()
+    }
+
+    fn tables(&self) -> Vec<Fill> {
+        Datapath::tables(&self.forwarder)
     }
 }

@@ -42,6 +42,23 @@ pub(super) fn open(config: &UpfConfig) -> Result<Option<File>, String> {
     })
 }
 
+/// Makes a TUN device for each exit, over which the kernel gets what leaves by it.
+pub(super) fn open_exits(config: &UpfConfig) -> Result<Vec<File>, String> {
+    netns::within(config.n6.netns.as_deref(), || {
+        let netlink = Netlink::open().map_err(|error| format!("the exits of N6 cannot be made: {error}"))?;
+        let open = |n: usize| {
+            let name = super::exits::interface(&config.n6, n);
+            let device = tun::create(&name)?;
+            let failed = |error: std::io::Error| format!("the interface {name} cannot be set up: {error}");
+            let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/addr_gen_mode"), "1");
+            let index = if_nametoindex(name.as_str()).map_err(|error| failed(error.into()))?;
+            netlink.up(index, u32::from(config.n6.mtu)).map_err(failed)?;
+            Ok(device)
+        };
+        (1..=config.n6.exits.len()).map(open).collect()
+    })
+}
+
 /// Has the machine, or the namespace, pass packets on from one interface to another.
 pub(crate) fn forward() -> Result<(), String> {
     let on = std::fs::read_to_string(FORWARDING).is_ok_and(|value| value.trim() == "1");

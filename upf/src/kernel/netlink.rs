@@ -110,6 +110,48 @@ impl Netlink {
         }
     }
 
+    /// Has a table of routes know one way alone: over an interface, to a router or to hosts on the link.
+    pub fn default_route(&self, table: u32, oif: u32, via: Option<Ipv4Addr>) -> io::Result<()> {
+        const NEW_ROUTE: u16 = 24;
+        let scope = if via.is_some() { libc::RT_SCOPE_UNIVERSE } else { libc::RT_SCOPE_LINK };
+        let mut body = vec![libc::AF_INET as u8, 0, 0, 0, 0, libc::RTPROT_STATIC, scope, libc::RTN_UNICAST];
+        body.extend([0; 4]);
+        attribute(&mut body, libc::RTA_TABLE, &table.to_ne_bytes());
+        attribute(&mut body, libc::RTA_OIF, &oif.to_ne_bytes());
+        if let Some(via) = via {
+            attribute(&mut body, libc::RTA_GATEWAY, &via.octets());
+        }
+        self.request(NEW_ROUTE, CREATE_OR_REPLACE, &body)
+    }
+
+    /// Takes it away.
+    pub fn no_default_route(&self, table: u32) -> io::Result<()> {
+        const DELETE_ROUTE: u16 = 25;
+        let mut body = vec![libc::AF_INET as u8, 0, 0, 0, 0, 0, libc::RT_SCOPE_NOWHERE, 0];
+        body.extend([0; 4]);
+        attribute(&mut body, libc::RTA_TABLE, &table.to_ne_bytes());
+        self.request(DELETE_ROUTE, 0, &body)
+    }
+
+    /// Has what enters by an interface follow a table of routes, or no longer.
+    pub fn rule(&self, there: bool, enters: &str, table: u32) -> io::Result<()> {
+        const NEW_RULE: u16 = 32;
+        const DELETE_RULE: u16 = 33;
+        const CREATE_ONLY: u16 = 0x400 | 0x200;
+        const TO_TABLE: u8 = 1;
+        const INTERFACE: u16 = 3;
+        const PRIORITY: u16 = 6;
+        const TABLE: u16 = 15;
+        // struct fib_rule_hdr: family, lengths of the networks, TOS, table, two that are reserved, action, flags.
+        let mut body = vec![libc::AF_INET as u8, 0, 0, 0, 0, 0, 0, TO_TABLE];
+        body.extend([0; 4]);
+        attribute(&mut body, INTERFACE, &[enters.as_bytes(), &[0]].concat());
+        attribute(&mut body, TABLE, &table.to_ne_bytes());
+        attribute(&mut body, PRIORITY, &table.to_ne_bytes());
+        let (kind, flags) = if there { (NEW_RULE, CREATE_ONLY) } else { (DELETE_RULE, 0) };
+        self.request(kind, flags, &body)
+    }
+
     /// Gives an interface an address; the kernel adds the route to its network.
     pub fn address(&self, index: u32, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
         // struct ifaddrmsg: family, prefix length, flags, scope, index.

@@ -1,5 +1,6 @@
 //! The way of a packet: find its rule, enforce, count, forward or buffer (TS 29.244, 5.2.1).
 use super::entry::{Entry, State, Target, index};
+use super::exits::exit_of;
 use super::forwarder::{Forwarder, lock};
 use super::frame::{Frame, HEADROOM};
 use super::outlet::Outlet;
@@ -16,8 +17,8 @@ use std::time::{Instant, SystemTime};
 enum Next {
     /// Nothing: it was sent, buffered or dropped.
     Done,
-    /// It leaves for the data network, or for another UE.
-    Network,
+    /// It leaves for the data network by an exit, or for another UE.
+    Network(usize),
     /// It leaves for the data network in a datagram.
     Datagram(SocketAddrV6, SocketAddrV6),
 }
@@ -45,15 +46,19 @@ impl<O: Outlet> Forwarder<O> {
             _ => state.is_foreign(flow.source),
         };
         if rule.is_none_or(is_uplink) && foreign {
+            state.dropped(DropReason::ForeignSource);
             return self.counters.dropped(DropReason::ForeignSource);
         }
-        let Some(rule) = rule else { return self.counters.dropped(DropReason::NoRule) };
+        let Some(rule) = rule else {
+            state.dropped(DropReason::NoRule);
+            return self.counters.dropped(DropReason::NoRule);
+        };
         let next = self.carry_out(entry, &mut state, rule, &flow, qfi, &mut frame, now);
         let lan = state.lan.clone();
         drop(state);
         match (next, lan) {
-            (Next::Network, Some(lan)) => self.to_lan(&lan, Some(entry.seid), &frame, &flow, now),
-            (Next::Network, None) => self.to_network(frame, &flow, now),
+            (Next::Network(_), Some(lan)) => self.to_lan(&lan, Some(entry.seid), &frame, &flow, now),
+            (Next::Network(exit), None) => self.to_network(frame, &flow, exit, now),
             (Next::Datagram(from, to), _) => self.datagram(from, to, frame.packet()),
             (Next::Done, _) => {}
         }
@@ -92,15 +97,21 @@ impl<O: Outlet> Forwarder<O> {
                     inner = found;
                     &inner
                 }
-                None => return self.counters.dropped(DropReason::ForeignSource),
+                None => {
+                    state.dropped(DropReason::ForeignSource);
+                    return self.counters.dropped(DropReason::ForeignSource);
+                }
             },
             _ => flow,
         };
-        let Some(rule) = state.rule_for_network(flow) else { return self.counters.dropped(DropReason::NoRule) };
+        let Some(rule) = state.rule_for_network(flow) else {
+            state.dropped(DropReason::NoRule);
+            return self.counters.dropped(DropReason::NoRule);
+        };
         let next = self.carry_out(entry, &mut state, rule, flow, None, frame, now);
         drop(state);
-        if let Next::Network = next {
-            self.leave(frame, now);
+        if let Next::Network(exit) = next {
+            self.leave(frame, exit);
         }
     }
 
@@ -111,23 +122,25 @@ impl<O: Outlet> Forwarder<O> {
             return self.counters.dropped(DropReason::Malformed);
         };
         let Some(rule) = state.rule_for_network(&flow) else { return self.counters.dropped(DropReason::NoRule) };
-        if let Next::Network = self.carry_out(entry, state, rule, &flow, None, &mut frame, now) {
-            self.leave(&frame, now);
+        if let Next::Network(exit) = self.carry_out(entry, state, rule, &flow, None, &mut frame, now) {
+            self.leave(&frame, exit);
         }
     }
 
     /// Towards the data network, unless its destination is a UE that is served here and may be reached directly.
-    fn to_network(&self, mut frame: Frame<'_>, flow: &Flow, now: Instant) {
+    fn to_network(&self, mut frame: Frame<'_>, flow: &Flow, exit: usize, now: Instant) {
         if self.limits.local_switching
             && let Some(entry) = self.by_ue(flow.destination)
         {
+            self.counters.switched_packets.add(1);
             return self.to_ue(&entry, &mut frame, flow, now);
         }
-        self.leave(&frame, now);
+        self.leave(&frame, exit);
     }
 
-    fn leave(&self, frame: &Frame<'_>, _now: Instant) {
-        if self.outlet.to_network(frame.packet()).is_err() {
+    fn leave(&self, frame: &Frame<'_>, exit: usize) {
+        if self.outlet.to_network(frame.packet(), exit).is_err() {
+            self.counters.lost_packets.add(1);
             self.counters.dropped(DropReason::N6);
         }
     }
@@ -145,12 +158,15 @@ impl<O: Outlet> Forwarder<O> {
     ) -> Next {
         let Some(found) = state.rules.get(rule) else { return Next::Done };
         let (target, mark, direction) = (found.target, found.mark, found.pdr.direction());
-        let drop = |reason| {
+        let guaranteed = found.guaranteed;
+        let exit = exit_of(&self.exits, found.network_instance.as_deref());
+        let drop = |state: &mut State, reason| {
+            state.dropped(reason);
             self.counters.dropped(reason);
             Next::Done
         };
         match target {
-            Target::Drop => return drop(DropReason::Action),
+            Target::Drop => return drop(state, DropReason::Action),
             Target::Buffer { notify } => {
                 self.buffer(entry, state, rule, flow, notify, frame);
                 return Next::Done;
@@ -158,7 +174,15 @@ impl<O: Outlet> Forwarder<O> {
             Target::Network | Target::Datagrams(_) | Target::Tunnel { .. } => {}
         }
         if let Err(reason) = enforce(state, rule, direction, flow.length, now) {
-            return drop(reason);
+            return drop(state, reason);
+        }
+        let class = match (guaranteed, mark) {
+            (true, _) => 0,
+            (_, Some((qfi, _))) if self.shaper.lowest.contains(&qfi) => 1,
+            _ => 2,
+        };
+        if !self.shaper.admits(class, flow.length, now) {
+            return drop(state, DropReason::Thermal);
         }
         let sent = match target {
             Target::Tunnel { tunnel, direction: towards } => {
@@ -178,13 +202,13 @@ impl<O: Outlet> Forwarder<O> {
             _ => true,
         };
         if !sent {
-            return drop(DropReason::N3);
+            return drop(state, DropReason::N3);
         }
         state.last_activity = Some(now);
-        state.forwarded[index(direction)] += flow.length as u64;
+        self.shaper.octets[class].add(flow.length as u64);
         self.count(entry, state, rule, direction, flow.length);
         match target {
-            Target::Network => Next::Network,
+            Target::Network => Next::Network(exit),
             Target::Datagrams(to) => {
                 let from = state.own_address().map(|own| SocketAddrV6::new(own, to.port(), 0, 0));
                 from.map_or(Next::Done, |from| Next::Datagram(from, to))
@@ -200,6 +224,8 @@ impl<O: Outlet> Forwarder<O> {
         };
         packets.add(1);
         bytes.add(octets as u64);
+        let forwarded = &mut state.forwarded[index(direction)];
+        (forwarded.octets, forwarded.packets) = (forwarded.octets + octets as u64, forwarded.packets + 1);
         let State { rules, urrs, .. } = state;
         let Some(rule) = rules.get(rule).filter(|rule| !rule.urrs.is_empty()) else { return };
         let wall = SystemTime::now();
@@ -223,6 +249,7 @@ impl<O: Outlet> Forwarder<O> {
         let full = state.buffer.len() >= state.buffer_limit
             || self.buffered.load(Ordering::Relaxed) >= self.limits.buffer_packets;
         if full {
+            state.dropped(DropReason::BufferFull);
             self.counters.dropped(DropReason::BufferFull);
         } else {
             let packet = frame.packet();

@@ -12,6 +12,8 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 pub(super) struct Sockets {
     pub gtpu: UdpSocket,
     pub device: Option<File>,
+    /// Devices of exits.
+    exits: Vec<File>,
     /// Network namespace and name of the device.
     n6: (Option<String>, String),
     /// Port to which G-PDUs go, whatever port they came from (TS 29.281, 4.4.2.3).
@@ -19,7 +21,7 @@ pub(super) struct Sockets {
 }
 
 impl Sockets {
-    pub fn open(config: &UpfConfig, device: Option<File>) -> Result<Self, String> {
+    pub fn open(config: &UpfConfig, device: Option<File>, exits: Vec<File>) -> Result<Self, String> {
         let address = config.n3.address;
         let buffer = config.kernel.socket_buffer;
         let gtpu = netns::within(config.n3.netns.as_deref(), || {
@@ -30,6 +32,7 @@ impl Sockets {
         Ok(Sockets {
             gtpu,
             device,
+            exits,
             peer_port: martlet_gtpu::PORT,
             n6: (config.n6.netns.clone(), config.n6.interface.clone()),
         })
@@ -50,8 +53,12 @@ impl Outlet for Sockets {
         self.gtpu.send_to(datagram, (peer, self.peer_port)).map(drop)
     }
 
-    fn to_network(&self, packet: &[u8]) -> io::Result<()> {
-        let mut device = self.device.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+    fn to_network(&self, packet: &[u8], exit: usize) -> io::Result<()> {
+        let device = match exit.checked_sub(1) {
+            Some(n) => self.exits.get(n),
+            None => self.device.as_ref(),
+        };
+        let mut device = device.ok_or(io::ErrorKind::NotConnected)?;
         device.write(packet).map(drop)
     }
 

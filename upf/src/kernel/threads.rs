@@ -98,6 +98,7 @@ fn from_n3(forwarder: &Forwarder<Sockets>, local: IpAddr, stopped: &UnixStream) 
     let socket = &forwarder.outlet.gtpu;
     let mut batch = Batch::new();
     while readable(socket, stopped)? {
+        forwarder.shaper.gather();
         match batch.receive(socket) {
             Ok(_) => {}
             // A peer's closed port shows here, too.
@@ -105,7 +106,9 @@ fn from_n3(forwarder: &Forwarder<Sockets>, local: IpAddr, stopped: &UnixStream) 
             Err(error) => return Err(error),
         }
         let now = Instant::now();
+        let took = forwarder.sampled(now);
         batch.each(|datagram| {
+            forwarder.counters.received_packets.add(1);
             let Some((buffer, from)) = datagram else { return forwarder.counters.dropped(DropReason::Malformed) };
             if let Some(reply) = forwarder.take_datagram(buffer, HEADROOM, from, local, now)
                 && let Err(error) = socket.send_to(&reply, from)
@@ -113,6 +116,7 @@ fn from_n3(forwarder: &Forwarder<Sockets>, local: IpAddr, stopped: &UnixStream) 
                 tracing::debug!(peer = %from, %error, "GTP-U answer not sent");
             }
         });
+        took.each(batch.len());
     }
     Ok(())
 }
@@ -121,18 +125,24 @@ fn from_n6(forwarder: &Forwarder<Sockets>, stopped: &UnixStream) -> io::Result<(
     let Some(mut device) = forwarder.outlet.device.as_ref() else { return Ok(()) };
     let mut buffer = vec![0; HEADROOM + 65_535];
     while readable(device, stopped)? {
+        forwarder.shaper.gather();
         let now = Instant::now();
+        let took = forwarder.sampled(now);
+        let mut packets = 0;
         for _ in 0..AT_A_TIME {
             match device.read(buffer.get_mut(HEADROOM..).unwrap_or_default()) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(length) => {
+                    forwarder.counters.received_packets.add(1);
                     let filled = buffer.get_mut(..HEADROOM + length).unwrap_or_default();
                     forwarder.take_from_network(Frame::new(filled, HEADROOM), now);
+                    packets += 1;
                 }
                 Err(error) if transient(&error) => break,
                 Err(error) => return Err(error),
             }
         }
+        took.each(packets);
     }
     Ok(())
 }

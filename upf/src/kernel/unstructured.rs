@@ -45,7 +45,7 @@ fn datagram(from: SocketAddrV6, to: SocketAddrV6, payload: &[u8]) -> Option<Vec<
 impl<O: Outlet> Forwarder<O> {
     /// Sends octets of a UE to its server.
     pub(super) fn datagram(&self, from: SocketAddrV6, to: SocketAddrV6, payload: &[u8]) {
-        let sent = datagram(from, to, payload).is_some_and(|packet| self.outlet.to_network(&packet).is_ok());
+        let sent = datagram(from, to, payload).is_some_and(|packet| self.outlet.to_network(&packet, 0).is_ok());
         if !sent {
             self.counters.dropped(DropReason::N6);
         }

@@ -1,6 +1,7 @@
 //! What N4 has to know of its surroundings.
 use crate::config::{Pool, UpfConfig};
 use crate::rules::RuleLimits;
+use crate::telemetry::TelemetryConfig;
 use martlet_pfcp::ie::NodeId;
 use martlet_pfcp::transaction::Limits;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -31,6 +32,8 @@ pub struct Settings {
     pub sessions: usize,
     /// Most rules of a session.
     pub rules: RuleLimits,
+    /// What is told of packets.
+    pub telemetry: TelemetryConfig,
     /// Applications at a time.
     pub applications: usize,
     /// Flow descriptions of one application.
@@ -74,6 +77,7 @@ impl From<&UpfConfig> for Settings {
             associations: config.n4.associations,
             sessions: config.n4.sessions,
             rules: config.rules.clone(),
+            telemetry: config.telemetry.clone(),
             applications: config.n4.applications,
             flows_per_application: config.n4.flows_per_application,
             overload_percent: config.n4.overload_percent,

@@ -1,12 +1,22 @@
 //! What N4 says of itself.
 use super::N4;
 use crate::counters::DropReason;
-use crate::rules::Action;
+use crate::rules::{Action, Session, UeAddress};
+use crate::telemetry::{self, SessionTraffic, TraceWish, Watched};
 use serde_json::{Map, Value, json};
 use std::time::UNIX_EPOCH;
 
 /// Sessions that a status lists; it counts all of them.
 const MOST_SESSIONS: usize = 100;
+
+/// Addresses of a session's UE, as people write them.
+fn ue_of(session: &Session) -> Vec<String> {
+    let text = |address| match address {
+        UeAddress::V4(ip) => ip.to_string(),
+        UeAddress::V6(prefix) => format!("{}/64", std::net::Ipv6Addr::from_bits(u128::from(prefix) << 64)),
+    };
+    session.ue_addresses().into_iter().map(text).collect()
+}
 
 impl N4 {
     /// Associations, sessions and counters.
@@ -47,18 +57,76 @@ impl N4 {
         })
     }
 
-    fn session_status(&self, context: &super::context::Context) -> Value {
-        let session = &context.session;
-        let ue: Vec<String> = session
-            .ue_addresses()
-            .into_iter()
-            .map(|address| match address {
-                crate::rules::UeAddress::V4(ip) => ip.to_string(),
-                crate::rules::UeAddress::V6(prefix) => {
-                    format!("{}/64", std::net::Ipv6Addr::from_bits(u128::from(prefix) << 64))
-                }
+    /// Traffic of the first sessions, in the order of their SEIDs.
+    fn traffic(&self, most: usize) -> Vec<SessionTraffic> {
+        let mut seids: Vec<u64> = self.sessions.keys().copied().collect();
+        if seids.len() > most {
+            // Those that are shown stay the same as long as they live.
+            seids.select_nth_unstable(most);
+            seids.truncate(most);
+        }
+        seids.sort_unstable();
+        let traffic = self.datapath.traffic(&seids);
+        let named = seids.into_iter().zip(traffic).filter_map(|(seid, traffic)| {
+            let ue = ue_of(&self.sessions.get(&seid)?.session).join(" ");
+            let waiting = self.datapath.buffered(seid).packets as u64;
+            Some(SessionTraffic { seid, ue, traffic, waiting })
+        });
+        named.collect()
+    }
+
+    /// What metrics are made of.
+    pub(crate) fn watched(&self) -> Watched {
+        let most = self.settings.telemetry.sessions;
+        Watched { counters: self.datapath.counters(), sessions: self.traffic(most), tables: self.datapath.tables() }
+    }
+
+    /// See [`Datapath::class_octets`](crate::datapath::Datapath::class_octets).
+    pub(crate) fn class_octets(&self) -> [u64; martlet_board::governor::CLASSES] {
+        self.datapath.class_octets()
+    }
+
+    /// See [`Datapath::shape`](crate::datapath::Datapath::shape).
+    pub(crate) fn shape(&mut self, shaping: &crate::datapath::Shaping) {
+        self.datapath.shape(shaping);
+    }
+
+    /// See [`Datapath::renew`](crate::datapath::Datapath::renew).
+    pub(crate) fn renew(&self, sample: Option<u32>) -> Result<Value, String> {
+        self.datapath.renew(sample).map(|()| json!({"renewed": true}))
+    }
+
+    /// Packets dropped for a reason.
+    pub(crate) fn drops(&self, reason: DropReason) -> u64 {
+        self.datapath.counters().drops(reason).get()
+    }
+
+    /// What `martlet top` shows.
+    pub fn top(&self) -> Value {
+        let Watched { counters, sessions, tables } = self.watched();
+        telemetry::top(self.datapath.name(), &counters, &sessions, self.sessions.len(), &tables)
+    }
+
+    /// Packets since the last call, for who traces; the error says why there are none.
+    pub fn trace(&self, wish: TraceWish) -> Result<Value, String> {
+        let batch = self.datapath.trace(wish)?;
+        let session = |seid: Option<u64>| seid.and_then(|seid| self.sessions.get(&seid)).map(|c| &c.session);
+        let packets: Vec<Value> = batch
+            .packets
+            .iter()
+            .map(|packet| {
+                let session = session(packet.seid);
+                let mut told = packet.told(session);
+                told["ue"] = session.map_or(Value::Null, |session| ue_of(session).into());
+                told
             })
             .collect();
+        Ok(json!({"packets": packets, "untold": batch.untold}))
+    }
+
+    fn session_status(&self, context: &super::context::Context) -> Value {
+        let session = &context.session;
+        let ue = ue_of(session);
         let buffered = self.datapath.buffered(session.seid);
         json!({
             "seid": format!("{:#018x}", session.seid),

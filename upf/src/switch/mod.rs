@@ -25,10 +25,12 @@ mod tables;
 
 use crate::config::{DatapathChoice, Pool, UpfConfig};
 use crate::counters::Counters;
-use crate::datapath::{Buffered, Change, Datapath, DatapathError, EventSender, Usage};
+use crate::datapath::{Buffered, Change, Datapath, DatapathError, EventSender, Shaping, Usage};
 use crate::kernel::Signals;
+use crate::telemetry::{Fill, TraceBatch, TraceWish, Traffic};
 use controller::Controller;
 use manager::{Manager, lock};
+use martlet_board::governor::CLASSES;
 use martlet_pfcp::ie::UpFunctionFeatures;
 use prometheus::{IntGauge, register_int_gauge};
 use state::{State, Surroundings};
@@ -76,6 +78,7 @@ impl SwitchDatapath {
             netns: [config.n3.netns.clone(), config.n6.netns.clone()],
             ues: locally.then(|| covering(&config.pools())).flatten(),
             longest: config.n6.mtu,
+            exits: config.n6.exit_names(),
         };
         let controller = Controller::start(&config.switch)?;
         let tables = Tables::new(program.info, n3, burst);
@@ -152,6 +155,34 @@ impl Datapath for SwitchDatapath {
 
     fn counters(&self) -> Arc<Counters> {
         lock(&self.state).native.counters()
+    }
+
+    fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
+        lock(&self.state).traffic(seids)
+    }
+
+    fn tables(&self) -> Vec<Fill> {
+        lock(&self.state).native.tables()
+    }
+
+    fn fullness(&self) -> u8 {
+        lock(&self.state).native.fullness()
+    }
+
+    fn trace(&self, wish: TraceWish) -> Result<TraceBatch, String> {
+        lock(&self.state).native.trace(wish)
+    }
+
+    fn shape(&mut self, shaping: &Shaping) {
+        lock(&self.state).native.shape(shaping);
+    }
+
+    fn class_octets(&self) -> [u64; CLASSES] {
+        lock(&self.state).native.class_octets()
+    }
+
+    fn renew(&self, sample: Option<u32>) -> Result<(), String> {
+        lock(&self.state).native.renew(sample)
     }
 
     fn details(&self) -> serde_json::Value {

@@ -11,7 +11,9 @@ use super::tables::{Placed, Tables};
 use crate::config::{OffloadPolicy, SwitchConfig, network};
 use crate::counters::Counters;
 use crate::datapath::{Change, Datapath, DatapathError, EventSender, Usage};
+use crate::kernel::exits::exit_of;
 use crate::rules::Session;
+use crate::telemetry::{Traffic, Volume};
 use std::collections::{BTreeSet, HashMap};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -38,6 +40,8 @@ pub(super) struct Known {
     pub seen: [u64; 2],
     /// Octets on the switch since the last look.
     pub carried: u64,
+    /// What the switch has forwarded of it, from and to the UE.
+    pub volumes: [Volume; 2],
     last: Option<Instant>,
 }
 
@@ -77,6 +81,8 @@ pub(super) struct State {
     /// UEs' addresses, where packets between UEs are the native UPF's.
     ues: Option<(u32, u32)>,
     longest: u16,
+    /// Network instances with an exit of their own, which only the native UPF knows.
+    exits: Vec<Vec<u8>>,
     /// Nothing moves onto the switch any more.
     ended: bool,
 }
@@ -85,6 +91,7 @@ pub(super) struct Surroundings {
     pub netns: [Option<String>; 2],
     pub ues: Option<(u32, u32)>,
     pub longest: u16,
+    pub exits: Vec<Vec<u8>>,
 }
 
 impl State {
@@ -96,7 +103,7 @@ impl State {
         surroundings: Surroundings,
     ) -> State {
         let (events, counters) = (native.events(), native.counters());
-        let Surroundings { netns, ues, longest } = surroundings;
+        let Surroundings { netns, ues, longest, exits } = surroundings;
         State {
             native,
             controller,
@@ -113,6 +120,7 @@ impl State {
             netns,
             ues,
             longest,
+            exits,
             ended: false,
         }
     }
@@ -190,6 +198,7 @@ impl State {
                     adjusted: false,
                     seen: [0; 2],
                     carried: 0,
+                    volumes: [Volume::default(); 2],
                     last: None,
                 };
                 self.known.insert(seid, known);
@@ -214,8 +223,22 @@ impl State {
         self.native.last_activity(seid).max(self.known.get(&seid)?.last)
     }
 
+    /// See [`Datapath::traffic`]. What the switch has counted since the last look is not in it.
+    pub fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
+        let mut all = self.native.traffic(seids);
+        for (traffic, known) in all.iter_mut().zip(seids).filter_map(|(t, seid)| Some((t, self.known.get(seid)?))) {
+            for (sum, more) in [&mut traffic.uplink, &mut traffic.downlink].into_iter().zip(known.volumes) {
+                (sum.octets, sum.packets) = (sum.octets + more.octets, sum.packets + more.packets);
+            }
+        }
+        all
+    }
+
     /// Whether the policy lets the switch carry a session.
     fn wants(&self, session: &Session, plan: &Plan) -> bool {
+        if session.fars.values().any(|far| exit_of(&self.exits, far.network_instance.as_deref()) > 0) {
+            return false;
+        }
         match self.config.policy {
             OffloadPolicy::None => false,
             OffloadPolicy::All | OffloadPolicy::Hot => true,

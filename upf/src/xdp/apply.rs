@@ -8,6 +8,7 @@ use super::forwarder::Forwarder;
 use super::state::{Entry, FAR, Rate, State};
 use super::usage::{Account, Place, Placed};
 use crate::datapath::{Change, DatapathError, Usage};
+use crate::kernel::exits::exit_of;
 use crate::rules::{ById, Direction, Qer, Session, UeAddress};
 use martlet_upf_xdp::Programs;
 use martlet_upf_xdp::types::{self, rule_flag};
@@ -163,7 +164,13 @@ impl Forwarder {
             taken.rules.push(Place { index: at, rest: rest_at, rate: 0 });
             let (mut rule, mut rest) = (planned.rule, planned.rest);
             (rule.rest, rule.incarnation, rule.mark) = (rest_at, entry.incarnation, u32::MAX);
-            rule.flags |= rule_flag::RULE_FRESH.0;
+            rule.flags |= rule_flag::RULE_FRESH.0 | self.class_flags(session, planned);
+            if rule.flags & rule_flag::RULE_TUNNEL.0 == 0 {
+                let far = session.pdrs.get(&planned.pdr).and_then(|pdr| session.fars.get(&pdr.far));
+                let instance = far.and_then(|far| far.network_instance.as_deref());
+                // As `bpf/structs.h` has it, the exit is in place of the TEID.
+                rule.teid = exit_of(&self.exits, instance) as u32;
+            }
             (rest.session, rest.limits) = (entry.slot, limits_at);
             (rest.check_at, rest.stop_at) = (u64::MAX, u64::MAX);
             if plan.exact {

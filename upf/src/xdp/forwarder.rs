@@ -2,26 +2,35 @@
 use super::state::State;
 use crate::config::XdpConfig;
 use crate::counters::{Counters, DropReason};
-use crate::datapath::{Buffered, Event, EventSender, Reached, Usage};
+use crate::datapath::{Buffered, Event, EventSender, Reached, Shaping, Usage};
 use crate::rules::{Session, Tunnel};
+use crate::telemetry::{Fill, Traffic, Volume};
 use martlet_gtpu::end_marker;
 use martlet_upf_xdp::{Programs, types};
+use std::collections::HashMap;
 use std::net::UdpSocket;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::packet_socket::PacketSocket;
 use super::ring::Ring;
+use super::trace::Tracer;
 
 /// The datapath but for the threads that serve it.
 pub(super) struct Forwarder {
     pub programs: Programs,
     state: Mutex<State>,
     pub ring: Mutex<Ring>,
+    pub tracer: Mutex<Tracer>,
     pub counters: Arc<Counters>,
     seen: Mutex<Seen>,
     pub events: EventSender,
     pub limits: XdpConfig,
+    /// QFIs of flows that are shaped before others.
+    pub lowest: Vec<u8>,
+    pub shaping: Mutex<Shaping>,
+    /// Network instances of exits.
+    pub exits: Vec<Vec<u8>>,
     /// Translation of addresses by the programs.
     pub nat: types::nat_settings,
     /// GTP-U that is not for the programs.
@@ -38,6 +47,7 @@ pub(super) struct Forwarder {
 #[derive(Default)]
 struct Seen {
     stats: types::stats,
+    lane: types::lane,
     totals: [[u64; 2]; 2],
 }
 
@@ -51,7 +61,10 @@ impl Forwarder {
     pub fn new(
         programs: Programs,
         ring: Ring,
+        tracer: Tracer,
         limits: XdpConfig,
+        lowest: Vec<u8>,
+        exits: Vec<Vec<u8>>,
         nat: types::nat_settings,
         events: EventSender,
         gtpu: UdpSocket,
@@ -60,9 +73,26 @@ impl Forwarder {
         quiet_until: Option<Instant>,
     ) -> Self {
         let state = Mutex::new(State::new(&programs));
-        let (ring, seen) = (Mutex::new(ring), Mutex::default());
+        let (ring, tracer, seen) = (Mutex::new(ring), Mutex::new(tracer), Mutex::default());
         let counters = Arc::default();
-        Forwarder { programs, state, ring, counters, seen, events, limits, nat, gtpu, frames, inner, quiet_until }
+        Forwarder {
+            programs,
+            state,
+            ring,
+            tracer,
+            counters,
+            seen,
+            events,
+            limits,
+            lowest,
+            shaping: Mutex::default(),
+            exits,
+            nat,
+            gtpu,
+            frames,
+            inner,
+            quiet_until,
+        }
     }
 
     pub fn lock(&self) -> MutexGuard<'_, State> {
@@ -130,7 +160,10 @@ impl Forwarder {
 
     /// See [`Datapath::forwarded`](crate::datapath::Datapath::forwarded).
     pub fn forwarded(&self, seid: u64) -> [u64; 2] {
-        self.lock().sessions.get(&seid).map_or([0; 2], |entry| entry.forwarded(&self.programs))
+        self.lock()
+            .sessions
+            .get(&seid)
+            .map_or([0; 2], |entry| entry.forwarded(&self.programs).map(|[octets, _]| octets))
     }
 
     /// See [`Datapath::last_activity`](crate::datapath::Datapath::last_activity).
@@ -168,6 +201,50 @@ impl Forwarder {
         })
     }
 
+    /// See [`Datapath::tables`](crate::datapath::Datapath::tables).
+    pub fn tables(&self) -> Vec<Fill> {
+        let state = &mut *self.lock();
+        self.take_events(state);
+        let places = [
+            ("sessions", &state.session_slots),
+            ("rules", &state.rest_slots),
+            ("filter_groups", &state.group_slots),
+            ("rates", &state.bucket_slots),
+            ("limits", &state.limit_slots),
+        ];
+        let mut all: Vec<Fill> = places
+            .into_iter()
+            .map(|(table, slots)| {
+                let (used, most) = slots.fill();
+                Fill { table, used: used as u64, most: most as u64 }
+            })
+            .collect();
+        let fill = |table, used, most| Fill { table, used, most };
+        all.push(fill("translated_flows", state.flows.alive as u64, self.nat.flows.into()));
+        all.push(fill("waiting", state.waiting as u64, self.limits.buffer_packets as u64));
+        all
+    }
+
+    /// See [`Datapath::traffic`](crate::datapath::Datapath::traffic).
+    pub fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
+        let mut drops: HashMap<(u32, u32), Vec<(DropReason, u64)>> = HashMap::new();
+        for told in self.programs.session_drops() {
+            if let Some(reason) = DropReason::ALL.get(told.reason as usize) {
+                drops.entry(told.session).or_default().push((*reason, told.packets));
+            }
+        }
+        let state = self.lock();
+        let of = |seid: &u64| {
+            let Some(entry) = state.sessions.get(seid) else { return Traffic::default() };
+            let [uplink, downlink] = entry.forwarded(&self.programs);
+            let mut drops = drops.remove(&(entry.slot, entry.incarnation)).unwrap_or_default();
+            drops.sort_by_key(|(reason, _)| *reason as usize);
+            let volume = |[octets, packets]: [u64; 2]| Volume { octets, packets };
+            Traffic { uplink: volume(uplink), downlink: volume(downlink), drops }
+        };
+        seids.iter().map(of).collect()
+    }
+
     /// How full the fullest table of sessions' rules is, in per cent.
     pub fn fullness(&self) -> u8 {
         let state = self.lock();
@@ -198,7 +275,22 @@ impl Forwarder {
             octets.add(totals[way][0].saturating_sub(seen.totals[way][0]));
             packets.add(totals[way][1].saturating_sub(seen.totals[way][1]));
         }
-        *seen = Seen { stats, totals };
+        let Ok(lane) = self.programs.lanes() else { return };
+        let port = |lane: &types::lane| lane.entered[0] + lane.entered[1];
+        for (count, now, then) in [
+            (&counters.received_packets, port(&lane), port(&seen.lane)),
+            (&counters.passed_packets, lane.passed, seen.lane.passed),
+            (&counters.answered_packets, lane.answered, seen.lane.answered),
+            (&counters.switched_packets, lane.switched, seen.lane.switched),
+            (&counters.lost_packets, lane.lost, seen.lane.lost),
+            (&counters.latency.sum, lane.took_sum, seen.lane.took_sum),
+        ] {
+            count.add(now.wrapping_sub(then));
+        }
+        for (n, count) in counters.latency.classes.iter().enumerate() {
+            count.add(lane.took[n].wrapping_sub(seen.lane.took[n]));
+        }
+        *seen = Seen { stats, lane, totals };
     }
 }
 

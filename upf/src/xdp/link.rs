@@ -19,14 +19,29 @@ pub(super) struct Link {
     pub outer: u32,
     /// The programs' end.
     pub inner: u32,
+    /// Of each exit: the kernel's end, and the programs'.
+    pub exits: Vec<(u32, u32)>,
     /// While this is bound, the name is ours.
     _name: Socket,
 }
 
+/// The names of both ends: the kernel's, and the programs'.
+pub(super) fn names(config: &UpfConfig) -> (String, String) {
+    let outer = config.n6.interface.clone();
+    let inner = format!("{}x", outer.chars().take(14).collect::<String>());
+    (outer, inner)
+}
+
+/// The same of the n-th exit.
+pub(super) fn exit_names(config: &UpfConfig, n: usize) -> (String, String) {
+    let outer = crate::kernel::exits::interface(&config.n6, n);
+    let inner = format!("{}x", outer.chars().take(14).collect::<String>());
+    (outer, inner)
+}
+
 impl Link {
     pub fn open(config: &UpfConfig) -> Result<Link, String> {
-        let outer = config.n6.interface.clone();
-        let inner = format!("{}x", outer.chars().take(14).collect::<String>());
+        let (outer, inner) = names(config);
         let failed = |what: &str, error: io::Error| format!("{what} of the interface {outer} cannot be set: {error}");
         let name = own(&outer)?;
         let netlink = Netlink::open().map_err(|error| failed("the settings", error))?;
@@ -48,10 +63,27 @@ impl Link {
             }
         })?;
         let index = |name: &str| if_nametoindex(name).map_err(|error| failed("the index", error.into()));
-        let link = Link { outer: index(&outer)?, inner: index(&inner)?, _name: name };
+        let mut link = Link { outer: index(&outer)?, inner: index(&inner)?, exits: Vec::new(), _name: name };
         link.set_up(config, &netlink, &outer, &inner).map_err(|(what, error)| failed(&what, error))?;
         if matches!(config.n6.mode, N6Mode::Nat | N6Mode::Routing) {
             forward()?;
+        }
+        for n in 1..=config.n6.exits.len() {
+            let (outer, inner) = exit_names(config, n);
+            let failed = |error: io::Error| format!("the interface {outer} cannot be made: {error}");
+            if let Ok(old) = if_nametoindex(outer.as_str()) {
+                if device::address(&outer).map_err(failed)? != LINK_MAC {
+                    return Err(in_use(&outer));
+                }
+                netlink.delete(old).map_err(failed)?;
+            }
+            netlink.pair([(&outer, LINK_MAC), (&inner, LINK_MAC)], LARGEST).map_err(failed)?;
+            let ends = (index(&outer)?, index(&inner)?);
+            link.exits.push(ends);
+            for (name, index) in [(&outer, ends.0), (&inner, ends.1)] {
+                let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/addr_gen_mode"), "1");
+                netlink.up(index, LARGEST).map_err(failed)?;
+            }
         }
         Ok(link)
     }
@@ -112,7 +144,9 @@ impl Link {
 impl Drop for Link {
     fn drop(&mut self) {
         let outer = self.outer;
-        let deleted = Netlink::open().and_then(|netlink| netlink.delete(outer));
+        let exits = self.exits.iter().map(|(outer, _)| *outer);
+        let deleted = Netlink::open()
+            .and_then(|netlink| [outer].into_iter().chain(exits).try_for_each(|outer| netlink.delete(outer)));
         if let Err(error) = deleted {
             tracing::warn!(%error, "the interface of N6 stays");
         }

@@ -7,13 +7,18 @@
 //! | `nat` | flows whose addresses the programs translate |
 //! | `ring`, `waiting` | what the programs tell, and packets that wait |
 //! | `socket`, `thread` | what is left to user space: signalling, what nobody knows, what came in parts |
+//! | `shape`, `batching` | what the thermal governor asks for |
+//! | `trace` | packets shown to who traces |
+//! | `controller` | which programs packets meet: attached, pinned, taken over, replaced |
 //! | `link`, `device`, `packet_socket` | the interfaces between the kernel and the programs |
 //!
 //! The programs are in the crate `martlet-upf-xdp`. What they cannot do they leave to the kernel, through a pair of
 //! interfaces: to find neighbours, to translate addresses, to fragment, to answer with ICMP.
 mod apply;
+mod batching;
 mod beyond;
 mod compile;
+mod controller;
 mod device;
 #[cfg(test)]
 pub(crate) mod differential;
@@ -24,21 +29,28 @@ mod nat;
 mod packet_socket;
 mod places;
 mod ring;
+mod shape;
 mod slots;
 mod socket;
 mod state;
 mod thread;
+mod trace;
 mod usage;
 mod waiting;
 
 use crate::config::{N6Mode, UpfConfig, XdpMode};
 use crate::counters::Counters;
-use crate::datapath::{Buffered, Change, Datapath, DatapathError, EventSender, Usage};
+use crate::datapath::{Buffered, Change, Datapath, DatapathError, EventSender, Shaping, Usage};
+use crate::kernel::exits::Exits;
 use crate::kernel::{Signals, nat as kernel_nat, netns, sockets};
+use crate::telemetry::{Fill, TraceBatch, TraceWish, Traffic};
+use batching::Batching;
+use controller::Controller;
 use forwarder::Forwarder;
 use link::Link;
+use martlet_board::governor::CLASSES;
 use martlet_pfcp::ie::UpFunctionFeatures;
-use martlet_upf_xdp::{Attachment, Mode, NatTimes, Program, Programs, Sizes, nat_settings, types};
+use martlet_upf_xdp::{Mode, NatTimes, Program, Programs, Sizes, nat_settings, types};
 pub use martlet_upf_xdp::{Verdict, XdpError};
 use nix::net::if_::if_nametoindex;
 use packet_socket::PacketSocket;
@@ -49,14 +61,19 @@ use std::time::{Duration, Instant};
 use thread::Thread;
 use tokio::sync::mpsc;
 
+/// As `bpf/structs.h` has it.
+const EXITS: usize = crate::config::MOST_EXITS + 1;
+
 /// The datapath of programs in the kernel.
 pub struct XdpDatapath {
     forwarder: Arc<Forwarder>,
     // In the order in which they end: first nothing serves the programs any more, then no packet meets them.
     _thread: Thread,
-    _attached: Vec<Attachment>,
+    controller: Arc<Controller>,
     _nat: Option<kernel_nat::Nat>,
     _link: Link,
+    _exits: Exits,
+    batching: Batching,
     /// Interfaces with programs.
     ports: Vec<(String, Mode)>,
 }
@@ -86,6 +103,19 @@ impl XdpDatapath {
         Ok((verdict, out))
     }
 
+    /// Loads the programs anew, with their tables as they are, and puts them in the place of those that run, without a packet
+    /// between them. With `sample`, the time of one of so many packets is taken from then on.
+    ///
+    /// # Errors
+    /// The kernel refuses them; those of before go on.
+    pub fn renew(&self, sample: Option<u32>) -> Result<(), XdpError> {
+        let programs = &self.forwarder.programs;
+        programs.renew(|_, sizes| sizes.sample = sample.unwrap_or(sizes.sample))?;
+        self.controller.replace(programs)?;
+        tracing::info!(?sample, "the XDP programs are replaced");
+        Ok(())
+    }
+
     /// The programs, to measure them.
     pub fn programs(&self) -> &Programs {
         &self.forwarder.programs
@@ -112,7 +142,14 @@ impl XdpDatapath {
         // In generic mode frames may come with checksums that their sender left to an interface.
         let generic = |name: &String| config.xdp.mode == XdpMode::Generic || name == "lo";
         let direct = config.xdp.direct && (matches!(config.n6.mode, N6Mode::Routing) || translation.addresses > 0);
+        let exits = Exits::open(config)?;
+        let (mut exit_outer, mut exit_inner) = ([0; EXITS], [0; EXITS]);
+        for (n, (outer, inner)) in (1..).zip(&link.exits) {
+            (exit_outer[n], exit_inner[n]) = (*outer, *inner);
+        }
         let settings = types::settings {
+            exit_outer,
+            exit_inner,
             n3_ip4: if let IpAddr::V4(ip) = local { u32::from_ne_bytes(ip.octets()) } else { 0 },
             has_n6: u32::from(config.n6.mode != N6Mode::None),
             direct: u32::from(direct),
@@ -132,41 +169,70 @@ impl XdpDatapath {
             ring: config.xdp.ring,
             nat_flows: if translation.addresses > 0 { config.xdp.nat.flows } else { 0 },
             bench,
+            sample: config.telemetry.sample,
         };
         let text = |error: XdpError| error.to_string();
         let programs = Programs::load(settings, &sizes).map_err(text)?;
-        let mut attached = vec![
-            programs.attach(Program::Outer, link.outer, Some(Mode::Native)).map_err(text)?,
-            programs.attach(Program::Inner, link.inner, Some(Mode::Native)).map_err(text)?,
-        ];
+        let mode = match config.xdp.mode {
+            XdpMode::Auto => None,
+            XdpMode::Native => Some(Mode::Native),
+            XdpMode::Generic => Some(Mode::Generic),
+        };
+        let (outer, inner) = link::names(config);
+        let mut ends = vec![(Program::Outer, outer, link.outer), (Program::Inner, inner, link.inner)];
+        for (n, (outer, inner)) in (1..).zip(&link.exits) {
+            let names = link::exit_names(config, n);
+            ends.extend([(Program::Outer, names.0, *outer), (Program::Inner, names.1, *inner)]);
+        }
+        let restoration = Duration::from_secs(config.n3.restoration_s);
+        let controller = Controller::attach(&programs, ends, &ports, mode, config.xdp.pin.as_deref(), restoration);
+        let controller = controller.map_err(text)?;
         let mut modes = Vec::new();
-        for (name, ifindex) in &ports {
-            let mode = match config.xdp.mode {
-                XdpMode::Auto => None,
-                XdpMode::Native => Some(Mode::Native),
-                XdpMode::Generic => Some(Mode::Generic),
-            };
-            let attachment = programs.attach(Program::Port, *ifindex, mode).map_err(text)?;
-            if attachment.mode == Mode::Native {
-                programs.allow_port(*ifindex).map_err(text)?;
+        for (ifindex, mode) in controller.modes() {
+            if mode == Mode::Native {
+                programs.allow_port(ifindex).map_err(text)?;
             }
-            tracing::info!(interface = name, mode = attachment.mode.name(), "XDP is attached");
-            modes.push((name.clone(), attachment.mode));
-            attached.push(attachment);
+            let name = ports.iter().find(|(_, known)| *known == ifindex).map(|(name, _)| name.clone());
+            modes.push((name.unwrap_or_default(), mode));
         }
         let burst = config.xdp.complaints_per_second;
         programs.buckets.write(0, complaints(burst));
         let ring = Ring::open(&programs).map_err(text)?;
+        let tracer = trace::Tracer::open(&programs).map_err(text)?;
         let frames = PacketSocket::open()?;
         let restored_by = Instant::now() + Duration::from_secs(config.n3.restoration_s);
         let limits = config.xdp.clone();
+        let lowest = config.governor.lowest.clone();
+        let exit_names = config.n6.exit_names();
+        let batching = Batching::new(ports.iter().map(|(name, ifindex)| (name.as_str(), *ifindex)));
         let inner = link.inner;
-        let forwarder =
-            Forwarder::new(programs, ring, limits, translation, events, gtpu, frames, inner, Some(restored_by));
+        let forwarder = Forwarder::new(
+            programs,
+            ring,
+            tracer,
+            limits,
+            lowest,
+            exit_names,
+            translation,
+            events,
+            gtpu,
+            frames,
+            inner,
+            Some(restored_by),
+        );
         let forwarder = Arc::new(forwarder);
         crate::metrics::show(&forwarder.counters);
-        let thread = Thread::start(&forwarder, local, failure)?;
-        Ok(XdpDatapath { forwarder, _thread: thread, _attached: attached, _nat: nat, _link: link, ports: modes })
+        let thread = Thread::start(&forwarder, &controller, local, failure)?;
+        Ok(XdpDatapath {
+            forwarder,
+            _thread: thread,
+            controller,
+            _nat: nat,
+            _link: link,
+            _exits: exits,
+            batching,
+            ports: modes,
+        })
     }
 }
 
@@ -238,6 +304,7 @@ impl Datapath for XdpDatapath {
     }
 
     fn apply(&mut self, change: &Change<'_>) -> Result<(), DatapathError> {
+        self.controller.session_came();
         self.forwarder.apply(change)
     }
 
@@ -268,6 +335,31 @@ impl Datapath for XdpDatapath {
     fn counters(&self) -> Arc<Counters> {
         self.forwarder.refresh();
         self.forwarder.counters.clone()
+    }
+
+    fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
+        self.forwarder.traffic(seids)
+    }
+
+    fn tables(&self) -> Vec<Fill> {
+        self.forwarder.tables()
+    }
+
+    fn trace(&self, wish: TraceWish) -> Result<TraceBatch, String> {
+        Ok(self.forwarder.trace(wish))
+    }
+
+    fn shape(&mut self, shaping: &Shaping) {
+        self.forwarder.shape(shaping);
+        self.batching.set(shaping.batching);
+    }
+
+    fn class_octets(&self) -> [u64; CLASSES] {
+        self.forwarder.class_octets()
+    }
+
+    fn renew(&self, sample: Option<u32>) -> Result<(), String> {
+        XdpDatapath::renew(self, sample).map_err(|error| error.to_string())
     }
 
     fn fullness(&self) -> u8 {

@@ -2,10 +2,12 @@
 use super::compile::{Entrance, Limit};
 use super::nat::Flows;
 use super::places::{Places, Rates};
+use super::shape::class_in;
 use super::slots::Slots;
 use super::usage::{Account, Clock, Placed, later};
 use crate::datapath::Usage;
 use crate::rules::{ById, Direction, Session, Tunnel, UeAddress};
+use martlet_board::governor::CLASSES;
 use martlet_upf_xdp::Programs;
 use martlet_upf_xdp::types::{rule, rule_flag, rule_rest};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -57,6 +59,8 @@ pub(super) struct Entry {
     pub held: bool,
     /// When rules that are gone saw their last packet, by the programs' clock.
     pub last: u32,
+    /// What they have forwarded: octets and packets, from and to the UE.
+    pub gone: [[u64; 2]; 2],
 }
 
 /// A packet that waits.
@@ -94,6 +98,8 @@ pub(super) struct State {
     pub waiting: usize,
     /// Octets and packets of rules that are gone, from and to UEs.
     pub gone: [[u64; 2]; 2],
+    /// Octets of them by the class of their flows.
+    pub gone_by_class: [u64; CLASSES],
 }
 
 impl State {
@@ -115,6 +121,7 @@ impl State {
             last_incarnation: 0,
             waiting: 0,
             gone: [[0; 2]; 2],
+            gone_by_class: [0; CLASSES],
         }
     }
 
@@ -145,6 +152,9 @@ impl State {
         let total = &mut self.gone[usize::from(placed.direction == Direction::Downlink)];
         total[0] += rule.octets;
         total[1] += rule.packets;
+        if let Some(sum) = self.gone_by_class.get_mut(class_in(rule.flags)) {
+            *sum += rule.octets;
+        }
         self.places.give_back(placed.index);
         self.rest_slots.give_back(placed.rest, 1);
         self.rates.give_back(programs, placed.rate);
@@ -168,6 +178,9 @@ impl State {
         let (gone, kept) = std::mem::take(&mut entry.old_rules).into_iter().partition(|(t, _)| t.elapsed() >= AT_REST);
         entry.old_rules = kept;
         let gone: Vec<(Instant, Placed)> = gone;
+        for (_, placed) in &gone {
+            placed.add_to(&mut entry.gone, &programs.rules);
+        }
         for (_, placed) in &gone {
             self.forget_rule(programs, placed);
         }
@@ -197,7 +210,16 @@ impl Entry {
             buffers: false,
             held: false,
             last: 0,
+            gone: [[0; 2]; 2],
         })
+    }
+
+    /// Octets and packets from and to the UE since the session began.
+    pub fn forwarded(&self, programs: &Programs) -> [[u64; 2]; 2] {
+        let mut all = self.gone;
+        let placed = self.rules.iter().chain(self.old_rules.iter().map(|(_, placed)| placed));
+        placed.for_each(|placed| placed.add_to(&mut all, &programs.rules));
+        all
     }
 
     /// Adds what rules have counted to the accounts of their usage reporting rules.
@@ -335,15 +357,6 @@ impl Entry {
             }
         }
         reached
-    }
-
-    /// Octets from the UE and to it that the rules in the table have counted.
-    pub fn forwarded(&self, programs: &Programs) -> [u64; 2] {
-        let mut octets = [0; 2];
-        for placed in self.rules.iter().chain(self.old_rules.iter().map(|(_, placed)| placed)) {
-            octets[usize::from(placed.direction == Direction::Downlink)] += placed.octets(&programs.rules);
-        }
-        octets
     }
 
     /// When its last packet was forwarded.

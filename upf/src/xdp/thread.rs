@@ -1,4 +1,5 @@
 //! The thread beside the programs: what they tell, and what is left to the socket.
+use super::controller::Controller;
 use super::forwarder::{Forwarder, lock};
 use super::socket::Socket;
 use crate::counters::DropReason;
@@ -28,12 +29,17 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    pub fn start(forwarder: &Arc<Forwarder>, local: IpAddr, failure: mpsc::Sender<String>) -> Result<Self, String> {
+    pub fn start(
+        forwarder: &Arc<Forwarder>,
+        controller: &Arc<Controller>,
+        local: IpAddr,
+        failure: mpsc::Sender<String>,
+    ) -> Result<Self, String> {
         let failed = |error: io::Error| format!("the thread of the datapath cannot be started: {error}");
         let (stop, stopped) = UnixStream::pair().map_err(failed)?;
-        let forwarder = forwarder.clone();
+        let (forwarder, controller) = (forwarder.clone(), controller.clone());
         let work = move || {
-            if let Err(error) = serve(&forwarder, local, &stopped) {
+            if let Err(error) = serve(&forwarder, &controller, local, &stopped) {
                 let _ = failure.try_send(format!("upf-xdp can serve no more packets: {error}"));
             }
         };
@@ -51,7 +57,7 @@ impl Drop for Thread {
     }
 }
 
-fn serve(forwarder: &Forwarder, local: IpAddr, stopped: &UnixStream) -> io::Result<()> {
+fn serve(forwarder: &Forwarder, controller: &Controller, local: IpAddr, stopped: &UnixStream) -> io::Result<()> {
     let ring = lock(&forwarder.ring).descriptor();
     // SAFETY: the ring's descriptor is open for as long as the forwarder lives, which is longer than this function.
     let ring = unsafe { BorrowedFd::borrow_raw(ring) };
@@ -79,6 +85,8 @@ fn serve(forwarder: &Forwarder, local: IpAddr, stopped: &UnixStream) -> io::Resu
             forwarder.lock().forget_retired(&forwarder.programs);
             // Whoever reads the metrics finds them no older than this.
             forwarder.refresh();
+            forwarder.end_trace();
+            controller.take_over(&forwarder.programs);
         }
         if told {
             let state = &mut *forwarder.lock();
@@ -101,6 +109,7 @@ fn receive(forwarder: &Forwarder, socket: &mut Socket, batch: &mut Batch) -> io:
     }
     let now = Instant::now();
     batch.each(|datagram| {
+        forwarder.counters.received_packets.add(1);
         let Some((buffer, from)) = datagram else { return forwarder.counters.dropped(DropReason::Malformed) };
         let datagram = buffer.get(HEADROOM..).unwrap_or_default();
         if let Some(reply) = socket.take(forwarder, datagram, from, now)

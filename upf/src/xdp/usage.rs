@@ -40,6 +40,13 @@ pub(super) struct Placed {
 }
 
 impl Placed {
+    /// Adds what it has counted to octets and packets from and to UEs.
+    pub fn add_to(&self, sum: &mut [[u64; 2]; 2], rules: &Table<rule>) {
+        let rule = rules.read(self.index);
+        let sum = &mut sum[usize::from(self.direction == Direction::Downlink)];
+        *sum = [sum[0] + rule.octets, sum[1] + rule.packets];
+    }
+
     pub fn new(at: Place, plan: &Planned) -> Self {
         let (pdr, direction) = (plan.pdr, plan.direction);
         let Place { index, rest, rate } = at;

@@ -156,6 +156,7 @@ impl Forwarder {
             Ok(Verdict::Keep) => return false,
             Ok(Verdict::Redirect(ifindex)) => {
                 if let Err(error) = self.frames.send(ifindex, out) {
+                    self.counters.lost_packets.add(1);
                     self.counters.dropped(DropReason::N3);
                     tracing::debug!(ifindex, %error, "a frame was not sent");
                 }

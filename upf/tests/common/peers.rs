@@ -103,6 +103,11 @@ impl PeersRig {
         let (datapath, signals) = open_datapath(&config).expect("the datapath");
         PeersRig { datapath, signals, gnb, hosts, access, network }
     }
+
+    /// Leaves the gNB's port to somebody else.
+    pub fn release_gnb(&mut self) {
+        self.gnb = self.access.within(|| UdpSocket::bind((GNB, 0)).expect("a port"));
+    }
 }
 
 impl Rig for PeersRig {

@@ -2,7 +2,7 @@
 /* What user space is told, and what is counted. */
 #pragma once
 
-#include "qos.h"
+#include "telemetry.h"
 
 inline_always struct stats *own_stats(void)
 {
@@ -17,19 +17,13 @@ inline_always struct stats *own_stats(void)
 			own->what++; \
 	} while (0)
 
-inline_always int dropped(enum drop reason)
-{
-	COUNT(drops[reason & 15]);
-	return XDP_DROP;
-}
-
 /* A packet that user space answers, such as one in an unknown tunnel: it gets there, as often as is allowed. */
 global int complain(int reason)
 {
 	__u32 first = 0;
 	struct bucket *bucket = bpf_map_lookup_elem(&buckets, &first);
 	if (bucket && take_tokens(&bucket->full_at, bucket->burst, bucket->per_octet, bpf_ktime_get_ns() << 4))
-		return XDP_PASS;
+		return not_ours();
 	return dropped(reason);
 }
 
@@ -102,10 +96,10 @@ global int buffer(struct xdp_md *ctx, __u32 offset, __u32 length, struct rule *r
 	__u32 argument = (rest->pdr & 0xffff) | (rule->flags & RULE_NOTIFY ? 0x10000 : 0);
 	struct session *session = bpf_map_lookup_elem(&sessions, &index);
 	if (!session || !index)
-		return dropped(DROP_BUFFER_FULL);
+		return dropped_of(rule, DROP_BUFFER_FULL);
 	if (__sync_fetch_and_add(&session->pending, 1) >= session->limit || !give(ctx, offset, length, index, argument)) {
 		__sync_fetch_and_add(&session->pending, -1);
-		return dropped(DROP_BUFFER_FULL);
+		return dropped_of(rule, DROP_BUFFER_FULL);
 	}
 	COUNT(buffered);
 	return XDP_DROP;

@@ -48,9 +48,9 @@ inline_always void age4(struct iphdr *ip)
 	ip->ttl--;
 }
 
-inline_always struct hop *hop_of(__be32 destination)
+inline_always struct hop *hop_of(__be32 destination, __u32 exit)
 {
-	__u32 hash = destination;
+	__u32 hash = destination ^ exit;
 	hash ^= hash >> 16;
 	hash = hash * 0x9e3779b1 >> 22;
 	__u32 slot = hash & (HOPS - 1);
@@ -63,14 +63,14 @@ inline_always int usable(__u32 ifindex)
 }
 
 /* Asks the kernel's routes and neighbours, and keeps what it says. */
-global int find_hop4(struct xdp_md *ctx, struct hop *hop, __be32 source, __be32 destination)
+global int find_hop4(struct xdp_md *ctx, struct hop *hop, __be32 source, __be32 destination, __u32 exit)
 {
 	if (!hop)
 		return 0;
 	struct bpf_fib_lookup fib = {
 		.family = 2 /* AF_INET */,
 		.l4_protocol = IPPROTO_UDP,
-		.ifindex = ctx->ingress_ifindex,
+		.ifindex = exit ? settings.exit_outer[exit & (EXITS - 1)] : ctx->ingress_ifindex,
 		.ipv4_src = source,
 		.ipv4_dst = destination,
 	};
@@ -81,29 +81,33 @@ global int find_hop4(struct xdp_md *ctx, struct hop *hop, __be32 source, __be32 
 	hop->local = (found >= BPF_FIB_LKUP_RET_BLACKHOLE && found <= BPF_FIB_LKUP_RET_NOT_FWDED) ||
 		     fib.ifindex == settings.outer_ifindex;
 	hop->destination[0] = destination;
+	hop->destination[1] = exit;
 	hop->ifindex = ok ? fib.ifindex : 0;
 	hop->mtu = fib.mtu_result;
 	__builtin_memcpy(hop->to, fib.dmac, 6);
 	__builtin_memcpy(hop->from, fib.smac, 6);
-	hop->generation = now;
+	/* Where the kernel has to find the way, it may have found it by the next packet; nor may that stay when nobody is left to
+	 * have it forgotten. */
+	hop->generation = ok ? now : 0;
 	return ok;
 }
 
 /* What is known of the way to an address. */
-inline_always struct hop *way4(struct xdp_md *ctx, __be32 source, __be32 destination)
+inline_always struct hop *way4(struct xdp_md *ctx, __be32 source, __be32 destination, __u32 exit)
 {
-	struct hop *hop = hop_of(destination);
+	struct hop *hop = hop_of(destination, exit);
 	if (!hop)
 		return NULL;
-	if (unlikely(hop->destination[0] != destination || hop->generation != globals.generation))
-		find_hop4(ctx, hop, source, destination);
+	if (unlikely(hop->destination[0] != destination || hop->destination[1] != exit ||
+		     hop->generation != globals.generation))
+		find_hop4(ctx, hop, source, destination, exit);
 	return hop;
 }
 
 /* The next hop towards an address, or nothing where the kernel has to find the way. */
 inline_always struct hop *next_hop4(struct xdp_md *ctx, __be32 source, __be32 destination)
 {
-	struct hop *hop = way4(ctx, source, destination);
+	struct hop *hop = way4(ctx, source, destination, 0);
 	return hop && hop->ifindex ? hop : NULL;
 }
 
@@ -112,10 +116,10 @@ inline_always int send_to(struct xdp_md *ctx, __u32 ifindex, enum origin origin)
 {
 	if (origin == FROM_BUFFER || origin == FROM_SOCKET) {
 		if (bpf_xdp_adjust_head(ctx, -(int)sizeof(struct verdict)))
-			return dropped(DROP_N3);
+			return lost(DROP_N3);
 		struct verdict *verdict = data_of(ctx);
 		if ((void *)(verdict + 1) > end_of(ctx))
-			return dropped(DROP_N3);
+			return lost(DROP_N3);
 		verdict->action = XDP_REDIRECT;
 		verdict->ifindex = ifindex;
 		return XDP_REDIRECT;
@@ -151,7 +155,7 @@ inline_always int tunnelled_to_kernel(struct xdp_md *ctx, enum origin origin, __
 	static const __u8 own[6] = LINK_MAC;
 	struct ethhdr *eth = data_of(ctx);
 	if ((void *)(eth + 1) > end_of(ctx))
-		return dropped(DROP_N3);
+		return lost(DROP_N3);
 	COUNT(to_kernel);
 	link_to(eth, own, own, protocol);
 	if (origin == FROM_KERNEL)
@@ -178,16 +182,16 @@ inline_always int into_tunnel4(struct xdp_md *ctx, __u32 offset, __u32 length, s
 	__be32 peer = rule->peer4, teid = rule->teid;
 	__u8 type = rule->flags & RULE_TUNNEL_UP ? 0x10 : 0;
 	if (unlikely(length > 0xffff - headers))
-		return dropped(DROP_N3);
+		return lost(DROP_N3);
 	if (unlikely(!trim(ctx, offset + length)))
-		return dropped(DROP_N3);
+		return lost(DROP_N3);
 	if (bpf_xdp_adjust_head(ctx, (int)offset - (int)(sizeof(struct ethhdr) + headers)))
-		return dropped(DROP_N3);
+		return lost(DROP_N3);
 	struct ethhdr *eth = data_of(ctx);
 	struct outer4 *outer = (void *)(eth + 1);
 	struct gtp_extension *more = (void *)(outer + 1);
 	if ((void *)(more + 1) > end_of(ctx))
-		return dropped(DROP_N3);
+		return lost(DROP_N3);
 	__u32 whole = length + headers;
 	/* Version and length of the header, don't fragment not set, TTL and protocol are always the same. */
 	*(__be32 *)&outer->ip = bpf_htonl(0x45000000 | whole);
@@ -223,26 +227,27 @@ inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow
 {
 	static const __u8 own[6] = LINK_MAC, bounce[6] = BOUNCE_MAC;
 	if (unlikely(!trim(ctx, offset + flow->length)))
-		return dropped(DROP_N6);
+		return lost(DROP_N6);
 	if (bpf_xdp_adjust_head(ctx, (int)offset - (int)sizeof(struct ethhdr)))
-		return dropped(DROP_N6);
+		return lost(DROP_N6);
 	struct ethhdr *eth = data_of(ctx);
 	struct iphdr *ip = (void *)(eth + 1);
 	if ((void *)(ip + 1) > end_of(ctx))
-		return dropped(DROP_N6);
+		return lost(DROP_N6);
 	__be16 protocol = flow->version == 4 ? bpf_htons(ETH_P_IP) : bpf_htons(ETH_P_IPV6);
+	__u32 exit = rule ? rule->teid & (EXITS - 1) : 0;
 	if (settings.direct && flow->version == 4 && flow->ttl > 1) {
 		__be32 source = settings.nat.addresses ? settings.nat.address[0] : flow->source4;
-		struct hop *hop = way4(ctx, source, flow->destination4);
+		struct hop *hop = way4(ctx, source, flow->destination4, exit);
 		int fits = hop && hop->ifindex && flow->length <= hop->mtu;
 		/* What the kernel takes or answers has the UE's address. */
 		if (rule && settings.nat.addresses && hop && !hop->local && (fits || !hop->ifindex || !flow->dont_fragment)) {
 			if (unlikely(!translate_out(ctx, sizeof(*eth), flow, rule)))
-				return dropped(DROP_NAT);
+				return lost(DROP_NAT);
 			eth = data_of(ctx);
 			ip = (void *)(eth + 1);
 			if ((void *)(ip + 1) > end_of(ctx))
-				return dropped(DROP_N6);
+				return lost(DROP_N6);
 		}
 		if (likely(fits)) {
 			age4(ip);
@@ -251,12 +256,12 @@ inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow
 		}
 	}
 	if (!settings.has_n6)
-		return dropped(DROP_N6);
+		return lost(DROP_N6);
 	COUNT(to_kernel);
 	if (settings.bounce) {
 		link_to(eth, own, bounce, protocol);
-		return send_to(ctx, settings.outer_ifindex, origin);
+		return send_to(ctx, exit ? settings.exit_outer[exit] : settings.outer_ifindex, origin);
 	}
 	link_to(eth, own, own, protocol);
-	return send_to(ctx, settings.inner_ifindex, origin);
+	return send_to(ctx, exit ? settings.exit_inner[exit] : settings.inner_ifindex, origin);
 }

@@ -204,6 +204,13 @@ global int nat_in_slow(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 	nat_see(flow, NAT_ANSWERED, ticks);
 	packet->incarnation = flow->incarnation;
 	packet->destination4 = flow->ue;
+	if (packet->fragment) {
+		/* Its later parts are the UE's, too. */
+		struct nat_part part = nat_part_key(ip);
+		struct nat_part_of of = { .ue = flow->ue, .incarnation = flow->incarnation };
+		if (bpf_map_update_elem(&nat_parts, &part, &of, BPF_ANY))
+			return NAT_LOST;
+	}
 	ip->check = changed(ip->check, ~flow->address_change);
 	ip->daddr = flow->ue;
 	if (icmp) {

@@ -95,13 +95,15 @@ global __u32 nat_find_slow(struct nat_key *key)
 {
 	if (!key)
 		return NONE;
-	__u32 *index = bpf_map_lookup_elem(&nat_by_key, key);
+	/* Older kernels take keys from the stack alone. */
+	struct nat_key own = *key;
+	__u32 *index = bpf_map_lookup_elem(&nat_by_key, &own);
 	if (!index)
 		return NONE;
 	struct nat_flow *flow = nat_flow_at(*index);
-	if (!flow || !nat_is(flow, key))
+	if (!flow || !nat_is(flow, &own))
 		return NONE;
-	nat_remember(nat_hash(key), *index);
+	nat_remember(nat_hash(&own), *index);
 	return *index;
 }
 
@@ -218,7 +220,8 @@ global int nat_bind(struct nat_key *key, struct nat_binding *bound, __u32 sessio
 	bound->unused = 0;
 	bound->session = session;
 	bound->incarnation = incarnation;
-	bpf_map_update_elem(&nat_of_ue, &own, bound, BPF_ANY);
+	struct nat_binding kept = *bound;
+	bpf_map_update_elem(&nat_of_ue, &own, &kept, BPF_ANY);
 	return 1;
 }
 
@@ -295,7 +298,9 @@ inline_always __u32 nat_enter(struct nat_key *out, struct nat_binding *bound, __
 		nat_give_back(index);
 		return NONE;
 	}
-	if (bpf_map_update_elem(&nat_by_key, out, &index, BPF_NOEXIST)) {
+	/* Older kernels take keys from the stack alone. */
+	struct nat_key own = *out;
+	if (bpf_map_update_elem(&nat_by_key, &own, &index, BPF_NOEXIST)) {
 		bpf_map_delete_elem(&nat_by_key, &in);
 		nat_give_back(index);
 		return NONE;

@@ -25,15 +25,17 @@ inline_always int admit(struct xdp_md *ctx, __u32 offset, struct flow *flow, str
 	__u32 flags = rule->flags;
 	if (unlikely(flags & (RULE_DROP | RULE_BUFFER | RULE_HELD))) {
 		if (flags & RULE_DROP)
-			return dropped(DROP_ACTION);
+			return dropped_of(rule, DROP_ACTION);
 		if (has_to_wait(rule, origin))
 			return origin == FROM_BUFFER ? VERDICT_KEEP : buffer(ctx, offset, flow->length, rule);
 	}
 	__u64 ticks = bpf_jiffies64();
 	int reason = enforce(rule, flow->length, ticks);
 	if (unlikely(reason >= 0))
-		return dropped(reason);
+		return dropped_of(rule, reason);
 	count(rule, flow->length, ticks);
+	if (unlikely(trace.wanted))
+		trace_rule(rule);
 	return -1;
 }
 
@@ -55,10 +57,10 @@ inline_always int to_ue(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u
 	struct tunnelled none = {};
 	struct rule *rule = classify(ctx, offset, flow, &none, entrance, 0);
 	if (unlikely(!rule))
-		return dropped(DROP_NO_RULE);
+		return dropped_of(any_of(entrance), DROP_NO_RULE);
 	/* It was translated for a session that had this address before. */
 	if (unlikely(flow->incarnation && flow->incarnation != rule->incarnation))
-		return dropped(DROP_NAT);
+		return dropped_of(rule, DROP_NAT);
 	int verdict = admit(ctx, offset, flow, rule, origin);
 	if (verdict >= 0)
 		return verdict;
@@ -99,21 +101,28 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 	if (unlikely(!entrance))
 		return complain(DROP_UNKNOWN_TUNNEL);
 	void *data = data_of(ctx), *end = end_of(ctx);
-	__u32 offset = tunnel->inner;
+	__u64 offset = tunnel->inner;
+	if (offset > 1024)
+		return dropped(DROP_MALFORMED);
+	/* Older kernels have to see once more that it is small. */
+	barrier_var(offset);
+	offset &= 2047;
 	__u8 *first = data + offset;
-	if (offset > 1024 || (void *)(first + 1) > end)
+	if ((void *)(first + 1) > end)
 		return dropped(DROP_MALFORMED);
 	__be16 protocol = *first >> 4 == 6 ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
 	if (unlikely(!read_ip(data + offset, end, protocol, flow) || offset + flow->length > tunnel->end))
 		return dropped(DROP_MALFORMED);
 	struct rule *rule = classify(ctx, offset, flow, tunnel, entrance, 1);
 	/* A PDR need not name the UE's address; that of its session counts all the same. */
-	if (unlikely(!rule))
-		return dropped(is_foreign(any_of(entrance), flow) ? DROP_FOREIGN_SOURCE : DROP_NO_RULE);
+	if (unlikely(!rule)) {
+		rule = any_of(entrance);
+		return dropped_of(rule, is_foreign(rule, flow) ? DROP_FOREIGN_SOURCE : DROP_NO_RULE);
+	}
 	if (likely(flow->version == 4 && (rule->flags & (RULE_UPLINK | RULE_UE4)) == (RULE_UPLINK | RULE_UE4) &&
 		   rule->ue4 == flow->source4)) {
 	} else if (rule->flags & RULE_UPLINK && is_foreign(rule, flow)) {
-		return dropped(DROP_FOREIGN_SOURCE);
+		return dropped_of(rule, DROP_FOREIGN_SOURCE);
 	}
 	int verdict = admit(ctx, offset, flow, rule, origin);
 	if (verdict >= 0)
@@ -122,14 +131,18 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 		return into_tunnel4(ctx, offset, flow->length, rule, qfi_of(rule, tunnel), origin);
 	if (settings.local_switching) {
 		__u32 other = entrance_of_ue(flow, 0);
-		if (unlikely(other))
+		if (unlikely(other)) {
+			NOTE(switched);
 			return between_ues(ctx, offset, flow, other, origin);
+		}
 	}
 	if (settings.nat.addresses && unlikely(flow->version == 4 && is_public(flow->destination4))) {
 		int outcome = hairpin(ctx, offset, flow, rule);
 		__u32 other = outcome > 0 ? entrance_of_ue(flow, 0) : NONE;
+		if (other)
+			NOTE(switched);
 		if (outcome)
-			return other ? between_ues(ctx, offset, flow, other, origin) : dropped(DROP_NAT);
+			return other ? between_ues(ctx, offset, flow, other, origin) : lost(DROP_NAT);
 	}
 	return to_network(ctx, offset, flow, rule, origin);
 }

@@ -9,28 +9,28 @@ inline_always int handle(struct xdp_md *ctx, enum origin origin)
 	__be16 protocol = 0;
 	__u32 offset = link_header(data, end, &protocol);
 	if (!offset)
-		return XDP_PASS;
+		return not_ours();
 	struct flow flow = {};
 	if (protocol == bpf_htons(ETH_P_IP)) {
 		struct iphdr *ip = data + offset;
 		if ((void *)(ip + 1) > end)
-			return XDP_PASS;
+			return not_ours();
 		if (ip->daddr == settings.n3_ip4) {
 			__u32 header = ip->ihl * 4;
 			struct udphdr *udp = (void *)ip + header;
 			if (ip->protocol != IPPROTO_UDP || header < sizeof(*ip) || (void *)(udp + 1) > end ||
 			    udp->dest != bpf_htons(GTP_PORT))
-				return XDP_PASS;
+				return not_ours();
 			/* The kernel puts parts together; user space then has the whole. */
 			if (ip->frag_off & bpf_htons(IP_MORE_FRAGMENTS | IP_OFFSET))
-				return XDP_PASS;
+				return not_ours();
 			struct tunnelled tunnel;
 			__u32 at = offset + header + sizeof(*udp);
 			switch (read_gtp(ctx, at, &tunnel)) {
 			case GTP_PACKET:
 				return from_tunnel(ctx, &tunnel, &flow, origin);
 			case GTP_SIGNALLING:
-				return XDP_PASS;
+				return not_ours();
 			case GTP_UNKNOWN_EXTENSION:
 				return complain(DROP_UNKNOWN_EXTENSION);
 			case GTP_MALFORMED:
@@ -39,12 +39,13 @@ inline_always int handle(struct xdp_md *ctx, enum origin origin)
 		}
 	}
 	if (!read_ip(data + offset, end, protocol, &flow))
-		return XDP_PASS;
+		return not_ours();
 	if (origin == FROM_PORT && flow.version == 4 && is_public(flow.destination4)) {
 		switch (translate_in(ctx, offset, &flow)) {
 		case NAT_FOREIGN:
-			return XDP_PASS;
+			return not_ours();
 		case NAT_ANSWERED_BACK:
+			NOTE(answered);
 			return settings.transmit ? XDP_TX : bpf_redirect(ctx->ingress_ifindex, 0);
 		case NAT_LOST:
 			return dropped(DROP_NAT);
@@ -54,11 +55,11 @@ inline_always int handle(struct xdp_md *ctx, enum origin origin)
 	}
 	__u32 entrance = entrance_of_ue(&flow, 0);
 	if (!entrance)
-		return origin == FROM_PORT && !flow.incarnation ? XDP_PASS : dropped(DROP_UNKNOWN_UE);
+		return origin == FROM_PORT && !flow.incarnation ? not_ours() : dropped(DROP_UNKNOWN_UE);
 	/* What does not fit, and what has come too far, the kernel answers. */
 	if (origin == FROM_PORT) {
 		if (flow.ttl <= 1 || (settings.has_n6 && flow.length > settings.n6_mtu))
-			return XDP_PASS;
+			return not_ours();
 		struct iphdr *ip = data + offset;
 		struct ipv6hdr *ip6 = data + offset;
 		if (flow.version == 4 && (void *)(ip + 1) <= end)
@@ -69,11 +70,30 @@ inline_always int handle(struct xdp_md *ctx, enum origin origin)
 	return to_ue(ctx, offset, &flow, entrance, origin);
 }
 
+/* The same, counted, and watched where somebody asks for it. */
+inline_always int observe(struct xdp_md *ctx, enum origin origin)
+{
+	struct lane *lane = own_lane();
+	if (!lane)
+		return XDP_ABORTED;
+	__u64 start = 0;
+	if (unlikely((lane->entered[origin]++ & sample_mask) == sample_mask))
+		start = bpf_ktime_get_ns();
+	if (unlikely(trace.wanted))
+		trace_begin(ctx, origin);
+	int verdict = handle(ctx, origin);
+	if (unlikely(start))
+		took(start);
+	if (unlikely(trace.wanted))
+		trace_end(verdict);
+	return verdict;
+}
+
 /* Interfaces towards gNBs and data networks. */
 SEC("xdp")
 int martlet_port(struct xdp_md *ctx)
 {
-	return handle(ctx, FROM_PORT);
+	return observe(ctx, FROM_PORT);
 }
 
 /* The programs' end of the link with the kernel. */
@@ -93,7 +113,7 @@ int martlet_inner(struct xdp_md *ctx)
 	/* A tunnelled packet of ours that the kernel forwards. */
 	if ((void *)(ip + 1) <= end && eth->h_proto == bpf_htons(ETH_P_IP) && ip->saddr == settings.n3_ip4)
 		return XDP_PASS;
-	return handle(ctx, FROM_KERNEL);
+	return observe(ctx, FROM_KERNEL);
 }
 
 /* Run by user space on packets that waited there, and on those that the kernel put together. Where the verdict is
@@ -101,13 +121,13 @@ int martlet_inner(struct xdp_md *ctx)
 SEC("xdp")
 int martlet_release(struct xdp_md *ctx)
 {
-	return handle(ctx, FROM_BUFFER);
+	return observe(ctx, FROM_BUFFER);
 }
 
 SEC("xdp")
 int martlet_socket(struct xdp_md *ctx)
 {
-	return handle(ctx, FROM_SOCKET);
+	return observe(ctx, FROM_SOCKET);
 }
 
 /* Run by user space to know the time of the programs. */
@@ -141,13 +161,13 @@ int bench_nothing_down(struct xdp_md *ctx)
 SEC("xdp")
 int bench_uplink(struct xdp_md *ctx)
 {
-	return bench_make_uplink(ctx) ? handle(ctx, FROM_PORT) : XDP_ABORTED;
+	return bench_make_uplink(ctx) ? observe(ctx, FROM_PORT) : XDP_ABORTED;
 }
 
 SEC("xdp")
 int bench_downlink(struct xdp_md *ctx)
 {
-	return bench_make_downlink(ctx) ? handle(ctx, FROM_PORT) : XDP_ABORTED;
+	return bench_make_downlink(ctx) ? observe(ctx, FROM_PORT) : XDP_ABORTED;
 }
 
 SEC("xdp")

@@ -190,15 +190,30 @@ inline_always void count(struct rule *rule, __u32 octets, __u64 ticks)
 		tell_mark(rule, before, after);
 }
 
+/* Rates of classes of flows, which the thermal governor sets. */
+#define RULE_CLASS_SHIFT 24
+struct governor {
+	struct bucket of_class[4];
+};
+volatile struct governor governor SEC(".data.governor");
+
+global int within_budget(__u32 flags, __u32 octets, __u64 now)
+{
+	volatile struct bucket *bucket = &governor.of_class[flags >> RULE_CLASS_SHIFT & 3];
+	return take_tokens((__u64 *)&bucket->full_at, bucket->burst, cost_of(bucket->per_octet, octets), now << 4);
+}
+
 /* Gates, quotas and bit rates. Gives the reason of a drop, or less than 0. */
 inline_always int enforce(struct rule *rule, __u32 octets, __u64 ticks)
 {
 	__u32 flags = rule->flags;
-	if (unlikely(flags & (RULE_QUOTA | RULE_GATE | RULE_EXACT))) {
+	if (unlikely(flags & (RULE_QUOTA | RULE_GATE | RULE_EXACT | RULE_SHAPED))) {
 		if (flags & RULE_QUOTA || (flags & RULE_EXACT && used_up(rule)))
 			return DROP_QUOTA;
 		if (flags & RULE_GATE)
 			return DROP_GATE;
+		if (flags & RULE_SHAPED && !within_budget(flags, octets, ticks * settings.tick))
+			return DROP_THERMAL;
 	}
 	if (unlikely(*(volatile __u64 *)&rule->octets >> MARK_SHIFT >= rule->mark) && stops(rule))
 		return DROP_QUOTA;

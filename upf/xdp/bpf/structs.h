@@ -36,6 +36,8 @@ enum rule_flag {
 	RULE_UE6 = 1 << 13,	/* and an IPv6 prefix, `ue6` */
 	RULE_UE_MANY = 1 << 14,	/* and others, found by the tables */
 	RULE_EXACT = 1 << 16,	/* limits are near, and counted */
+	/* Bits 24 and 25: the class of the flow. */
+	RULE_SHAPED = 1 << 26,	/* the thermal governor shapes its class */
 	RULE_BY_TEID = 1 << 17,	/* `key` is a TEID; else the address of a UE */
 	RULE_FRESH = 1 << 18,	/* no packet has come since user space took the time of the first one */
 	RULE_SHARED = 1 << 19,	/* QER: rates that it shares with other rules */
@@ -66,6 +68,7 @@ struct rule {
 	__u8 qfi;		/* as the PDU session container has it, with the reflective QoS indicator */
 	__u8 unused;
 };
+_Static_assert(sizeof(struct rule) == 64, "a rule is one line of the cache");
 #define MARK_SHIFT 20
 
 /* What common packets do not need of a rule. */
@@ -191,6 +194,7 @@ enum drop {
 	DROP_N3,
 	DROP_N6,
 	DROP_NAT,
+	DROP_THERMAL,
 	DROP_REASONS,
 };
 
@@ -342,6 +346,9 @@ struct nat_settings {
 	__u32 unused;
 };
 
+/* Ways to data networks beside the common one, counted from 1. A rule without a tunnel has it in place of the TEID. */
+#define EXITS 8
+
 /* Settings, fixed before the programs are loaded. */
 struct settings {
 	__be32 n3_ip4;
@@ -358,6 +365,9 @@ struct settings {
 	__u32 unused;
 	__u32 tick;		/* nanoseconds */
 	__u32 transmit;		/* frames may go back where they came from */
+	/* Links with the kernel for what leaves by an exit of its own; the first is for none. */
+	__u32 exit_outer[EXITS];
+	__u32 exit_inner[EXITS];
 	struct nat_settings nat;
 };
 

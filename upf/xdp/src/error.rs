@@ -5,7 +5,7 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum XdpError {
     /// The kernel refuses the programs or their tables.
-    #[error("the XDP programs cannot be loaded: {0}{hint}", hint = load_hint(.0))]
+    #[error("the XDP programs cannot be loaded: {0}{hint}{lacks}", hint = load_hint(.0), lacks = crate::features::lacks())]
     Load(String),
     /// The kernel does not attach a program to an interface.
     #[error("the XDP program cannot be attached to {interface} ({mode}): {error}{hint}", hint = attach_hint(.error))]
@@ -15,6 +15,16 @@ pub enum XdpError {
         /// `native` or `generic`.
         mode: &'static str,
         /// What the kernel says.
+        error: io::Error,
+    },
+    /// A program cannot be kept beyond the process, or taken over from one before.
+    #[error(
+        "{path} cannot be used to keep XDP programs: {error}; mount bpffs (`mount -t bpf bpf /sys/fs/bpf`), or leave out upf.xdp.pin"
+    )]
+    Pin {
+        /// Where.
+        path: String,
+        /// Why.
         error: io::Error,
     },
     /// A table of the programs cannot be used.

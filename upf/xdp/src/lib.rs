@@ -8,6 +8,7 @@
 //! | `parsing.h`, `gtp.h` | headers, from the link to the tunnel |
 //! | `classify.h` | from a tunnel or address to a rule, by precedence |
 //! | `qos.h` | gates, bit rates, quotas, usage |
+//! | `telemetry.h` | where packets came in, why they went no further, how long they took; tracing |
 //! | `events.h` | what user space is told; packets that wait |
 //! | `nat_flows.h`, `nat_parts.h`, `nat.h` | translation of the addresses of UEs: flows and ports, what of a packet changes, and the translation |
 //! | `forwarding.h` | tunnel headers put on and taken off, next hops |
@@ -21,20 +22,26 @@ mod attach;
 mod bench;
 mod cells;
 mod error;
+mod features;
 mod fence;
 mod load;
 mod nat;
+mod pin;
 mod run;
 mod table;
+mod telemetry;
 mod traffic;
 
 pub use attach::{Attachment, Mode};
 pub use bench::{Bench, BenchPath, bench_teid, bench_ue};
 pub use error::XdpError;
+pub use features::{kernel, lacking};
 pub use load::{Program, Programs, Sizes};
 pub use nat::{NatTimes, nat_settings};
+pub use pin::Pins;
 pub use run::Verdict;
 pub use table::Table;
+pub use telemetry::{SessionDrops, TraceWish};
 pub use traffic::{Received, Traffic};
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]

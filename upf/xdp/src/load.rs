@@ -3,13 +3,15 @@ use crate::cells::{Cells, place_of};
 use crate::nat::NatTables;
 use crate::skeleton::ProgramsSkelBuilder;
 use crate::table::Table;
+use crate::telemetry::{TelemetryTables, sample_mask};
 use crate::{XdpError, types};
-use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, RingBuffer, RingBufferBuilder};
 use std::io;
 use std::mem::{MaybeUninit, offset_of};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// How large the tables are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +28,8 @@ pub struct Sizes {
     pub nat_flows: u32,
     /// Sessions of which packets are made to measure; 0 for none, as ever but in the lab.
     pub bench: u32,
+    /// The time of one of so many packets is taken; 0 for none.
+    pub sample: u32,
 }
 
 /// One of the programs.
@@ -72,7 +76,10 @@ impl Program {
 
 /// The programs and their tables. They end with this, unless they are attached somewhere.
 pub struct Programs {
-    programs: Vec<OwnedFd>,
+    programs: Mutex<Vec<Arc<OwnedFd>>>,
+    /// All tables but the settings, by name, for programs that take the place of these.
+    shared: Vec<(String, OwnedFd)>,
+    made: Mutex<(types::settings, Sizes)>,
     bare: [MapHandle; 2],
     pub(crate) bench: Table<types::bench>,
     pub(crate) bench_publics: Table<types::bench_public>,
@@ -84,6 +91,9 @@ pub struct Programs {
     stats: MapHandle,
     events: MapHandle,
     pub(crate) nat: NatTables,
+    pub(crate) telemetry: TelemetryTables,
+    /// Rates of classes of flows.
+    pub governor: Table<types::governor>,
     pub(crate) fence: MapHandle,
     pub(crate) fence_slot: MapHandle,
     globals: Table<types::globals>,
@@ -110,29 +120,45 @@ fn load_error(error: libbpf_rs::Error) -> XdpError {
     XdpError::Load(format!("{error:#}"))
 }
 
+/// Settings that follow from sizes and the kernel.
+fn complete(settings: &mut types::settings, sizes: &Sizes) -> (u32, u32, u32) {
+    // On average two keys in the same cells.
+    let cells = (sizes.sessions / 2).max(16);
+    // A list fills its last group with nothing.
+    let groups = sizes.filters / 2 + 2;
+    (settings.teid_cells, settings.ue4_cells) = (cells, cells);
+    // A TEID and an address for each session, and twice the room: nine of ten find it.
+    settings.homes = sizes.sessions.max(16) * 4;
+    settings.tick = tick();
+    // Both directions of a flow, in sets of eight that are half full.
+    let nat_sets = (sizes.nat_flows / 2).max(1);
+    (settings.nat.sets, settings.nat.flows) = (nat_sets, sizes.nat_flows);
+    (cells, groups, nat_sets)
+}
+
 impl Programs {
     /// Loads the programs.
     ///
     /// # Errors
     /// The right to do so, the memory, or the kernel's consent is missing.
-    pub fn load(mut settings: types::settings, sizes: &Sizes) -> Result<Programs, XdpError> {
-        // On average two keys in the same cells.
-        let cells = (sizes.sessions / 2).max(16);
-        // A list fills its last group with nothing.
-        let groups = sizes.filters / 2 + 2;
-        (settings.teid_cells, settings.ue4_cells) = (cells, cells);
-        // A TEID and an address for each session, and twice the room: nine of ten find it.
-        let homes = sizes.sessions.max(16) * 4;
-        settings.homes = homes;
-        settings.tick = tick();
-        // Both directions of a flow, in sets of eight that are half full.
-        let nat_sets = (sizes.nat_flows / 2).max(1);
-        (settings.nat.sets, settings.nat.flows) = (nat_sets, sizes.nat_flows);
+    pub fn load(settings: types::settings, sizes: &Sizes) -> Result<Programs, XdpError> {
+        Self::load_with(settings, sizes, &[])
+    }
+
+    /// The same, with tables that are there already.
+    fn load_with(
+        mut settings: types::settings,
+        sizes: &Sizes,
+        tables: &[(String, OwnedFd)],
+    ) -> Result<Programs, XdpError> {
+        let (cells, groups, nat_sets) = complete(&mut settings, sizes);
+        let homes = settings.homes;
         let nat_flows = sizes.nat_flows.max(1);
         let mut place = MaybeUninit::uninit();
         let mut open = ProgramsSkelBuilder::default().open(&mut place).map_err(load_error)?;
         if let Some(data) = open.maps.rodata_data.as_mut() {
             data.settings = settings;
+            data.sample_mask = sample_mask(sizes.sample);
         }
         let maps = &mut open.maps;
         let entries = [
@@ -161,6 +187,12 @@ impl Programs {
         ];
         for (map, entries) in entries {
             map.set_max_entries(entries).map_err(load_error)?;
+        }
+        for mut map in open.open_object_mut().maps_mut() {
+            let name = map.name().to_string_lossy().into_owned();
+            if let Some((_, table)) = tables.iter().find(|(known, _)| *known == name) {
+                map.reuse_fd(table.as_fd()).map_err(load_error)?;
+            }
         }
         if sizes.bench == 0 {
             let progs = &mut open.progs;
@@ -200,8 +232,17 @@ impl Programs {
         }
         let handle = |map| MapHandle::try_from(map).map_err(load_error);
         let entries = |map: &libbpf_rs::MapMut<'_>| map.max_entries() as usize;
+        let mut shared = Vec::new();
+        for map in loaded.object().maps() {
+            let name = map.name().to_string_lossy().into_owned();
+            if !name.contains(".rodata") {
+                shared.push((name, owned(map.as_fd())?));
+            }
+        }
         let programs = Programs {
-            programs,
+            programs: Mutex::new(programs.into_iter().map(Arc::new).collect()),
+            shared,
+            made: Mutex::new((settings, sizes.clone())),
             bare: [handle(&maps.bare_by_teid)?, handle(&maps.bare_by_ue)?],
             bench: Table::map("bench", maps.data_bench.as_fd(), 1)?,
             bench_publics: Table::map("bench_publics", maps.bench_publics.as_fd(), entries(&maps.bench_publics))?,
@@ -227,6 +268,13 @@ impl Programs {
                 of_ue: handle(&maps.nat_of_ue)?,
                 of_public: handle(&maps.nat_of_public)?,
             },
+            governor: Table::map("governor", maps.data_governor.as_fd(), 1)?,
+            telemetry: TelemetryTables {
+                lanes: handle(&maps.lanes)?,
+                session_drops: handle(&maps.session_drops)?,
+                traces: handle(&maps.traces)?,
+                trace: Table::map("trace", maps.data_trace.as_fd(), 1)?,
+            },
             fence: handle(&maps.fence)?,
             fence_slot: handle(&maps.fence_slot)?,
             globals: Table::map("data", maps.data.as_fd(), 1)?,
@@ -243,8 +291,24 @@ impl Programs {
         Ok(programs)
     }
 
-    pub(crate) fn fd(&self, program: Program) -> BorrowedFd<'_> {
-        self.programs[program.place()].as_fd()
+    pub(crate) fn fd(&self, program: Program) -> Arc<OwnedFd> {
+        self.programs.lock().unwrap_or_else(PoisonError::into_inner)[program.place()].clone()
+    }
+
+    /// Loads the programs anew, with the same tables, and with what `change` makes of their settings. What is attached stays
+    /// attached until [`replace`](Self::replace).
+    ///
+    /// # Errors
+    /// As for [`load`](Self::load). The programs of before stay.
+    pub fn renew(&self, change: impl FnOnce(&mut types::settings, &mut Sizes)) -> Result<(), XdpError> {
+        let made = &mut *self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut settings, mut sizes) = made.clone();
+        change(&mut settings, &mut sizes);
+        let fresh = Self::load_with(settings, &sizes, &self.shared)?;
+        let fresh = fresh.programs.into_inner().unwrap_or_else(PoisonError::into_inner);
+        *self.programs.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
+        *made = (settings, sizes);
+        Ok(())
     }
 
     /// An entry for the bare programs: `key` is a TEID or an address, as it is in a packet.

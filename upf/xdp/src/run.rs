@@ -62,6 +62,7 @@ impl Programs {
         out: &mut [u8],
         repeat: u32,
     ) -> Result<(u32, usize, Duration), XdpError> {
+        let program = self.fd(program);
         let mut context =
             libbpf_sys::xdp_md { data_end: frame.len() as u32, ingress_ifindex: ifindex, ..Default::default() };
         let mut options = libbpf_sys::bpf_test_run_opts {
@@ -77,7 +78,7 @@ impl Programs {
         };
         // SAFETY: the descriptor is open, and each pointer goes with the length of what it points to, which outlives the
         // call.
-        let outcome = unsafe { libbpf_sys::bpf_prog_test_run_opts(self.fd(program).as_raw_fd(), &mut options) };
+        let outcome = unsafe { libbpf_sys::bpf_prog_test_run_opts(program.as_raw_fd(), &mut options) };
         if outcome < 0 {
             return Err(XdpError::Table { table: "packets", error: io::Error::from_raw_os_error(-outcome) });
         }

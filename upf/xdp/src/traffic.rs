@@ -57,7 +57,7 @@ impl Traffic {
     /// # Errors
     /// The kernel refuses them.
     pub fn load() -> Result<Traffic, XdpError> {
-        let sizes = Sizes { sessions: 1, rules: 1, filters: 1, ring: 1 << 16, nat_flows: 0, bench: 1 };
+        let sizes = Sizes { sessions: 1, rules: 1, filters: 1, ring: 1 << 16, nat_flows: 0, bench: 1, sample: 0 };
         Ok(Traffic(Programs::load(types::settings::default(), &sizes)?))
     }
 

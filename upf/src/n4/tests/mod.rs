@@ -2,6 +2,7 @@
 mod addresses;
 mod applications;
 mod associations;
+mod dashboard;
 mod load;
 mod malformed;
 mod peers;
@@ -9,4 +10,5 @@ mod release;
 mod reports;
 mod sessions;
 mod smf;
+mod thermal;
 mod usage;

@@ -40,9 +40,12 @@ impl State {
             let (all_packets, all_octets) = direction_of(&self.counters, of.direction);
             all_packets.add(news.0);
             all_octets.add(news.1);
+            self.counters.received_packets.add(news.0);
             self.happened.octets += news.1;
             let Some(known) = &mut known else { continue };
             known.carried += news.1;
+            let volume = &mut known.volumes[usize::from(of.direction == Direction::Downlink)];
+            (volume.packets, volume.octets) = (volume.packets + news.0, volume.octets + news.1);
             known.last = Some(Instant::now());
             for urr in of.urrs.iter().filter_map(|urr| known.session.urrs.get(urr)) {
                 known.accounts.of(urr).count(of.direction, news, self.looked, now);

@@ -1,0 +1,102 @@
+//! What the UPF tells people and their tools of packets: traffic and drops of each session, how full tables are, how long
+//! packets take, and packets themselves to who traces.
+//!
+//! | file | what is in it |
+//! | --- | --- |
+//! | `latency` | times by classes |
+//! | `packet` | what a person reads of a frame |
+//! | `trace` | packets with the rules that they met |
+//! | `export` | all of it as metrics |
+//! | `top` | all of it as JSON, for `martlet top` |
+mod export;
+mod latency;
+mod packet;
+mod top;
+mod trace;
+
+pub(crate) use export::{Watched, watch};
+pub use latency::{CLASSES, Latency, upper_end};
+pub use packet::summary;
+pub(crate) use top::top;
+pub use trace::{TraceBatch, TraceWish, Traced};
+
+use crate::counters::{Counters, DropReason};
+use serde::{Deserialize, Serialize};
+
+/// What is told, and of how many.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TelemetryConfig {
+    /// Sessions of which metrics and `martlet top` show each by itself; all are in the sums. 0: none.
+    pub sessions: usize,
+    /// The time that a packet takes is measured of one in so many, which is made a power of two; 0 measures none.
+    pub sample: u32,
+}
+
+impl Default for TelemetryConfig {
+    fn default() -> Self {
+        TelemetryConfig { sessions: 1000, sample: 128 }
+    }
+}
+
+/// Packets of one direction, and their octets without tunnel headers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Volume {
+    /// Octets.
+    pub octets: u64,
+    /// Packets.
+    pub packets: u64,
+}
+
+/// What a session has sent, received and lost since it began.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Traffic {
+    /// From the UE.
+    pub uplink: Volume,
+    /// To the UE.
+    pub downlink: Volume,
+    /// Packets not forwarded, by reason.
+    pub drops: Vec<(DropReason, u64)>,
+}
+
+/// How full a table is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fill {
+    /// Its name.
+    pub table: &'static str,
+    /// Places in use.
+    pub used: u64,
+    /// Places.
+    pub most: u64,
+}
+
+/// A session's traffic, with what names it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionTraffic {
+    /// Our SEID.
+    pub seid: u64,
+    /// The UE's addresses.
+    pub ue: String,
+    /// Its traffic.
+    pub traffic: Traffic,
+    /// Packets that wait.
+    pub waiting: u64,
+}
+
+/// Packets that came in, and packets of which it is known what became: equal whenever none is on its way. `waiting` is how
+/// many wait in buffers.
+///
+/// A packet that is passed from one UE to another is counted in both directions, and one that was counted as forwarded and
+/// could not leave is among the drops, too.
+pub fn balance(counters: &Counters, waiting: u64) -> (u64, u64) {
+    let drops: u64 = DropReason::ALL.iter().map(|reason| counters.drops(*reason).get()).sum();
+    let came = counters.received_packets.get() + counters.switched_packets.get() + counters.lost_packets.get();
+    let gone = counters.uplink_packets.get()
+        + counters.downlink_packets.get()
+        + drops
+        + counters.passed_packets.get()
+        + counters.answered_packets.get()
+        + counters.signalling_packets.get()
+        + waiting;
+    (came, gone)
+}

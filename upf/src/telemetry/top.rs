@@ -1,0 +1,43 @@
+//! Everything as JSON, for who shows it.
+use super::SessionTraffic;
+use crate::counters::{Counters, DropReason};
+use crate::telemetry::{Fill, balance};
+use serde_json::{Map, Value, json};
+
+/// Drops by the names of their reasons, without those that are 0.
+pub(crate) fn drops(of: impl IntoIterator<Item = (DropReason, u64)>) -> Value {
+    let all: Map<String, Value> =
+        of.into_iter().filter(|(_, n)| *n > 0).map(|(reason, n)| (reason.name().into(), n.into())).collect();
+    all.into()
+}
+
+pub(crate) fn top(
+    datapath: &str,
+    counters: &Counters,
+    sessions: &[SessionTraffic],
+    count: usize,
+    fill: &[Fill],
+) -> Value {
+    let numbers: Map<String, Value> = counters.named().into_iter().map(|(n, v)| (n.to_string(), v.into())).collect();
+    let waiting = fill.iter().find(|fill| fill.table == "waiting").map_or(0, |fill| fill.used);
+    let (came, gone) = balance(counters, waiting);
+    let sessions: Vec<Value> = sessions
+        .iter()
+        .map(|s| {
+            let volume = |v: super::Volume| json!({"octets": v.octets, "packets": v.packets});
+            json!({
+                "seid": format!("{:#018x}", s.seid), "ue": s.ue, "waiting": s.waiting,
+                "uplink": volume(s.traffic.uplink), "downlink": volume(s.traffic.downlink),
+                "drops": drops(s.traffic.drops.iter().copied()),
+            })
+        })
+        .collect();
+    let tables: Vec<Value> = fill.iter().map(|f| json!({"table": f.table, "used": f.used, "most": f.most})).collect();
+    let latency = &counters.latency;
+    json!({
+        "datapath": datapath, "counters": numbers, "sessionCount": count, "sessions": sessions, "tables": tables,
+        "drops": drops(DropReason::ALL.into_iter().map(|reason| (reason, counters.drops(reason).get()))),
+        "balance": {"came": came, "gone": gone},
+        "latencyNs": {"p50": latency.quantile(0.5), "p99": latency.quantile(0.99), "p999": latency.quantile(0.999)},
+    })
+}

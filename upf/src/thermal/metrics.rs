@@ -1,0 +1,105 @@
+//! Board and governor among the metrics.
+use super::Board;
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::MetricFamily;
+use prometheus::{Gauge, GaugeVec, IntCounterVec, Opts, register_gauge, register_gauge_vec, register_int_counter_vec};
+use std::sync::{Arc, LazyLock, Mutex, Once, PoisonError, Weak};
+
+macro_rules! gauges {
+    ($($name:ident = $metric:literal, $help:literal;)*) => {$(
+        pub(super) static $name: LazyLock<Gauge> = LazyLock::new(|| register_gauge!($metric, $help).expect("registered once"));
+    )*};
+}
+
+gauges! {
+    SET_POINT = "martlet_governor_set_point_celsius", "Temperature below which the governor keeps the board";
+    PREDICTED = "martlet_governor_predicted_celsius", "Temperature of the board in a window, with the load of now";
+    ALLOWED = "martlet_governor_allowed_load_ratio", "Load with which the board stays below the set point";
+    BATCHING = "martlet_governor_batching", "Whether packets are taken in batches";
+}
+pub(super) static LIMIT: LazyLock<GaugeVec> = LazyLock::new(|| {
+    let help = "Bits per second that flows of a class may have together; -1 for as many as there are";
+    register_gauge_vec!("martlet_governor_limit_bits_per_second", help, &["class"]).expect("registered once")
+});
+pub(super) static MODEL: LazyLock<GaugeVec> = LazyLock::new(|| {
+    let help = "What the governor has learnt of the board: seconds, kelvin of full load, degrees Celsius when idle";
+    register_gauge_vec!("martlet_governor_model", help, &["parameter"]).expect("registered once")
+});
+pub(super) static ACTIONS: LazyLock<IntCounterVec> = LazyLock::new(|| {
+    register_int_counter_vec!("martlet_governor_actions_total", "Changes that the governor made", &["action"])
+        .expect("registered once")
+});
+
+/// Classes of flows by how much they matter, in the order of their numbers.
+pub(super) const CLASS_NAMES: [&str; 3] = ["guaranteed", "lowest", "other"];
+
+static BOARD: Mutex<Weak<Board>> = Mutex::new(Weak::new());
+
+/// Shows a board for as long as it lives; the last one, where there are several.
+pub(super) fn show(board: &Arc<Board>) {
+    static REGISTERED: Once = Once::new();
+    REGISTERED.call_once(|| {
+        if let Err(error) = prometheus::register(Box::new(Sensed::new())) {
+            tracing::error!(%error, "the board is not among the metrics");
+        }
+    });
+    *BOARD.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(board);
+}
+
+struct Sensed {
+    processor: GaugeVec,
+    memory: GaugeVec,
+    temperature: GaugeVec,
+    frequency: GaugeVec,
+    power: GaugeVec,
+}
+
+impl Sensed {
+    fn new() -> Self {
+        let gauge = |name: &str, help: &str, labels: &[&str]| {
+            GaugeVec::new(Opts::new(name, help), labels).expect("constants that fit")
+        };
+        Sensed {
+            processor: gauge("martlet_board_processor_ratio", "Share of the processors' time in use", &[]),
+            memory: gauge("martlet_board_memory_octets", "Memory of the board", &["kind"]),
+            temperature: gauge("martlet_board_temperature_celsius", "Temperatures of the board", &["sensor"]),
+            frequency: gauge("martlet_board_frequency_hertz", "Frequencies of the processors", &["processor"]),
+            power: gauge("martlet_board_power_watts", "Power that the board draws", &["sensor"]),
+        }
+    }
+
+    fn all(&self) -> [&GaugeVec; 5] {
+        [&self.processor, &self.memory, &self.temperature, &self.frequency, &self.power]
+    }
+}
+
+impl Collector for Sensed {
+    fn desc(&self) -> Vec<&Desc> {
+        self.all().into_iter().flat_map(Collector::desc).collect()
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        let board = BOARD.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+        self.all().into_iter().for_each(GaugeVec::reset);
+        if let Some(reading) = board.map(|board| board.reading()) {
+            if let Some(share) = reading.processor {
+                self.processor.with_label_values::<&str>(&[]).set(share);
+            }
+            if let Some((all, available)) = reading.memory {
+                self.memory.with_label_values(&["all"]).set(all as f64);
+                self.memory.with_label_values(&["available"]).set(available as f64);
+            }
+            let of = [
+                (&self.temperature, &reading.temperatures),
+                (&self.frequency, &reading.frequencies),
+                (&self.power, &reading.power),
+            ];
+            for (gauge, values) in of {
+                for (name, value) in values {
+                    gauge.with_label_values(&[name.as_str()]).set(*value);
+                }
+            }
+        }
+        self.all().into_iter().flat_map(Collector::collect).collect()
+    }
+}

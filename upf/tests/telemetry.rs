@@ -1,0 +1,254 @@
+//! What is told of packets: each is counted where it came in and where it went, drops are traced to their rules, and all of
+//! it adds up.
+mod common;
+
+use common::links::{Bench, GNB, HOST, UE, ethernet, udp4};
+use common::{in_namespace, peers, rig};
+use martlet_pfcp::ie::GateStatus;
+use martlet_upf::Verdict;
+use martlet_upf::config::DatapathChoice;
+use martlet_upf::conformance::{Rig, g_pdu, session, udp_packet};
+use martlet_upf::counters::DropReason;
+use martlet_upf::datapath::{Change, Datapath, Shaping};
+use martlet_upf::rules::{Action, BitRate};
+use martlet_upf::telemetry::{TraceWish, balance, summary};
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+const TEID: u32 = 0x0101_0101;
+
+fn uplink(bench: &Bench, teid: u32, packet: &[u8]) -> Vec<u8> {
+    let ip = udp4((GNB, 2152), (bench.n3(), 2152), &g_pdu(teid, Some(9), packet));
+    ethernet(bench.n3.own, bench.n3.peer, 0x0800, &ip)
+}
+
+fn up(length: usize) -> Vec<u8> {
+    udp_packet((UE, 9000), (HOST, 7000), &vec![0; length])
+}
+
+fn waiting(datapath: &dyn Datapath) -> u64 {
+    datapath.tables().iter().find(|fill| fill.table == "waiting").map_or(0, |fill| fill.used)
+}
+
+/// Came and gone, which have to be equal.
+fn adds_up(datapath: &dyn Datapath) {
+    let counters = datapath.counters();
+    let (came, gone) = balance(&counters, waiting(datapath));
+    assert_eq!(came, gone, "{:?}", counters.named());
+    assert!(came > 0);
+}
+
+#[test]
+fn a_session_has_its_traffic_and_its_drops() {
+    Bench::each(|mut bench| {
+        let mut session = bench.session();
+        for _ in 0..3 {
+            assert_eq!(bench.run_n3(&uplink(&bench, TEID, &up(72))).0, Verdict::Redirect(0));
+        }
+        let down = ethernet(bench.n6.own, bench.n6.peer, 0x0800, &udp_packet((HOST, 7000), (UE, 9000), &[0; 22]));
+        assert_eq!(bench.run_n6(&down).0, Verdict::Redirect(0));
+        session.qers.get_mut(&1).expect("the QER").gate = GateStatus { uplink_closed: true, downlink_closed: false };
+        bench.apply(&session);
+        assert_eq!(bench.run_n3(&uplink(&bench, TEID, &up(72))).0, Verdict::Drop);
+        let foreign = udp_packet((Ipv4Addr::new(10, 45, 0, 9), 9000), (HOST, 7000), &[0; 10]);
+        assert_eq!(bench.run_n3(&uplink(&bench, TEID, &foreign)).0, Verdict::Drop);
+        let traffic = bench.datapath.traffic(&[1, 2]);
+        assert_eq!((traffic[0].uplink.packets, traffic[0].uplink.octets), (3, 300));
+        assert_eq!((traffic[0].downlink.packets, traffic[0].downlink.octets), (1, 50));
+        assert_eq!(traffic[0].drops, [(DropReason::ForeignSource, 1), (DropReason::Gate, 1)]);
+        assert_eq!(traffic[1], Default::default(), "there is no session 2");
+        // Rules of before have counted, too, once they are gone; and the next session of the slot begins with nothing.
+        std::thread::sleep(Duration::from_millis(150));
+        bench.apply(&session);
+        assert_eq!(bench.datapath.traffic(&[1])[0].uplink.packets, 3);
+        bench.datapath.remove(1);
+        let next = bench.session_of(2, TEID, UE);
+        bench.apply(&next);
+        assert_eq!(bench.datapath.traffic(&[2])[0], Default::default());
+        adds_up(&bench.datapath);
+    });
+}
+
+#[test]
+fn the_time_of_some_packets_is_taken() {
+    in_namespace(|| {
+        let mut bench = Bench::new(|config| config.telemetry.sample = 4);
+        bench.session();
+        for _ in 0..64 {
+            bench.run_n3(&uplink(&bench, TEID, &up(10)));
+        }
+        let counters = bench.datapath.counters();
+        let taken: u64 = counters.latency.classes.iter().map(martlet_upf::counters::Count::get).sum();
+        // Runs on several processors may each be short of one.
+        assert!((8..=16).contains(&taken), "{taken} of 64, where one of 4 is asked for");
+        let p50 = counters.latency.quantile(0.5).expect("a time");
+        assert!((32..1_000_000).contains(&p50), "{p50} ns");
+        assert!(counters.latency.sum.get() > 0);
+    });
+}
+
+#[test]
+fn a_drop_is_traced_to_its_rule() {
+    Bench::each(|mut bench| {
+        let mut session = bench.session();
+        let dropped = TraceWish { forwarded: false };
+        bench.run_n3(&uplink(&bench, TEID, &up(10)));
+        assert_eq!(bench.datapath.trace(dropped).expect("it traces").packets, [], "nobody had asked");
+        bench.run_n3(&uplink(&bench, TEID, &up(10)));
+        bench.run_n3(&uplink(&bench, 0x7777, &up(10)));
+        session.fars.get_mut(&1).expect("the FAR").action = Action::Drop;
+        bench.apply(&session);
+        let frame = uplink(&bench, TEID, &up(400));
+        bench.run_n3(&frame);
+        let told = bench.datapath.trace(dropped).expect("it traces");
+        assert_eq!((told.packets.len(), told.untold), (1, 0), "unknown tunnels are for user space to answer: {told:?}");
+        let packet = &told.packets[0];
+        assert_eq!((packet.drop, packet.seid, packet.pdr), (Some(DropReason::Action), Some(1), Some(1)));
+        assert_eq!((packet.length, packet.ifindex), (frame.len() as u32, bench.n3.ifindex));
+        assert_eq!(packet.frame, frame[..256]);
+        let line = summary(&packet.frame, packet.length);
+        assert!(line.ends_with("TEID 0x01010101: UDP 10.45.0.2:9000 > 10.98.0.2:7000, 428 octets"), "{line}");
+        let json = packet.told(Some(&session));
+        assert_eq!((&json["reason"], &json["why"]), (&"action".into(), &"FAR 1 says so".into()));
+        assert_eq!((&json["far"], &json["qers"]), (&1.into(), &serde_json::json!([1])));
+        // Also of what is forwarded, for who asks for that.
+        let all = TraceWish { forwarded: true };
+        bench.datapath.trace(all).expect("it traces");
+        session.fars.get_mut(&1).expect("the FAR").action = Action::Forward;
+        bench.apply(&session);
+        bench.run_n3(&uplink(&bench, TEID, &up(10)));
+        let told = bench.datapath.trace(all).expect("it traces").packets;
+        assert_eq!((told.len(), told[0].drop, told[0].pdr), (1, None, Some(1)));
+        // Nobody asks any more: the programs stop.
+        std::thread::sleep(Duration::from_millis(4200));
+        session.fars.get_mut(&1).expect("the FAR").action = Action::Drop;
+        bench.apply(&session);
+        bench.run_n3(&uplink(&bench, TEID, &up(10)));
+        assert_eq!(bench.datapath.trace(all).expect("it traces").packets, []);
+    });
+}
+
+/// Traffic of every kind over real links; whatever becomes of it, it is counted once.
+fn everything(rig: &mut impl Rig) {
+    let mut first = session(rig, 1, 7, rig.ue());
+    let other = Ipv4Addr::new(10, 45, 0, 3);
+    let second = session(rig, 2, 8, other);
+    rig.datapath().apply(&Change::to(&first)).expect("the session");
+    rig.datapath().apply(&Change::to(&second)).expect("the session");
+    let (ue, remote) = (rig.ue(), rig.remote());
+    let send_all = |rig: &mut dyn FnMut(&[u8])| {
+        let to = |from, to| udp_packet((from, 9000), to, b"x");
+        rig(&g_pdu(7, Some(9), &to(ue, (remote, 7000))));
+        rig(&g_pdu(7, Some(9), &to(ue, (other, 9000))));
+        rig(&g_pdu(7, Some(9), &to(other, (remote, 7000))));
+        rig(&g_pdu(99, Some(9), &to(ue, (remote, 7000))));
+        rig(&g_pdu(7, Some(9), &[0xff; 20]));
+        rig(&[0x32, 1, 0, 4, 0, 0, 0, 0, 0, 1, 0, 0]);
+        rig(&[0x00; 7]);
+        rig(&[]);
+        // Too large for one frame: it comes in parts.
+        rig(&g_pdu(7, Some(9), &udp_packet((ue, 9000), (remote, 7001), &[b'l'; 1900])));
+    };
+    let settle = |rig: &mut dyn FnMut() -> (u64, u64)| {
+        for _ in 0..100 {
+            std::thread::sleep(Duration::from_millis(20));
+            let (came, gone) = rig();
+            if came == gone {
+                return;
+            }
+        }
+    };
+    for round in 0..4 {
+        let mut send = |octets: &[u8]| rig.send_n3(octets);
+        send_all(&mut send);
+        for port in [7000, 7001] {
+            rig.send_n6(port, &[0; 200]);
+        }
+        match round {
+            0 => {
+                let rate = BitRate { uplink: 1, downlink: 1 };
+                first.qers.get_mut(&1).expect("the QER").mbr = Some(rate);
+            }
+            1 => first.fars.get_mut(&2).expect("the FAR").action = Action::Buffer { notify: true },
+            _ => first.fars.get_mut(&2).expect("the FAR").action = Action::Forward,
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        rig.datapath().apply(&Change::to(&first)).expect("the session");
+    }
+    settle(&mut || {
+        let datapath = rig.datapath();
+        balance(&datapath.counters(), waiting(datapath))
+    });
+    adds_up(rig.datapath());
+    let counters = rig.datapath().counters();
+    for (name, value) in counters.named() {
+        if ["uplink_packets", "downlink_packets", "received_packets", "switched_packets"].contains(&name) {
+            assert!(value > 0, "{name}");
+        }
+    }
+    assert!(counters.drops(DropReason::ForeignSource).get() >= 4);
+    let taken: u64 = counters.latency.classes.iter().map(martlet_upf::counters::Count::get).sum();
+    assert!(taken > 0 || rig.datapath().name() == "xdp", "few packets, of which one in 128 is looked at");
+}
+
+#[test]
+fn counters_add_up_in_the_kernel_datapath() {
+    in_namespace(|| everything(&mut rig::SocketRig::new(rig::config())));
+}
+
+#[test]
+fn counters_add_up_in_xdp_between_peers() {
+    in_namespace(|| {
+        let mut config = rig::config();
+        config.datapath = DatapathChoice::Xdp;
+        (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (64, 256, 256);
+        config.n3.address = (peers::N3, 2152).into();
+        config.xdp.interfaces = vec!["n3a".into(), "n6a".into()];
+        everything(&mut peers::PeersRig::new(config));
+    });
+}
+
+#[test]
+fn counters_add_up_in_xdp_on_loopback() {
+    in_namespace(|| {
+        let mut config = rig::config();
+        config.datapath = DatapathChoice::Xdp;
+        (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (64, 256, 256);
+        everything(&mut rig::SocketRig::new(config));
+    });
+}
+
+#[test]
+fn flows_of_the_lowest_priority_are_shaped_and_others_are_not() {
+    in_namespace(|| {
+        let mut bench = Bench::new(|config| config.governor.lowest = vec![9]);
+        let first = bench.session();
+        let other = Ipv4Addr::new(10, 45, 0, 3);
+        let mut second = bench.session_of(2, 0x0202_0202, other);
+        second.qers.get_mut(&1).expect("the QER").qfi = Some(5);
+        bench.apply(&second);
+        let shaping = Shaping { limits: [None, Some(80_000), None], batching: true };
+        bench.datapath.shape(&shaping);
+        let passed = |bench: &Bench| {
+            let mut passed = [0; 2];
+            for _ in 0..200 {
+                let frame = uplink(bench, TEID, &up(972));
+                passed[0] += u32::from(bench.run_n3(&frame).0 == Verdict::Redirect(0));
+                let frame = uplink(bench, 0x0202_0202, &udp_packet((other, 9000), (HOST, 7000), &[0; 972]));
+                passed[1] += u32::from(bench.run_n3(&frame).0 == Verdict::Redirect(0));
+            }
+            passed
+        };
+        // A bucket holds 65,535 octets at the least, and 10,000 come in a second.
+        let [shaped, free] = passed(&bench);
+        assert!((65..100).contains(&shaped) && free == 200, "{shaped} and {free}");
+        assert_eq!(bench.drops(DropReason::Thermal), 200 - u64::from(shaped));
+        assert_eq!(bench.datapath.class_octets(), [0, u64::from(shaped) * 1000, 200_000]);
+        // New rules of a class that is shaped are, too.
+        bench.apply(&first);
+        assert!(passed(&bench)[0] < 40);
+        bench.datapath.shape(&Shaping::default());
+        assert_eq!(passed(&bench), [200, 200]);
+        adds_up(&bench.datapath);
+    });
+}
