@@ -117,11 +117,15 @@ fn a_hot_session_moves(native: DatapathChoice) {
         bed.eventually("a cold session moves back", |bed| bed.on_switch() == 0);
     });
     all_came(&bed, 1, cold);
+    // The session's own traffic has both paths in it, and rules of before.
+    let all = u64::from(quiet + hot + cold);
+    let traffic = bed.datapath.traffic(&[1]).remove(0);
+    assert_eq!((traffic.uplink.packets, traffic.downlink.packets), (all, all));
+    assert_eq!((traffic.uplink.octets, traffic.downlink.octets), (all * 1000, all * 1000));
     let last = bed.datapath.remove(1);
     assert_eq!((last[0].uplink_packets, last[0].downlink_packets), (cold.into(), cold.into()));
     assert_eq!((last[0].uplink_octets, last[0].downlink_octets), (u64::from(cold) * 1000, u64::from(cold) * 1000));
     let counters = bed.datapath.counters();
-    let all = u64::from(quiet + hot + cold);
     assert_eq!((counters.uplink_packets.get(), counters.downlink_octets.get()), (all, all * 1000));
 }
 
