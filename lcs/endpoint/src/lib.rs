@@ -3,8 +3,10 @@
 //! The UE's end runs on one thread and blocks; its program, `martlet-lcs`, is what a phone's side of LCS-UPP needs in memory.
 //! It is written so that little of it is resident: one arena for memory, and buffers as large as a message.
 //!
-//!     martlet-lcs server --at 127.0.0.1 --way rustls
-//!     martlet-lcs client --to 127.0.0.1:9127 --way rustls
+//! ```text
+//! martlet-lcs server --at 127.0.0.1 --way rustls
+//! martlet-lcs client --to 127.0.0.1:9127 --way rustls
+//! ```
 mod client;
 mod end;
 mod exchange;
