@@ -52,7 +52,8 @@ fn usage_is_counted_to_the_octet_and_kept_in_a_record() {
         let shown = core.ask(&format!("charging/{PHONE}")).await?;
         let record = &shown["records"][0];
         ensure!(record["uplink"] == 60 * one && record["downlink"] == 60 * one, "{shown}");
-        ensure!(record["reports"].as_u64() > Some(3), "the quota was renewed while it was used: {shown}");
+        // How often depends on how many packets come before an answer: 6 kB are more than one grant in any case.
+        ensure!(record["reports"].as_u64() > Some(1), "the quota was renewed while it was used: {shown}");
         ensure!(
             record["address"] == address.to_string() && record["ended"] != "" && record["dnn"] == "internet",
             "{shown}"
