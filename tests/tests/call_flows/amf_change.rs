@@ -120,7 +120,8 @@ fn a_handover_to_another_amf_that_fails_leaves_the_phone_where_it_is() {
 #[test]
 fn a_phone_of_an_amf_that_is_gone_goes_on_at_another_of_the_set() {
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Http, |config| {
+        // Within one process no AMF ends alone.
+        let core = TestCore::start_on(Sbi::Http, |config| {
             let place = std::path::Path::new(&config.udr.path).with_file_name("amf-set.db");
             config.amf.state.place = place.display().to_string();
         })

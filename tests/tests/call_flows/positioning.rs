@@ -66,9 +66,21 @@ impl Drop for Bed {
 
 impl Bed {
     async fn start(sbi: Sbi, change: impl FnOnce(&mut Config)) -> Result<Bed> {
+        Bed::around(async |configure| TestCore::start(sbi, configure).await, change).await
+    }
+
+    /// In one process whatever is said for all tests: for what is on the wire of N2 alone.
+    async fn start_within_one_process(change: impl FnOnce(&mut Config)) -> Result<Bed> {
+        Bed::around(async |configure| TestCore::start_on(Sbi::Local, configure).await, change).await
+    }
+
+    async fn around<'a>(
+        start: impl AsyncFnOnce(Box<dyn FnOnce(&mut Config) + 'a>) -> Result<TestCore>,
+        change: impl FnOnce(&mut Config) + 'a,
+    ) -> Result<Bed> {
         let certificate = certificate();
         let written = certificate.clone();
-        let core = TestCore::start(sbi, |config| {
+        let configure = move |config: &mut Config| {
             config.lmf.user_plane.write_certificate = Some(written);
             config.lmf.path_loss = PathLoss::default();
             let cell = |cell: &Cell| CellConfig {
@@ -79,8 +91,8 @@ impl Bed {
             };
             config.lmf.cells = cells().iter().map(cell).collect();
             change(config);
-        })
-        .await?;
+        };
+        let core = start(Box::new(configure)).await?;
         let gnb = Gnb::connect(with_trps(core.gnb_config(1), 0..2)).await?;
         Ok(Bed { core, gnb, certificate })
     }

@@ -102,7 +102,8 @@ fn a_gnb_reports_again_and_again_until_it_is_told_to_end() {
 fn nrppa_on_the_wire_is_what_others_read_and_write() {
     in_namespace(|| async {
         let Some(capture) = LiveCapture::start()? else { return Ok(()) };
-        let bed = Bed::start(Sbi::Local, |config| {
+        // With HTTP a dissector takes NRPPa within a body for NGAP.
+        let bed = Bed::start_within_one_process(|config| {
             config.lmf.ecid_reports = 2;
             // What is not ciphered can be read.
             config.amf.security.ciphering = vec![CipheringName::NEA0];
