@@ -11,7 +11,7 @@ use crate::conformance::Rig;
 use crate::datapath::Change;
 use crate::kernel::bench::Bench;
 use crate::rules::Session;
-use crate::xdp::differential::{Draw, GNB, HOST, N3, Out, PACKETS, SESSIONS, checksum, outer, set_up, without_ttl};
+use crate::xdp::differential::{Draw, GNB, HOST, N3, Out, PACKETS, SESSIONS, from_network, outer, set_up, without_ttl};
 use martlet_gtpu::{Message, decode};
 use martlet_p4c_swx::Program;
 use martlet_switch_control::model::{Operation, Target, Update};
@@ -167,17 +167,8 @@ fn one_set(pair: &mut Pair, seed: u64) -> (usize, usize) {
                 (pair.of_kernel(), pair.of_switch(ACCESS, &outer(&packet)))
             }
             false => {
-                let mut aged = packet.clone();
-                let protocol = if packet[0] >> 4 == 4 {
-                    aged[8] -= 1;
-                    checksum(&mut aged);
-                    [8, 0]
-                } else {
-                    aged[7] -= 1;
-                    [0x86, 0xdd]
-                };
+                let (aged, frame) = from_network(&packet);
                 pair.kernel.packet_from_network(&aged);
-                let frame = [&[2; 12][..], &protocol, &packet].concat();
                 (pair.of_kernel(), pair.of_switch(CORE, &frame))
             }
         };

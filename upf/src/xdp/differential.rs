@@ -63,7 +63,7 @@ pub(crate) fn without_ttl(mut packet: Vec<u8>) -> Vec<u8> {
     packet
 }
 
-pub(crate) fn checksum(packet: &mut [u8]) {
+fn checksum(packet: &mut [u8]) {
     packet[10..12].fill(0);
     let header = usize::from(packet[0] & 15) * 4;
     let sum = crate::checksum::internet(&packet[..header.min(packet.len())]);
@@ -165,19 +165,24 @@ impl Pair {
 
     /// `kernel` gets what its machine has forwarded.
     fn downlink(&mut self, packet: &[u8]) -> (Out, Out) {
-        let mut aged = packet.to_vec();
-        let protocol = if packet[0] >> 4 == 4 {
-            aged[8] -= 1;
-            checksum(&mut aged);
-            [8, 0]
-        } else {
-            aged[7] -= 1;
-            [0x86, 0xdd]
-        };
+        let (aged, frame) = from_network(packet);
         self.kernel.packet_from_network(&aged);
-        let frame = [&[2; 12][..], &protocol, packet].concat();
         (self.of_kernel(), self.of_xdp(self.ports[1], &frame, true))
     }
+}
+
+/// A packet from the data network: as a machine has forwarded it, and in the frame in which it came there.
+pub(crate) fn from_network(packet: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let mut aged = packet.to_vec();
+    let protocol = if packet[0] >> 4 == 4 {
+        aged[8] -= 1;
+        checksum(&mut aged);
+        [8, 0]
+    } else {
+        aged[7] -= 1;
+        [0x86, 0xdd]
+    };
+    (aged, [&[2; 12][..], &protocol, packet].concat())
 }
 
 /// Draws rules and packets; the second is whether the last packet was spoiled.
