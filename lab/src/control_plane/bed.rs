@@ -28,11 +28,12 @@ impl Site {
     /// Makes the folder, the configuration and the subscribers of a core.
     pub(crate) fn prepare(number: u8, name: &str, subscribers: u64, folder: &Path) -> Result<Site> {
         let site = Site { number, folder: folder.join(CORES).join(name) };
+        // What an earlier core left there would be restored.
+        if site.folder.exists() {
+            std::fs::remove_dir_all(&site.folder)?;
+        }
         std::fs::create_dir_all(&site.folder)?;
         let store = site.folder.join("martlet.db");
-        if store.exists() {
-            std::fs::remove_file(&store)?;
-        }
         let first = Subscriber::new("imsi-001010000000001", Secret(KEY), Secret(OPC), "internet");
         let all: Option<Vec<_>> = (0..subscribers).map(|n| first.nth(n)).collect();
         Store::open(&store)?.add(&all.context("too many subscribers")?, false)?;

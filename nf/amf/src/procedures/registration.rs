@@ -43,10 +43,7 @@ pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
 }
 
 async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
-    // A registration needs room: of contexts, and of procedures at work.
-    if ue.over_limit {
-        return Err(ue.congested());
-    }
+    // A registration needs room: of procedures at work, and of contexts once it is known who the UE is.
     ue.enter(Kind::Registration).await?;
     let mut request = read(&inbound)?;
     check_area(ue)?;
@@ -92,6 +89,12 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
             request = whole;
         }
     }
+    if let Err(stop) = room(ue) {
+        if let Some(taken) = &taken {
+            taken.give_up(ue).await;
+        }
+        return Err(stop);
+    }
     if !proved || taken.is_some() {
         inherited = take_over(ue).await;
     }
@@ -133,6 +136,22 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     // The UE learns it (steps 21 and 22).
     registration_accept::run(ue, &request, access, slices).await?;
     configuration_update::run(ue).await
+}
+
+/// Whether there is room for the UE's context: always, if it takes the place of one that the UE had before.
+fn room(ue: &mut Ue) -> Result<(), Stop> {
+    let known = ue.supi.as_ref().is_some_and(|supi| ue.amf.tables.by_supi(supi).is_some());
+    if ue.over_limit && !known {
+        let most = ue.amf.config.limits.max_ues;
+        tracing::warn!(
+            supi = ue.label(),
+            most,
+            "there are as many UEs as amf.limits.max_ues allows; this one is told to wait"
+        );
+        return Err(ue.congested());
+    }
+    ue.over_limit = false;
+    Ok(())
 }
 
 /// Has the UE prove who it is: with a K_AMF that was derived for this AMF, else with an authentication.

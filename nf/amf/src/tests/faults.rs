@@ -81,6 +81,12 @@ async fn a_full_amf_tells_ues_to_wait() {
     let refused = refused(&second).await;
     assert!(refused.to_string().contains("22"), "{refused}");
     core.wait_for((1, 1, 1)).await;
+    // Who is served already takes the place of its own context: the same USIM in another phone.
+    let mut config = ue(1);
+    config.sqn = 1 << 20;
+    let first = gnb.new_ue(config).unwrap();
+    first.register().await.unwrap();
+    core.wait_for((1, 1, 1)).await;
     // A context that nobody uses makes room.
     first.deregister().await.unwrap();
     core.wait_for((1, 0, 0)).await;
