@@ -8,12 +8,17 @@ use std::path::PathBuf;
 #[derive(Args)]
 pub struct CheckArgs {
     /// The file
-    file: PathBuf,
+    #[arg(required_unless_present = "config")]
+    file: Option<PathBuf>,
+    /// The same, as other commands take it
+    #[arg(short, long, conflicts_with = "file")]
+    config: Option<PathBuf>,
 }
 
 /// Runs the command.
 pub fn run(args: CheckArgs) -> Result<()> {
-    Config::load(Some(&args.file))?;
-    println!("{}: all is well", args.file.display());
+    let file = args.file.or(args.config).unwrap_or_default();
+    Config::load(Some(&file))?;
+    println!("{}: all is well", file.display());
     Ok(())
 }

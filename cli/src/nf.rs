@@ -24,6 +24,9 @@ pub struct NfArgs {
     /// How it talks to others: http, or fabric where others of this machine share its memory
     #[arg(long, value_enum, default_value = "http")]
     sbi: Sbi,
+    /// The process that watches this one, which ends with it
+    #[arg(long, value_name = "PID", hide = true)]
+    watched_by: Option<u32>,
 }
 
 /// Runs the command.
@@ -34,6 +37,9 @@ pub fn run(args: NfArgs) -> Result<()> {
     runtime::block_on(async move {
         let (trigger, shutdown) = Shutdown::new();
         runtime::on_signal(trigger)?;
+        if let Some(watcher) = args.watched_by {
+            runtime::end_with(watcher)?;
+        }
         if let Some(file) = config.oam.history.file(&config.udr.path, Some(&args.name)) {
             martlet::history::open(&file, &config.oam.history)?;
         }

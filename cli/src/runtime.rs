@@ -5,28 +5,46 @@ use martlet_nf::{Ready, Reload, ShutdownTrigger};
 use sd_notify::NotifyState;
 use std::future::Future;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Runs on this thread alone: a request between two functions of the process costs no wake-up of another thread.
 pub fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }
 
+/// Signals that come within this are one: timeout(1) sends its own to the process and to its group.
+const ONE_SIGNAL: Duration = Duration::from_millis(300);
+
 /// Gives the shutdown signal on the first SIGINT or SIGTERM, and ends the process at once on a second.
 pub fn on_signal(trigger: ShutdownTrigger) -> Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     tokio::spawn(async move {
-        for count in 0.. {
+        let mut first = None;
+        loop {
             tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
-            if count > 0 {
-                std::process::exit(130);
+            match first {
+                None => {
+                    first = Some(Instant::now());
+                    tracing::info!("ending; once more ends at once");
+                    tell_systemd(&[NotifyState::Stopping]);
+                    trigger.trigger();
+                }
+                Some(first) if first.elapsed() < ONE_SIGNAL => {}
+                Some(_) => std::process::exit(130),
             }
-            tracing::info!("ending; once more ends at once");
-            tell_systemd(&[NotifyState::Stopping]);
-            trigger.trigger();
         }
     });
+    Ok(())
+}
+
+/// Has the kernel ask this process to end when the one that watches it is gone, however that came: nobody would start or end
+/// it any more, and it would keep its addresses from the next core.
+pub fn end_with(watcher: u32) -> Result<()> {
+    nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGTERM)?;
+    if nix::unistd::getppid().as_raw() != watcher as i32 {
+        nix::sys::signal::raise(nix::sys::signal::Signal::SIGTERM)?;
+    }
     Ok(())
 }
 

@@ -80,6 +80,7 @@ impl Launch {
         let format = if self.format == LogFormat::Json { "json" } else { "text" };
         let sbi = if self.sbi == Sbi::Fabric { "fabric" } else { "http" };
         command.args(["--log", &self.log, "--log-format", format, "nf", self.name, "--sbi", sbi]);
+        command.args(["--watched-by", &std::process::id().to_string()]);
         if let Some(file) = &self.file {
             command.arg("-c").arg(file);
         }

@@ -128,6 +128,16 @@ impl CoreProcess {
         })
     }
 
+    /// The process that was started.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// It and its children.
+    pub fn family(&self) -> Vec<u32> {
+        family(self.child.id())
+    }
+
     /// Kills it with all its processes, as a loss of power would.
     pub fn kill(mut self) -> Result<()> {
         for pid in family(self.child.id()) {

@@ -1,5 +1,6 @@
 //! The program itself, as people start it: one process or one each, started again, ended in order.
 mod chaos;
+mod endings;
 mod traces;
 
 use anyhow::{Context, Result, ensure};

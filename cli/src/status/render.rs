@@ -1,0 +1,218 @@
+//! A status as a person reads it: what counts first, lists as tables, nothing that says nothing.
+use serde_json::{Map, Value};
+use std::fmt::Write as _;
+
+/// Members of an object that are told in one line.
+const SHORT: usize = 4;
+
+/// What a core has, each function under its name.
+pub fn status(status: &Value) -> String {
+    let mode = status["mode"].as_str().unwrap_or("?");
+    let mut out = format!("Martlet, {mode}, process {}", status["pid"]);
+    let nfs: Vec<_> = status["nfs"].as_array().into_iter().flatten().collect();
+    let of = |name: &str| nfs.iter().find(|nf| nf["name"] == name).map(|nf| &nf["status"]);
+    if let Some(amf) = of("amf") {
+        let gnbs = amf["gnbs"].as_array().map_or(0, Vec::len);
+        let number = |name: &str| amf["ues"][name].as_u64().unwrap_or(0);
+        let _ = write!(out, ": {gnbs} gNBs, {} UEs registered", number("registered"));
+        let _ = write!(out, " ({} connected)", number("connected"));
+    }
+    if let Some(sessions) = of("smf").and_then(|smf| smf["sessions"].as_u64()) {
+        let _ = write!(out, ", {sessions} PDU sessions");
+    }
+    out.push('\n');
+    for nf in nfs {
+        let (name, at) = (nf["name"].as_str().unwrap_or("?"), nf["authority"].as_str().unwrap_or(""));
+        let _ = write!(out, "\n{}\n", format!("{:<5} {at}", name.to_uppercase()).trim_end());
+        if let Some(members) = nf["status"].as_object() {
+            object(members, 1, &mut out);
+        }
+    }
+    out
+}
+
+fn object(members: &Map<String, Value>, depth: usize, out: &mut String) {
+    for (name, member) in members {
+        let (indent, name) = ("  ".repeat(depth), words(name));
+        match member {
+            Value::Null => {}
+            Value::Object(inner) if inner.is_empty() => {}
+            Value::Object(inner) => {
+                if let Some(rows) = named_rows(inner) {
+                    let _ = writeln!(out, "{indent}{name}");
+                    table(&rows, depth + 1, out);
+                } else if let Some(line) = line(inner) {
+                    let _ = writeln!(out, "{indent}{name}: {line}");
+                } else {
+                    let _ = writeln!(out, "{indent}{name}");
+                    object(inner, depth + 1, out);
+                }
+            }
+            Value::Array(items) if items.is_empty() => {
+                let _ = writeln!(out, "{indent}{name}: none");
+            }
+            Value::Array(items) => match items.iter().map(Value::as_object).collect::<Option<Vec<_>>>() {
+                Some(objects) => {
+                    let _ = writeln!(out, "{indent}{name}: {}", items.len());
+                    table(&rows(&objects), depth + 1, out);
+                }
+                None => {
+                    let all: Vec<_> = items.iter().map(plain).collect();
+                    let _ = writeln!(out, "{indent}{name}: {}", all.join(", "));
+                }
+            },
+            other => {
+                let _ = writeln!(out, "{indent}{name}: {}", plain(other));
+            }
+        }
+    }
+}
+
+/// An object in one line: a short one, or of many counts those that count something.
+fn line(members: &Map<String, Value>) -> Option<String> {
+    if members.values().any(|member| member.is_object() || member.is_array()) {
+        return None;
+    }
+    let said = |(name, value): (&String, &Value)| format!("{} {}", words(name), plain(value));
+    if members.len() <= SHORT {
+        return Some(members.iter().filter(|(_, value)| !value.is_null()).map(said).collect::<Vec<_>>().join(", "));
+    }
+    if !members.values().all(Value::is_number) {
+        return None;
+    }
+    let counted: Vec<_> = members.iter().filter(|(_, value)| value.as_f64() != Some(0.0)).map(said).collect();
+    Some(if counted.is_empty() { "all 0".to_string() } else { counted.join(", ") })
+}
+
+/// Objects by name that all have the same plain members: a table whose first column is the name.
+fn named_rows(members: &Map<String, Value>) -> Option<Vec<Vec<String>>> {
+    let first = members.values().next()?.as_object()?;
+    let alike = |member: &Value| {
+        let member = member.as_object();
+        member.is_some_and(|m| m.keys().eq(first.keys()) && m.values().all(|v| !v.is_object() && !v.is_array()))
+    };
+    if first.is_empty() || !members.values().all(alike) {
+        return None;
+    }
+    let head = [String::new()].into_iter().chain(first.keys().map(|name| words(name))).collect();
+    let row = |(name, member): (&String, &Value)| {
+        let cells = member.as_object().into_iter().flat_map(Map::values).map(plain);
+        [words(name)].into_iter().chain(cells).collect()
+    };
+    Some([head].into_iter().chain(members.iter().map(row)).collect())
+}
+
+/// Objects with what any of them has as columns.
+fn rows(objects: &[&Map<String, Value>]) -> Vec<Vec<String>> {
+    let mut names: Vec<&String> = Vec::new();
+    for name in objects.iter().flat_map(|object| object.keys()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let head = names.iter().map(|name| words(name)).collect();
+    let row =
+        |object: &&Map<String, Value>| names.iter().map(|name| object.get(*name).map_or("".into(), plain)).collect();
+    [head].into_iter().chain(objects.iter().map(row)).collect()
+}
+
+/// Lines with columns as wide as what is in them.
+fn table(rows: &[Vec<String>], depth: usize, out: &mut String) {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let widths: Vec<_> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    for row in rows {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        let line = cells.collect::<Vec<_>>().join("  ");
+        let _ = writeln!(out, "{}{}", "  ".repeat(depth), line.trim_end());
+    }
+}
+
+/// A value without quotation marks.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => "–".into(),
+        Value::Bool(true) => "yes".into(),
+        Value::Bool(false) => "no".into(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) if items.is_empty() => "–".into(),
+        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(", "),
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| format!("{} {}", words(name), plain(value)))
+            .collect::<Vec<_>>()
+            .join(" "),
+        other => other.to_string(),
+    }
+}
+
+/// The name of a member in words, with the field's own spelling.
+fn words(name: &str) -> String {
+    let mut text = String::new();
+    let mut before_is_lower = false;
+    for c in name.chars() {
+        match c {
+            '_' => text.push(' '),
+            c if c.is_ascii_uppercase() && before_is_lower => {
+                text.push(' ');
+                text.push(c.to_ascii_lowercase());
+            }
+            c => text.push(c),
+        }
+        before_is_lower = c.is_ascii_lowercase();
+    }
+    let spelled = text.split(' ').map(|word| match word {
+        "gnb" => "gNB",
+        "gnbs" => "gNBs",
+        "ue" => "UE",
+        "ues" => "UEs",
+        "upf" => "UPF",
+        "upfs" => "UPFs",
+        "pdu" => "PDU",
+        "supi" => "SUPI",
+        "n4" => "N4",
+        "ipv6" => "IPv6",
+        "dnn" => "DNN",
+        other => other,
+    });
+    spelled.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_status_is_lines_that_a_person_reads() {
+        let text = status(&json!({"mode": "one process", "pid": 7, "nfs": [
+            {"name": "amf", "authority": "127.0.0.17:7777", "status": {
+                "gnbs": [{"name": "gnb-1", "ues": 2}, {"name": "g", "ues": 10, "tacs": [1, 2]}],
+                "procedures": {"pdu_session": {"atWork": 1, "limit": 16}, "paging": {"atWork": 0, "limit": 8}},
+                "ues": {"registered": 2, "connected": 1}, "nothing": null, "empty": {}, "none": []}},
+            {"name": "smf", "authority": "", "status": {"sessions": 3, "counters": {"a": 0, "b": 0, "c": 0, "d": 0, "eF": 9}}}]}));
+        let wanted = "Martlet, one process, process 7: 2 gNBs, 2 UEs registered (1 connected), 3 PDU sessions\n\
+            \nAMF   127.0.0.17:7777\n";
+        assert!(text.starts_with(wanted), "{text}");
+        let lines = [
+            "  gNBs: 2\n    name   UEs  tacs\n    gnb-1  2\n    g      10   1, 2\n",
+            "  procedures\n                 at work  limit\n    paging       0        8\n    PDU session  1        16\n",
+            "  UEs: connected 1, registered 2\n",
+            "  none: none\n",
+            "\nSMF\n",
+            "  counters: e f 9\n",
+            "  sessions: 3\n",
+        ];
+        for line in lines {
+            assert!(text.contains(line), "{line}\n{text}");
+        }
+        assert!(!text.contains("nothing") && !text.contains("empty"), "{text}");
+    }
+
+    #[test]
+    fn counters_that_counted_nothing_say_so() {
+        let text =
+            status(&json!({"nfs": [{"name": "upf", "status": {"drops": {"a": 0, "b": 0, "c": 0, "d": 0, "e": 0}}}]}));
+        assert!(text.contains("  drops: all 0\n"), "{text}");
+    }
+}

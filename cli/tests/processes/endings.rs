@@ -1,0 +1,62 @@
+//! However the process that was started ends, none of its functions is left.
+use crate::Site;
+use anyhow::{Context, Result, ensure};
+use martlet_tests::in_namespace;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::time::{Duration, Instant};
+
+/// Longer than functions take that end all at the same time, each waiting for another.
+const LONGEST: Duration = Duration::from_secs(10);
+
+fn send(pid: u32, signal: Signal) -> Result<()> {
+    Ok(kill(Pid::from_raw(pid as i32), signal)?)
+}
+
+/// Waits until none of these is there, or only as one whose end nobody has asked about.
+async fn until_gone(pids: &[u32]) -> Result<()> {
+    let is_there = |pid: &&u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+    };
+    let asked = Instant::now();
+    loop {
+        let left: Vec<_> = pids.iter().filter(is_there).collect();
+        if left.is_empty() {
+            return Ok(());
+        }
+        ensure!(asked.elapsed() < LONGEST, "processes are left: {left:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[test]
+fn functions_end_with_the_process_that_watches_them() {
+    in_namespace(|| async {
+        let site = Site::new("orphans")?;
+        let core = site.start(&["--split"])?;
+        let family = core.family();
+        let (watcher, functions) = family.split_first().context("it has a process")?;
+        ensure!(functions.len() == 10, "{family:?}");
+        send(*watcher, Signal::SIGKILL)?;
+        until_gone(functions).await?;
+        drop(core);
+        // Nothing keeps an address from the next one.
+        site.start(&["--split"])?.stop()
+    });
+}
+
+#[test]
+fn a_signal_that_comes_twice_at_once_ends_a_core_in_order() {
+    in_namespace(|| async {
+        let site = Site::new("twice")?;
+        let core = site.start(&["--split"])?;
+        let family = core.family();
+        // As timeout(1) does, which sends its signal to the process and to its group.
+        send(core.id(), Signal::SIGTERM)?;
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        let _ = send(core.id(), Signal::SIGTERM);
+        until_gone(&family).await?;
+        Ok(())
+    });
+}
