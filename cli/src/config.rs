@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 /// The defaults with what they mean; the file that `martlet defaults` prints.
 pub const DEFAULTS: &str = include_str!("../defaults.yaml");
 
+/// What `sbi.pki` is where functions of several machines are to talk without certificates.
+const WITHOUT_PKI: &str = "none";
+
 /// Everything that `martlet up` reads.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -61,7 +64,8 @@ pub struct SbiSection {
     /// Seconds between heartbeats to the NRF.
     pub heartbeat_s: u16,
     /// Folder that `martlet pki init` has made: with it, functions speak TLS with certificates on both sides, and ask each
-    /// other for access tokens of the NRF. Empty for neither.
+    /// other for access tokens of the NRF. Empty for neither, which is for the addresses of one machine alone; `none` for
+    /// neither wherever the functions are.
     pub pki: String,
     /// Addresses.
     pub nrf: SocketAddr,
@@ -124,10 +128,15 @@ impl SbiSection {
         };
         let common = CommonConfig::at(bind, self.nrf);
         let common = CommonConfig { timeout_ms: self.timeout_ms, heartbeat_s: self.heartbeat_s, ..common };
-        match self.pki.is_empty() {
-            true => common,
-            false => CommonConfig { token_key: Some(self.pki_file(crate::pki::TOKEN_PUBLIC)), ..common.over_tls() },
+        match self.is_secured() {
+            false => common,
+            true => CommonConfig { token_key: Some(self.pki_file(crate::pki::TOKEN_PUBLIC)), ..common.over_tls() },
         }
+    }
+
+    /// Whether functions show certificates and tokens to each other.
+    pub fn is_secured(&self) -> bool {
+        !["", WITHOUT_PKI].contains(&self.pki.as_str())
     }
 
     /// A file of the folder of `martlet pki init`.
@@ -140,7 +149,7 @@ impl SbiSection {
     /// # Errors
     /// A file is missing, or wrong.
     pub fn tls(&self, name: &str) -> Result<Option<martlet_sbi_http::Tls>> {
-        if self.pki.is_empty() {
+        if !self.is_secured() {
             return Ok(None);
         }
         let file = |name: &str| PathBuf::from(self.pki_file(name));
@@ -178,6 +187,14 @@ impl SbiSection {
                 findings.push(Finding::new(
                     *name,
                     "the address is put into URIs for others: write one that they can reach",
+                ));
+            } else if self.pki.is_empty() && !address.ip().is_loopback() {
+                findings.push(Finding::new(
+                    *name,
+                    format!(
+                        "{address} is reached from other machines, by anybody: set sbi.pki to a folder and make it with \
+                         `martlet pki init`, or write `pki: {WITHOUT_PKI}` where something else protects that network"
+                    ),
                 ));
             }
         }
@@ -290,6 +307,19 @@ mod tests {
         assert_eq!((config.smf.slices[0].sst, config.smf.slices[0].sd), (1, Some(0x010203)));
         assert_eq!(config.nssf.slices[0].sst, 2);
         assert!(error.contains("network.plmn"), "{error}");
+    }
+
+    #[test]
+    fn functions_of_several_machines_have_certificates_unless_somebody_says_otherwise() {
+        let with = |pki: &str, amf: &str| {
+            let amf = amf.parse().unwrap();
+            SbiSection { pki: pki.into(), amf, ..SbiSection::default() }.check().len()
+        };
+        assert_eq!(with("", "10.1.2.3:7777"), 1);
+        assert_eq!(
+            (with("pki", "10.1.2.3:7777"), with("none", "10.1.2.3:7777"), with("", "127.0.0.99:7777")),
+            (0, 0, 0)
+        );
     }
 
     #[test]

@@ -64,7 +64,7 @@ pub async fn start_named(name: &str, config: &Config, environment: &Environment)
     match name {
         "nrf" => {
             let mut own = config.nrf.clone();
-            if !config.sbi.pki.is_empty() && own.token_key.is_none() {
+            if config.sbi.is_secured() && own.token_key.is_none() {
                 own.token_key = Some(config.sbi.pki_file(crate::pki::TOKEN_PRIVATE));
             }
             one::<martlet_nrf::Nrf>(own, config, name, environment).await

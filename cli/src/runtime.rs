@@ -101,8 +101,7 @@ fn reload(file: Option<&Path>, functions: &[(&'static str, Reload)]) -> Result<S
     let taken = functions.iter().filter_map(|(name, reload)| {
         let section: Box<dyn std::any::Any> = match *name {
             "pcf" => Box::new(config.pcf.clone()),
-            "smf" => Box::new(config.smf.clone()),
-            "amf" => Box::new(config.amf.clone()),
+            "udm" => Box::new(config.udm.clone()),
             _ => return None,
         };
         reload(section).map(|what| format!("{name}: {what}"))

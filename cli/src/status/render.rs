@@ -153,13 +153,17 @@ fn words(name: &str) -> String {
     for c in name.chars() {
         match c {
             '_' => text.push(' '),
-            c if c.is_ascii_uppercase() && before_is_lower => {
+            c if c.is_ascii_uppercase() && before_is_lower && !name.contains(' ') => {
                 text.push(' ');
                 text.push(c.to_ascii_lowercase());
             }
             c => text.push(c),
         }
         before_is_lower = c.is_ascii_lowercase();
+    }
+    // The first of many, where not all are told.
+    if text == "first" {
+        return "the first".into();
     }
     let spelled = text.split(' ').map(|word| match word {
         "gnb" => "gNB",
@@ -173,6 +177,8 @@ fn words(name: &str) -> String {
         "n4" => "N4",
         "ipv6" => "IPv6",
         "dnn" => "DNN",
+        "teid" => "TEID",
+        "seid" => "SEID",
         other => other,
     });
     spelled.collect::<Vec<_>>().join(" ")
@@ -189,7 +195,7 @@ mod tests {
             {"name": "amf", "authority": "127.0.0.17:7777", "status": {
                 "gnbs": [{"name": "gnb-1", "ues": 2}, {"name": "g", "ues": 10, "tacs": [1, 2]}],
                 "procedures": {"pdu_session": {"atWork": 1, "limit": 16}, "paging": {"atWork": 0, "limit": 8}},
-                "ues": {"registered": 2, "connected": 1}, "nothing": null, "empty": {}, "none": []}},
+                "ues": {"registered": 2, "connected": 1}, "points of gNBs": 5, "nothing": null, "empty": {}, "none": []}},
             {"name": "smf", "authority": "", "status": {"sessions": 3, "counters": {"a": 0, "b": 0, "c": 0, "d": 0, "eF": 9}}}]}));
         let wanted = "Martlet, one process, process 7: 2 gNBs, 2 UEs registered (1 connected), 3 PDU sessions\n\
             \nAMF   127.0.0.17:7777\n";
@@ -199,6 +205,7 @@ mod tests {
             "  procedures\n                 at work  limit\n    paging       0        8\n    PDU session  1        16\n",
             "  UEs: connected 1, registered 2\n",
             "  none: none\n",
+            "  points of gNBs: 5\n",
             "\nSMF\n",
             "  counters: e f 9\n",
             "  sessions: 3\n",

@@ -305,6 +305,11 @@ fn systemd_is_told_and_the_configuration_is_read_anew_and_what_phones_did_is_kep
                 Ok(())
             };
             until("stays as it was").await?;
+            // New home network keys are taken beside what is at work (their registrations are in `call_flows`).
+            let key = "{ id: 7, scheme: A, private: c53c22208b61860b06c62e5406a7b330c2b577aa5558981510d128247d38bd1d }";
+            std::fs::write(site.config(), format!("{before}udm: {{ home_network_keys: [{key}] }}\n"))?;
+            hangup()?;
+            until("udm: 1 home network keys").await?;
             let flow = "{ name: voice, five_qi: 1, filters: [permit out 17 from any to assigned] }";
             std::fs::write(site.config(), format!("{before}pcf: {{ flows: [{flow}] }}\n"))?;
             hangup()?;
