@@ -64,12 +64,22 @@ impl<S: Subscriber> Layer<S> for History {
         event.record(&mut fields);
         let mut fields = fields.0;
         let (supi, message) = (fields.remove("supi"), fields.remove("message"));
+        let supi = supi.map(|supi| supi.as_str().and_then(revealed).map_or(supi, Value::from));
         let of = event.metadata().target().split("::").next().unwrap_or("").trim_start_matches("martlet_").to_string();
         let ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
         let line = json!({"ms": ms, "supi": supi, "nf": of, "what": message, "more": fields});
         if sink.try_send(line.to_string()).is_err() {
             LOST.fetch_add(1, Ordering::Relaxed);
         }
+    }
+}
+
+/// The SUPI of a SUCI that conceals nothing (null scheme; TS 23.003, 2.2B), as the AMF knows a UE that was never registered.
+fn revealed(suci: &str) -> Option<String> {
+    let parts: Vec<_> = suci.strip_prefix("suci-0-")?.split('-').collect();
+    match parts[..] {
+        [mcc, mnc, _routing_indicator, "0", _key, msin] => Some(format!("imsi-{mcc}{mnc}{msin}")),
+        _ => None,
     }
 }
 
@@ -192,6 +202,14 @@ pub fn of(file: &Path, supi: &str) -> Result<Vec<Value>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_identity_that_conceals_nothing_is_its_subscriber() {
+        assert_eq!(revealed("suci-0-001-01-0-0-0-0000000001").as_deref(), Some("imsi-001010000000001"));
+        for other in ["imsi-001010000000001", "suci-0-001-01-0-1-7-c0ffee", "suci-1-x", "ran-ue-ngap-id-1"] {
+            assert_eq!(revealed(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn files_are_bounded_and_a_ues_events_come_in_their_order() {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// What a phone did.
 #[derive(Args)]
 pub struct UeArgs {
-    /// The phone's IMSI, such as imsi-001010000000001
+    /// The phone's IMSI, such as imsi-001010000000001; or the concealed identity under which the log has one that never got in
     imsi: String,
     #[command(subcommand)]
     command: UeCommand,
@@ -35,7 +35,7 @@ struct HistoryArgs {
 
 /// Runs the command.
 pub fn run(args: UeArgs) -> Result<()> {
-    let supi = if args.imsi.starts_with("imsi-") { args.imsi } else { format!("imsi-{}", args.imsi) };
+    let supi = if args.imsi.contains('-') { args.imsi } else { format!("imsi-{}", args.imsi) };
     let UeCommand::History(args) = args.command;
     let config = Config::load(args.config.as_deref())?;
     let Some(file) = config.oam.history.file(&config.udr.path, None) else {
