@@ -293,6 +293,31 @@ mod tests {
         assert_eq!(format!("{printed:#?}"), format!("{:#?}", Config::default()));
     }
 
+    /// Names of members, at any depth.
+    fn names(value: &serde_json::Value, into: &mut std::collections::BTreeSet<String>) {
+        for (name, member) in value.as_object().into_iter().flatten() {
+            into.insert(name.clone());
+            names(member, into);
+        }
+        for item in value.as_array().into_iter().flatten() {
+            names(item, into);
+        }
+    }
+
+    #[test]
+    fn every_value_is_among_the_defaults() {
+        let config = Config::default();
+        let sections = serde_json::json!({
+            "nrf": config.nrf, "udr": config.udr, "udm": config.udm, "ausf": config.ausf, "pcf": config.pcf,
+            "nssf": config.nssf, "chf": config.chf, "upf": config.upf, "smf": config.smf, "lmf": config.lmf, "amf": config.amf,
+        });
+        let mut all = std::collections::BTreeSet::new();
+        names(&sections, &mut all);
+        let is_there = |name: &String| DEFAULTS.contains(&format!("{name}:"));
+        let missing: Vec<_> = all.iter().filter(|name| !is_there(name)).collect();
+        assert!(missing.is_empty(), "not in defaults.yaml: {missing:?}");
+    }
+
     #[test]
     fn the_network_is_written_once_and_a_functions_own_word_goes_before_it() {
         let file = std::env::temp_dir().join(format!("martlet-network-{}.yaml", std::process::id()));
