@@ -8,6 +8,8 @@ mod assemble;
 pub mod bench;
 pub mod dpdk;
 mod error;
+#[cfg(test)]
+mod exact;
 mod ffi;
 pub mod serve;
 pub mod sockets;
