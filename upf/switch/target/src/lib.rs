@@ -11,6 +11,7 @@ mod error;
 #[cfg(test)]
 mod exact;
 mod ffi;
+pub mod issue;
 pub mod serve;
 pub mod sockets;
 mod switch;
