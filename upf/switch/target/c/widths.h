@@ -235,6 +235,21 @@ WIDTHS(widths_regadd_rmi)
 	*widths_register(p, t, ip) += ip->regarray.dstsrc_val;
 }
 
+/* A meter whose number, octets and colour are in metadata, and which has seen no colour yet. */
+WIDTHS(widths_meter_mmi)
+{
+	const struct metarray_runtime *r = &p->metarray_runtime[ip->meter.metarray_id];
+	struct meter *m = &r->metarray[widths_hbo(t, &ip->meter.idx) & r->size_mask];
+	uint32_t octets = (uint32_t)widths_hbo(t, &ip->meter.length);
+	enum rte_color colour = rte_meter_trtcm_color_aware_check(&m->m, &m->profile->profile, rte_get_tsc_cycles(), octets,
+								 (enum rte_color)ip->meter.color_in_val);
+
+	colour &= m->color_mask;
+	widths_set_hbo(t, &ip->meter.color_out, colour);
+	m->n_pkts[colour]++;
+	m->n_bytes[colour] += octets;
+}
+
 #define instr_operand_hbo widths_hbo
 #define instr_operand_nbo widths_nbo
 #define __instr_hdr_extract_exec widths_extract
@@ -255,7 +270,7 @@ WIDTHS(widths_regadd_rmi)
 #define __instr_alu_sub_hh_exec widths_sub_hh
 #define __instr_alu_sub_mi_exec widths_sub_i
 #define __instr_alu_sub_hi_exec widths_sub_hi
-/* Of these, DPDK turns the number for a header. */
+/* Of these, DPDK turns a number for a header. */
 #define __instr_alu_and_exec widths_and
 #define __instr_alu_and_mh_exec widths_and_mh
 #define __instr_alu_and_hm_exec widths_and_hm
@@ -275,4 +290,5 @@ WIDTHS(widths_regadd_rmi)
 #define __instr_regadd_rmm_exec widths_regadd_rmm
 #define __instr_regadd_rmh_exec widths_regadd_rmh
 #define __instr_regadd_rmi_exec widths_regadd_rmi
+#define __instr_meter_mmi_exec widths_meter_mmi
 #endif
