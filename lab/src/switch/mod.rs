@@ -124,6 +124,20 @@ pub fn run(args: &SwitchArgs) -> Result<String> {
             median(sample).context("nothing")?,
         ));
     }
+    let samples = if args.quick { 2 } else { 10 };
+    let mut lost = 0.0;
+    for rules in &RULES[1..] {
+        let measured = issue(&program, *rules, samples)?;
+        let seconds = measured["seconds"].as_array().context("no times")?;
+        let ms: Vec<f64> = seconds.iter().filter_map(|s| s.as_f64()).map(|s| s * 1e3).collect();
+        for (round, ms) in ms.iter().enumerate() {
+            output.row(format_args!("issue,128,{rules},best,{round},0,{}", ms / 1e3))?;
+        }
+        let id = format!("rules_issued.switch.{rules}.median");
+        output.figure(Figure::of(id, "ms", median(&ms).context("nothing was issued")?));
+        lost += measured["lost"].as_f64().context("no losses")? + measured["overtaken"].as_f64().context("no order")?;
+    }
+    output.figure(Figure::once("rules_issued.switch.lost_or_overtaken", "packets", lost));
     report::write(&mut output, &engine)?;
     if args.interfaces {
         interfaces::measure(&mut output, args)?;
@@ -135,8 +149,17 @@ fn measure(program: &Path, case: &Case, samples: u32) -> Result<serde_json::Valu
     let (frame, rules, samples) = (case.frame.to_string(), case.rules.to_string(), samples.to_string());
     let arguments =
         ["bench", case.way, "--frame", &frame, "--rules", &rules, "--samples", &samples, "--engine", case.engine];
-    // Counters on large pages, as DPDK's tables.
-    let output = Command::new(program).args(arguments).env("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1").output();
+    asked(program, &arguments)
+}
+
+/// Rules over P4Runtime, while packets pass.
+fn issue(program: &Path, rules: u32, samples: u32) -> Result<serde_json::Value> {
+    let (rules, samples) = (rules.to_string(), samples.to_string());
+    asked(program, &["bench", "issue", "--rules", &rules, "--samples", &samples])
+}
+
+fn asked(program: &Path, arguments: &[&str]) -> Result<serde_json::Value> {
+    let output = Command::new(program).args(arguments).output();
     let output = output.with_context(|| format!("{} cannot be run: make release builds it", program.display()))?;
     if !output.status.success() {
         bail!("the switch did not measure: {}", String::from_utf8_lossy(&output.stderr));

@@ -247,11 +247,16 @@ parser UpfParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in 
         }
     }
     state parse_inner_whole {
-        transition select(hdr.inner_ipv4.fragment, hdr.inner_ipv4.protocol) {
-            (0x4000, PROTOCOL_UDP): parse_inner_ports;
-            (0x4000, PROTOCOL_TCP): parse_inner_ports;
-            (0, PROTOCOL_UDP): parse_inner_ports;
-            (0, PROTOCOL_TCP): parse_inner_ports;
+        transition select(hdr.inner_ipv4.fragment) {
+            0x4000: parse_inner_transport;
+            0: parse_inner_transport;
+            default: accept;
+        }
+    }
+    state parse_inner_transport {
+        transition select(hdr.inner_ipv4.protocol) {
+            PROTOCOL_UDP: parse_inner_ports;
+            PROTOCOL_TCP: parse_inner_ports;
             default: accept;
         }
     }

@@ -1,17 +1,30 @@
 //! Instructions with labels, and what makes fewer of them.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Clone)]
-enum Op {
+pub(crate) enum Op {
     Plain(String),
     /// Instruction, label, operands.
     Jump(&'static str, String, String),
 }
 
+impl Op {
+    /// Nothing comes to the instruction behind it but by its label.
+    pub(crate) fn ends(&self) -> bool {
+        match self {
+            Op::Plain(text) => text.starts_with("tx ") || text == "drop" || text == "return",
+            Op::Jump(name, ..) => *name == "jmp",
+        }
+    }
+}
+
+/// An instruction and its labels.
+pub(crate) type Line = (Vec<String>, Op);
+
 /// Instructions in the making.
 #[derive(Debug, Default)]
 pub struct Code {
-    lines: Vec<(Vec<String>, Op)>,
+    lines: Vec<Line>,
     pending: Vec<String>,
     labels: u32,
 }
@@ -41,6 +54,19 @@ impl Code {
     /// The text of each instruction: jumps to jumps go to where those go, jumps to the next line and lines that nothing
     /// reaches are left out, and a line has one label at most.
     pub fn finish(mut self) -> Vec<String> {
+        self.tidy();
+        self.text()
+    }
+
+    /// The same of a pipeline, with what is behind each table in one piece.
+    pub fn finish_in_regions(mut self) -> Vec<String> {
+        self.tidy();
+        self.lines = crate::regions::written_out(self.lines);
+        self.tidy();
+        self.text()
+    }
+
+    fn tidy(&mut self) {
         debug_assert!(self.pending.is_empty(), "a label at the end labels nothing");
         loop {
             self.shorten();
@@ -48,14 +74,10 @@ impl Code {
                 break;
             }
         }
-        let used: Vec<String> = self
-            .lines
-            .iter()
-            .filter_map(|(_, op)| match op {
-                Op::Jump(_, label, _) => Some(label.clone()),
-                Op::Plain(_) => None,
-            })
-            .collect();
+    }
+
+    fn text(self) -> Vec<String> {
+        let used = self.used();
         let line = |(labels, op): (Vec<String>, Op)| {
             let label =
                 labels.into_iter().find(|label| used.contains(label)).map(|l| format!("{l} : ")).unwrap_or_default();
@@ -99,23 +121,36 @@ impl Code {
         }
     }
 
+    /// Leaves out what nothing reaches, and jumps to the next line; whether there was any.
     fn remove_useless(&mut self) -> bool {
-        for n in 0..self.lines.len() {
-            let Op::Jump(name, to, _) = &self.lines[n].1 else { continue };
-            let next = self.lines.get(n + 1);
-            if next.is_some_and(|(labels, _)| labels.contains(to)) {
+        let before = self.lines.len();
+        let used = self.used();
+        let mut kept: Vec<Line> = Vec::with_capacity(before);
+        let mut reached = true;
+        for (mut labels, op) in std::mem::take(&mut self.lines) {
+            reached |= labels.iter().any(|label| used.contains(label));
+            if !reached {
+                continue;
+            }
+            while let Some((_, Op::Jump(_, to, _))) = kept.last()
+                && labels.contains(to)
+            {
                 // Its labels go over to the next line.
-                let (labels, _) = self.lines.remove(n);
-                self.lines[n].0.extend(labels);
-                return true;
+                labels.extend(kept.pop().expect("the last").0);
             }
-            let used = |label: &String| self.lines.iter().any(|(_, op)| matches!(op, Op::Jump(_, l, _) if l == label));
-            if *name == "jmp" && next.is_some_and(|(labels, _)| !labels.iter().any(used)) {
-                self.lines.remove(n + 1);
-                return true;
-            }
+            reached = !op.ends();
+            kept.push((labels, op));
         }
-        false
+        self.lines = kept;
+        self.lines.len() < before
+    }
+
+    fn used(&self) -> BTreeSet<String> {
+        let label = |(_, op): &Line| match op {
+            Op::Jump(_, label, _) => Some(label.clone()),
+            Op::Plain(_) => None,
+        };
+        self.lines.iter().filter_map(label).collect()
     }
 }
 

@@ -11,6 +11,7 @@ mod lower;
 mod names;
 pub mod p4info;
 mod parser;
+mod regions;
 pub mod spec;
 mod statements;
 

@@ -171,9 +171,8 @@ impl Lowering {
         if self.drops {
             self.code.place(dropped);
             self.code.push("drop".into());
-            self.code.push("tx m.egress_port".into());
         }
-        spec.apply = std::mem::take(&mut self.code).finish();
+        spec.apply = std::mem::take(&mut self.code).finish_in_regions();
 
         for (_, of) in &self.headers {
             if !spec.structs.iter().any(|s| s.name == *of) {

@@ -6,6 +6,7 @@
 #include <rte_ring.h>
 #include <rte_swx_ctl.h>
 #include <rte_swx_pipeline.h>
+#include <rte_swx_table_em.h>
 
 #define MSWX_TABLES 32
 #define MSWX_ACTIONS 64
@@ -58,4 +59,7 @@ struct mswx {
 	/* When the first frame began to wait, in nanoseconds; 0 while none does. */
 	uint64_t held_since;
 };
+
+/* From now on, pipelines have the tables of exact.c. */
+void mswx_take_exact_tables(void);
 #endif

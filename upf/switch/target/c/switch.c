@@ -1,4 +1,5 @@
 /* The pipeline, its tables, and how they change while packets pass. See switch.h. */
+#define _GNU_SOURCE
 #include "internal.h"
 #include <errno.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@ int mswx_start(int argc, const char *const *argv)
 {
 	int status = rte_eal_init(argc, (char **)(uintptr_t)argv);
 
+	mswx_take_exact_tables();
 	return status < 0 ? -rte_errno : 0;
 }
 
@@ -39,18 +41,40 @@ void mswx_enlist(void)
 		rte_thread_register();
 }
 
-static int advise(const struct rte_memseg_list *list, void *unused)
+/* Without reserved huge pages, DPDK's memory is a file in memory, of which most systems make no large pages
+ * (transparent_hugepage/shmem_enabled). Anonymous memory has them where they are asked for: it takes the file's place, with
+ * what is there already. */
+static int make_anonymous(const struct rte_memseg_list *list, void *unused)
 {
+	const struct rte_memseg *first = list->len ? rte_fbarray_get(&list->memseg_arr, 0) : NULL;
+	int file = first ? rte_memseg_get_fd_thread_unsafe(first) : -1;
+	uint8_t *base = list->base_va, *fresh;
+	off_t at = 0, end;
+
 	(void)unused;
-	if (list->base_va && list->len)
-		madvise(list->base_va, list->len, MADV_HUGEPAGE);
+	if (file >= 0) {
+		fresh = mmap(NULL, list->len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (fresh == MAP_FAILED)
+			return 0;
+		while ((at = lseek(file, at, SEEK_DATA)) >= 0 && (size_t)at < list->len) {
+			end = lseek(file, at, SEEK_HOLE);
+			if (end < at || (size_t)end > list->len)
+				end = (off_t)list->len;
+			memcpy(fresh + at, base + at, (size_t)(end - at));
+			at = end;
+		}
+		if (mremap(fresh, list->len, list->len, MREMAP_MAYMOVE | MREMAP_FIXED, base) == MAP_FAILED)
+			munmap(fresh, list->len);
+	}
+	if (base && list->len)
+		madvise(base, list->len, MADV_HUGEPAGE);
 	return 0;
 }
 
-/* Tables without reserved huge pages: the kernel may still back them with large ones. */
+/* Large pages without reserved ones, while nothing but DPDK itself has its memory. */
 void mswx_trust_huge_pages(void)
 {
-	rte_memseg_list_walk(advise, NULL);
+	rte_memseg_list_walk(make_anonymous, NULL);
 }
 
 int mswx_new(struct mswx **out, const char *name, uint32_t buffers)

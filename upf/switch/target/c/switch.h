@@ -115,5 +115,12 @@ void mswx_port_counters(struct mswx *m, uint32_t port, struct mswx_port_counters
 /* Of ports in memory. */
 int mswx_sink_packets(struct mswx *m, uint32_t port, uint64_t *packets, uint64_t *octets);
 const char *mswx_version(void);
+/* A table of exact.c by itself, to test it: keys and what they stand for are numbers, `key_size` octets of the former count.
+ * Give 0, or the negative number of an error; find gives 1 if it is there. */
+void *mswx_exact_new(uint32_t key_size, uint32_t size);
+int mswx_exact_add(void *table, uint64_t key, uint64_t value);
+int mswx_exact_del(void *table, uint64_t key);
+int mswx_exact_find(void *table, uint64_t key, uint64_t *value);
+void mswx_exact_free(void *table);
 int mswx_codegen(const char *spec, const char *code, uint32_t *line, const char **message);
 #endif

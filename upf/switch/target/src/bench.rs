@@ -75,12 +75,12 @@ fn udp(source: u16, destination: u16, payload: &[u8]) -> Vec<u8> {
     packet
 }
 
-const FIRST_UE: u32 = 0x0a3c_0001;
-const FIRST_TEID: u32 = 0x1000;
+pub(crate) const FIRST_UE: u32 = 0x0a3c_0001;
+pub(crate) const FIRST_TEID: u32 = 0x1000;
 const REMOTE: u32 = 0x0808_0808;
 
 /// The frame of one UE. The smallest in a tunnel is larger than the smallest of Ethernet: it is as small as it can be then.
-fn frame(way: Way, ue: u32, octets: usize) -> Vec<u8> {
+pub(crate) fn frame(way: Way, ue: u32, octets: usize) -> Vec<u8> {
     let inside = octets.saturating_sub(4 + 14);
     let ethernet = [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2][..], &[8, 0]].concat();
     let packet = match way {
@@ -111,7 +111,13 @@ pub fn write_pcap(path: &Path, frames: impl Iterator<Item = Vec<u8>>) -> std::io
 }
 
 /// The rule of one UE, and of the next hop, number 1.
-fn rule(program: &martlet_p4c_swx::Program, table: &str, key: u64, action: &str, arguments: Vec<u64>) -> Update {
+pub(crate) fn rule(
+    program: &martlet_p4c_swx::Program,
+    table: &str,
+    key: u64,
+    action: &str,
+    arguments: Vec<u64>,
+) -> Update {
     let table = program.info.tables.iter().position(|of| of.alias == table).expect("a table of the program");
     let action = program.info.actions.iter().position(|of| of.alias == action).expect("an action of the program");
     let key = Key { fields: vec![FieldMatch::Exact(key)], priority: 0 };

@@ -127,4 +127,14 @@ unsafe extern "C" {
     pub fn mswx_port_counters(m: *mut Raw, port: u32, counters: *mut PortCounters);
     pub fn mswx_sink_packets(m: *mut Raw, port: u32, packets: *mut u64, octets: *mut u64) -> c_int;
     pub fn mswx_version() -> *const c_char;
+    #[cfg(test)]
+    pub fn mswx_exact_new(key_size: u32, size: u32) -> *mut c_void;
+    #[cfg(test)]
+    pub fn mswx_exact_add(table: *mut c_void, key: u64, value: u64) -> c_int;
+    #[cfg(test)]
+    pub fn mswx_exact_del(table: *mut c_void, key: u64) -> c_int;
+    #[cfg(test)]
+    pub fn mswx_exact_find(table: *mut c_void, key: u64, value: *mut u64) -> c_int;
+    #[cfg(test)]
+    pub fn mswx_exact_free(table: *mut c_void);
 }

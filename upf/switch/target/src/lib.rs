@@ -8,7 +8,10 @@ mod assemble;
 pub mod bench;
 pub mod dpdk;
 mod error;
+#[cfg(test)]
+mod exact;
 mod ffi;
+pub mod issue;
 pub mod serve;
 pub mod sockets;
 mod switch;

@@ -2,7 +2,7 @@
 use clap::{Parser, Subcommand, ValueEnum};
 use martlet_switch_target::bench::{self, Bench, Way};
 use martlet_switch_target::serve::{Settings, serve};
-use martlet_switch_target::{Engine, sockets};
+use martlet_switch_target::{Engine, issue, sockets};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -79,7 +79,8 @@ enum Command {
     Plain { interfaces: Vec<String> },
     /// Measure the pipeline in memory, and write what was measured as JSON
     Bench {
-        #[arg(value_parser = ["decap", "encap"])]
+        /// Packets out of tunnels, or into them; or rules that are issued over P4Runtime while packets pass
+        #[arg(value_parser = ["decap", "encap", "issue"])]
         way: String,
         #[arg(long, default_value_t = 1)]
         rules: u32,
@@ -153,6 +154,16 @@ fn measure(bench: &Bench) -> Result<(), String> {
     Ok(())
 }
 
+fn issue(rules: u32, samples: u32, engine: Engine) -> Result<(), String> {
+    let issued = issue::run(rules, samples, engine)?;
+    let json = serde_json::json!({
+        "rules": rules, "engine": engine.name(), "seconds": issued.seconds, "packets": issued.sent,
+        "lost": issued.lost, "overtaken": issued.overtaken,
+    });
+    println!("{json}");
+    Ok(())
+}
+
 fn main() -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into());
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
@@ -169,6 +180,9 @@ fn main() -> ExitCode {
         }
         Command::Plain { interfaces } => {
             interfaces.iter().try_for_each(|interface| sockets::plain(interface)).map_err(|error| error.to_string())
+        }
+        Command::Bench { way, rules, samples, engine, .. } if way == "issue" => {
+            issue(rules.max(1), samples, engine.engine())
         }
         Command::Bench { way, rules, frame, samples, metered, engine } => {
             let way = if way == "decap" { Way::Decapsulation } else { Way::Encapsulation };

@@ -1,0 +1,139 @@
+//! Rules issued over P4Runtime while packets of another rule pass: how long it takes, and whether a packet is lost.
+use crate::as_target::SwitchTarget;
+use crate::assemble::{Engine, Ports};
+use crate::bench::{FIRST_TEID, FIRST_UE, Way, frame, rule};
+use crate::serve::{ACCESS, CORE, base};
+use crate::switch::Switch;
+use crate::{UPF, dpdk};
+use martlet_switch_control::client::Client;
+use martlet_switch_control::counters::Counters;
+use martlet_switch_control::model::{Operation, Update};
+use martlet_switch_control::p4runtime::Server;
+use martlet_switch_control::tables::Tables;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tokio_stream::wrappers::TcpListenerStream;
+
+/// Updates in one write: all between two packets, or none.
+const BATCH: usize = 1000;
+/// Packets that pass meanwhile, in every millisecond.
+const EVERY_MILLISECOND: u32 = 20;
+
+/// What was measured.
+#[derive(Debug, Clone, Default)]
+pub struct Issued {
+    /// Seconds in which the rules were issued, by sample.
+    pub seconds: Vec<f64>,
+    /// Packets that were sent meanwhile, and while the rules went again.
+    pub sent: u32,
+    /// Of these, packets that did not come out, and that came behind a later one.
+    pub lost: u32,
+    /// See `lost`.
+    pub overtaken: u32,
+}
+
+/// Packets of one session, one after the other, until told to end.
+fn traffic(switch: &Switch, end: &AtomicBool) -> Issued {
+    let mut octets = frame(Way::Decapsulation, 0, 128);
+    let (mut sent, mut received, mut next, mut overtaken) = (0u32, 0, 0, 0);
+    let mut take = || {
+        while let Some(frame) = switch.collect(CORE) {
+            let number = frame.last_chunk().map_or(0, |last| u32::from_be_bytes(*last));
+            overtaken += u32::from(number < next);
+            next = next.max(number + 1);
+            received += 1;
+        }
+        received
+    };
+    while !end.load(Ordering::Relaxed) {
+        for _ in 0..EVERY_MILLISECOND {
+            let at = octets.len() - 4;
+            octets[at..].copy_from_slice(&sent.to_be_bytes());
+            sent += 1;
+            // One that does not fit is lost, and counted as such.
+            let _ = switch.inject(ACCESS, &octets);
+        }
+        take();
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let patience = Instant::now() + Duration::from_secs(2);
+    while take() < sent && Instant::now() < patience {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Issued { seconds: Vec::new(), sent, lost: sent - take(), overtaken }
+}
+
+/// Issues so many rules, `samples` times, over P4Runtime on loopback.
+pub fn run(rules: u32, samples: u32, engine: Engine) -> Result<Issued, String> {
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    let program = Arc::new(martlet_p4c_swx::compile(UPF).map_err(|error| text(&error))?);
+    dpdk::start(768).map_err(|error| text(&error))?;
+    let switch = Switch::new(program.clone(), Ports::Rings, engine).map_err(|error| text(&error))?;
+    let switch = Arc::new(switch);
+    let target = Arc::new(SwitchTarget::new(switch.clone()).map_err(|error| text(&error))?);
+    let counters = Counters::open(program.info.clone(), target.clone(), None).map_err(|error| text(&error))?;
+    let tables = Arc::new(Tables::new(program.clone(), target));
+    let server = Server::new(tables, Arc::new(counters), None, base(&program), 1);
+    server.begin(Vec::new()).map_err(|error| text(&error))?;
+    switch.start().map_err(|error| text(&error))?;
+    let decap = |n: u32| {
+        let arguments = vec![u64::from(FIRST_UE + n), u64::from(n), 0, 1, 0];
+        rule(&program, "gtp_decap", u64::from(FIRST_TEID + n), "decap", arguments)
+    };
+    let hop = rule(&program, "l2_forward", 1, "l2", vec![0x0200_0000_0003, 0x0200_0000_0004, CORE.into()]);
+    let inserted: Vec<Update> = (1..=rules).map(decap).collect();
+    let deleted: Vec<Update> =
+        inserted.iter().map(|update| Update { operation: Operation::Delete, ..update.clone() }).collect();
+
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = runtime.map_err(|error| text(&error))?;
+    let client = runtime.block_on(async {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.map_err(|error| text(&error))?;
+        let address = listener.local_addr().map_err(|error| text(&error))?;
+        let (service, packets) = server.service();
+        let serve = tonic::transport::Server::builder().add_service(service);
+        tokio::spawn(packets);
+        tokio::spawn(serve.serve_with_incoming(TcpListenerStream::new(listener)));
+        let mut client = Client::connect(address, 1).await.map_err(|error| text(&error))?;
+        client.lead(None).await.map_err(|error| text(&error))?;
+        client.write(&[hop, decap(0)]).await.map_err(|error| text(&error))?;
+        Ok::<_, String>(client)
+    });
+    let mut client = client?;
+    let end = AtomicBool::new(false);
+    let seconds = std::thread::scope(|scope| {
+        let passing = scope.spawn(|| traffic(&switch, &end));
+        let seconds = runtime.block_on(async {
+            let mut seconds = Vec::new();
+            for _ in 0..samples {
+                let started = Instant::now();
+                for batch in inserted.chunks(BATCH) {
+                    client.write(batch).await.map_err(|error| text(&error))?;
+                }
+                seconds.push(started.elapsed().as_secs_f64());
+                for batch in deleted.chunks(BATCH) {
+                    client.write(batch).await.map_err(|error| text(&error))?;
+                }
+            }
+            Ok::<_, String>(seconds)
+        });
+        end.store(true, Ordering::Relaxed);
+        let passed = passing.join().map_err(|_| "the packets ended".to_owned())?;
+        Ok::<_, String>(Issued { seconds: seconds?, ..passed })
+    });
+    runtime.shutdown_background();
+    seconds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_packet_is_lost_while_rules_are_issued() {
+        let issued = run(2_500, 2, Engine::best()).expect("it runs");
+        assert!(issued.sent > 0 && issued.seconds.len() == 2, "{issued:?}");
+        assert_eq!((issued.lost, issued.overtaken), (0, 0), "{issued:?}");
+    }
+}
