@@ -74,6 +74,7 @@ pub fn put_a_switch_between(config: &mut UpfConfig) -> Result<()> {
         native_n3: "n3s".into(),
         core: "n6a".into(),
         native_n6: "n6s".into(),
+        spin_us: None,
         state: None,
     });
     Ok(())

@@ -11,7 +11,7 @@ const PROGRAM: &str = "../p4/upf.p4";
 const HEADERS: &str = "/usr/local/share/martlet/swx";
 
 fn main() {
-    for path in ["c/switch.c", "c/switch.h", "c/packets.c", "c/internal.h", "c/generate.c", PROGRAM] {
+    for path in ["c/switch.c", "c/switch.h", "c/packets.c", "c/xsk.c", "c/internal.h", "c/generate.c", PROGRAM] {
         println!("cargo:rerun-if-changed={path}");
     }
     println!("cargo:rustc-check-cfg=cfg(swx_library)");
@@ -26,7 +26,7 @@ fn main() {
         .flag("rte_config.h")
         .define("ALLOW_EXPERIMENTAL_API", None);
     build.flag("-fno-strict-aliasing").opt_level(2).warnings(false);
-    build.clone().files(["c/switch.c", "c/packets.c"]).compile("martlet_swx");
+    build.clone().files(["c/switch.c", "c/packets.c", "c/xsk.c"]).compile("martlet_swx");
     for path in &dpdk.link_paths {
         println!("cargo:rustc-link-search=native={}", path.display());
     }
