@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio_stream::wrappers::TcpListenerStream;
 
 /// What a switch process is told.
@@ -43,6 +43,9 @@ pub struct Settings {
     /// Number of the device in P4Runtime.
     pub device: u64,
 }
+
+/// Between two looks at what rules have counted, which is what may be lost when the process is killed.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Ports of the program: towards gNBs, towards the data network, and the native UPF's side of both wires.
 pub const ACCESS: u32 = 0;
@@ -138,17 +141,17 @@ pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<
     let looked_at = tables_to_look_at;
     let look = tokio::spawn(async move {
         let (mut seen, mut used) = (0, Arc::new(BTreeSet::new()));
-        let mut tick = tokio::time::interval(Duration::from_millis(100));
-        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
-            tick.tick().await;
             let (counters, mut before) = (counters.clone(), used.clone());
             if let Some(now) = looked_at.counters_in_use(&mut seen) {
                 // Those of rules that have gone are looked at once more.
                 before = Arc::new(before.union(&now).copied().collect());
                 used = Arc::new(now);
             }
+            let began = Instant::now();
             let _ = tokio::task::spawn_blocking(move || counters.look_at(&before)).await;
+            // A twentieth of its time at most.
+            tokio::time::sleep(LOOK.max(began.elapsed() * 20)).await;
         }
     });
     let (service, packets) = server.service();
