@@ -11,6 +11,9 @@ use crate::upf::Rules;
 use crate::upf::wire::{DIRECTIONS, Round, Wire, on_processors};
 use crate::{Figure, Output};
 use anyhow::{Context, Result, ensure};
+use martlet_switch_control::client::Client;
+use martlet_switch_control::model::{Operation, Update};
+use martlet_switch_control::rules;
 use martlet_upf::config::{DatapathChoice, OffloadPolicy, UpfConfig};
 use std::time::{Duration, Instant};
 
@@ -86,7 +89,7 @@ impl Plan {
 pub(super) fn measure(output: &mut Output, args: &SwitchArgs) -> Result<()> {
     let plan = Plan::of(args);
     let steps: usize = plan.loads.iter().map(|load| 2 * VARIANTS.len() * plan.frames(*load).len()).sum();
-    let mut progress = Progress::new("steps over interfaces", steps as u64 + 1);
+    let mut progress = Progress::new("steps over interfaces", steps as u64 + 3);
     for &load in &plan.loads {
         for (variant, choice) in VARIANTS {
             if choice.is_none() && load != plan.loads[0] {
@@ -124,6 +127,14 @@ pub(super) fn measure(output: &mut Output, args: &SwitchArgs) -> Result<()> {
     let slowest = taken.iter().copied().fold(0.0, f64::max);
     output.figure(Figure::once("offload.switch.hot_to_in_force.slowest", "ms", slowest));
     progress.step("a hot session");
+    for rules in [1_000, 100_000] {
+        let (ms, sent, lost) = on_processors(|parting| issued(parting, rules))?;
+        output.row(format_args!("rules_issued,512,{rules},switch,0,{ms},{lost}"))?;
+        output.figure(Figure::once(format!("rules_issued.switch.{rules}_under_traffic"), "ms", ms));
+        output.figure(Figure::once(format!("rules_issued.switch.{rules}_lost"), "packets", lost as f64));
+        output.figure(Figure::once(format!("rules_issued.switch.{rules}_sent"), "packets", sent as f64));
+        progress.step("rules under traffic");
+    }
     progress.done();
     report::write(output, &plan.frames, &plan.loads, plan.trial)
 }
@@ -266,6 +277,45 @@ fn hot_to_in_force(parting: Option<usize>) -> Result<f64> {
         ensure!(started.elapsed() < Duration::from_secs(5), "a hot session does not move");
     }
     Ok(started.elapsed().as_secs_f64() * 1e3)
+}
+
+/// Milliseconds in which so many rules are issued in one batch, over P4Runtime, while packets of a session pass; how many were
+/// sent meanwhile, and lost.
+fn issued(parting: Option<usize>, rules: u32) -> Result<(f64, u64, u64)> {
+    let mut address = None;
+    let wire = Wire::apart(Some(DatapathChoice::Switch), Rules::Full, 1, parting, |config| {
+        of_lab(config, 1);
+        address = Some((config.switch.address, config.switch.device));
+    })?;
+    let (address, device) = address.context("a switch")?;
+    let issue = move || -> Result<f64> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            let mut client = Client::connect(address, device).await?;
+            client.lead(Some(1_000)).await?;
+            let info = client.program().info.clone();
+            let rule = |n: u32| -> Result<Update> {
+                let line = format!("decap teid {} ue 10.200.{}.{} via 1 counter {n}", 0x100_0000 + n, n >> 8 & 255, n & 255);
+                let entry = rules::parse(&info, &rules::words(&line), 0, false, &mut || None);
+                Ok(Update { operation: Operation::Insert, entry: entry? })
+            };
+            let updates: Vec<Update> = (0..rules).map(rule).collect::<Result<_>>()?;
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            let started = Instant::now();
+            client.write(&updates).await?;
+            Ok(started.elapsed().as_secs_f64() * 1e3)
+        })
+    };
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(issue);
+        let (mut sent, mut received) = (0, 0);
+        while !writer.is_finished() {
+            let round = wire.paced(true, 512, 20_000.0, Duration::from_millis(200))?;
+            (sent, received) = (sent + round.sent, received + round.received.packets);
+        }
+        let ms = writer.join().map_err(|_| anyhow::anyhow!("the writer broke off"))??;
+        Ok((ms, sent, sent.saturating_sub(received)))
+    })
 }
 
 #[cfg(test)]

@@ -218,5 +218,11 @@ fn asked_for(output: &mut Output, load: (u32, u32)) {
     }
     let slowest = figure(output, "offload.switch.hot_to_in_force.slowest");
     row("a hot session in force on the switch, ms, the slowest", "≤ 500", slowest, slowest <= 500.0);
+    for (rules, most) in [(1_000, 50.0), (100_000, 5_000.0)] {
+        let of = |what: &str| figure(output, &format!("rules_issued.switch.{rules}_{what}"));
+        let took = of("under_traffic");
+        row(&format!("{rules} rules issued under traffic, ms"), &format!("≤ {most}"), took, took <= most);
+        row(&format!("of {:.0} packets meanwhile, lost", of("sent")), "0", of("lost"), of("lost") == 0.0);
+    }
     output.say(&text);
 }
