@@ -3,6 +3,7 @@
 
 mod charging;
 mod check;
+mod demo;
 mod fabric_manager;
 mod lab;
 mod locate;
@@ -73,6 +74,8 @@ enum Command {
     Defaults,
     /// Run a scenario of simulated gNBs and phones against a core
     Ran(ran::RanArgs),
+    /// Show a core with a phone at work, in network namespaces that go with it (as root)
+    Demo(demo::DemoArgs),
     /// Run the programmable switch, and write its rules (RPI)
     Switch(martlet_switch_rpi::SwitchArgs),
     /// Run an experiment: measure, keep raw data, draw plots
@@ -100,6 +103,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         Command::Ran(args) => ran::run(args),
+        Command::Demo(args) => demo::run(args),
         Command::Switch(args) => martlet_switch_rpi::run(args),
         Command::Lab(command) => lab::run(command),
     });

@@ -6,7 +6,7 @@ set -euo pipefail
 
 if [ "${1:-}" != --inside ]; then
     [ "$(id -u)" = 0 ] || { echo "The demo makes a network namespace: run it as root." >&2; exit 1; }
-    exec unshare --net "$0" --inside "$(realpath "${1:?name the path of martlet}")"
+    exec unshare --net bash "$0" --inside "$(realpath "${1:?name the path of martlet}")"
 fi
 
 martlet=$2
@@ -45,7 +45,9 @@ start() {
     done
     echo "Packets are carried by the datapath \`$1\`."
 }
-start xdp || start kernel || { echo "The core did not start:" >&2; cat core.log >&2; exit 1; }
+started=
+for datapath in ${MARTLET_DEMO_DATAPATHS:-xdp kernel}; do start "$datapath" && started=yes && break; done
+[ -n "$started" ] || { echo "The core did not start:" >&2; cat core.log >&2; exit 1; }
 iperf3 --server --bind 10.45.0.1 > /dev/null 2>&1 &
 server=$!
 "$martlet" --log warn status

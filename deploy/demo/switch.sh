@@ -7,7 +7,7 @@ set -euo pipefail
 
 if [ "${1:-}" != --inside ]; then
     [ "$(id -u)" = 0 ] || { echo "The demo makes network namespaces: run it as root." >&2; exit 1; }
-    exec unshare --net "$0" --inside "$(realpath "${1:?name the path of martlet}")"
+    exec unshare --net bash "$0" --inside "$(realpath "${1:?name the path of martlet}")"
 fi
 
 martlet=$2

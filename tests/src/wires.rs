@@ -75,6 +75,7 @@ impl Wires {
             native_n3: "native3".into(),
             core: "core".into(),
             native_n6: "native6".into(),
+            spin_us: None,
             state: None,
         });
         Ok(wires)

@@ -3,6 +3,7 @@
 //! The switch is a program of its own, `martlet-switch`, which measures itself: packets from a source that never ends, into
 //! a sink, on one core, by the time that the processor gave to it. No interface and no generator takes part.
 mod interfaces;
+mod interfaces_report;
 mod report;
 
 use crate::progress::Progress;
@@ -28,9 +29,12 @@ pub struct SwitchArgs {
     /// Seed for the order of the runs
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Over interfaces too, beside the native UPFs (uses root for a namespace)
+    /// Over interfaces too, after RFC 2544, beside the native UPFs (uses root for a namespace)
     #[arg(long)]
     pub interfaces: bool,
+    /// Seconds of each trial over interfaces; RFC 2544 asks for 60
+    #[arg(long, default_value_t = 0.5, value_name = "SECONDS")]
+    pub trial: f64,
     /// Nothing in memory
     #[arg(long, requires = "interfaces")]
     pub interfaces_only: bool,

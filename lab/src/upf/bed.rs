@@ -53,6 +53,12 @@ pub fn links() -> Result<()> {
     Ok(())
 }
 
+/// Has the link of N3 take packets of 1,500 octets in their tunnel.
+pub fn longest_frames() -> Result<()> {
+    ip("link set n3a mtu 1600")?;
+    ip("link set n3b mtu 1600")
+}
+
 /// Has the links end at a switch, with the native UPF behind it, and a configuration that starts it.
 pub fn put_a_switch_between(config: &mut UpfConfig) -> Result<()> {
     for (name, uplink, ours, theirs) in [("n3", true, N3, GNB), ("n6", false, N6, HOST)] {
@@ -60,8 +66,8 @@ pub fn put_a_switch_between(config: &mut UpfConfig) -> Result<()> {
         let (own, other) = link_addresses(uplink);
         ip(&format!("addr flush dev {name}a"))?;
         ip(&format!("link add {name}u address {} type veth peer name {name}s", text(own)))?;
-        ip(&format!("link set {name}u up"))?;
-        ip(&format!("link set {name}s up"))?;
+        ip(&format!("link set {name}u mtu 1600 up"))?;
+        ip(&format!("link set {name}s mtu 1600 up"))?;
         ip(&format!("addr add {ours}/24 dev {name}u"))?;
         ip(&format!("neigh add {theirs} lladdr {} dev {name}u nud permanent", text(other)))?;
     }
@@ -74,6 +80,7 @@ pub fn put_a_switch_between(config: &mut UpfConfig) -> Result<()> {
         native_n3: "n3s".into(),
         core: "n6a".into(),
         native_n6: "n6s".into(),
+        spin_us: None,
         state: None,
     });
     Ok(())

@@ -84,8 +84,9 @@ impl Wire {
                     bed::put_a_switch_between(&mut config)?;
                 }
                 change(&mut config);
-                if choice != DatapathChoice::Xdp {
-                    // Frames of programs are taken by an interface that has one itself. This one lets them pass.
+                if choice == DatapathChoice::Kernel {
+                    // Frames of programs are taken by an interface that has one itself, as the switch has on its ports. This
+                    // one lets them pass.
                     receivers.push(traffic.pass(ifindex("n3a")?)?);
                     receivers.push(traffic.pass(ifindex("n6a")?)?);
                 }
@@ -115,6 +116,22 @@ impl Wire {
             _receivers: receivers,
             sessions,
         })
+    }
+
+    /// The same, opened on one processor, where what it is made of stays, and from then on used on the one that is `parting`
+    /// from it, where there are two.
+    pub fn apart(
+        datapath: Option<DatapathChoice>,
+        rules: Rules,
+        sessions: u32,
+        parting: Option<usize>,
+        change: impl FnOnce(&mut UpfConfig),
+    ) -> Result<Wire> {
+        let wire = Wire::changed(datapath, rules, sessions, change)?;
+        if let Some(other) = parting {
+            stay_on(other)?;
+        }
+        Ok(wire)
     }
 
     /// Sessions that have moved onto the switch.
@@ -185,6 +202,24 @@ impl Wire {
         })
     }
 
+    /// Sends single packets, as evenly as the machine does it, so that none waits for the one before.
+    pub fn paced_one_by_one(&self, uplink: bool, length: u32, rate: f64, time: Duration, sessions: u32) -> Result<Round> {
+        let path = self.path(uplink, length)?;
+        let step = Duration::from_secs_f64(1.0 / rate);
+        self.round(|| {
+            let (start, mut sent) = (Instant::now(), 0u32);
+            while start.elapsed() < time {
+                self.traffic.send(uplink, sessions, &path, 1, 1, 12_345 + sent)?;
+                sent += 1;
+                let next = step * sent;
+                if let Some(left) = next.checked_sub(start.elapsed()) {
+                    std::thread::sleep(left);
+                }
+            }
+            Ok(sent.into())
+        })
+    }
+
     /// Gives a round, in which `send` says how many packets it sent.
     fn round(&self, send: impl FnOnce() -> Result<u64>) -> Result<Round> {
         let before = self.traffic.received()?;
@@ -237,6 +272,29 @@ pub(crate) fn on_one_processor<T: Send>(act: impl FnOnce() -> Result<T> + Send) 
             namespace::enter_a_new_one()?;
             links()?;
             act()
+        });
+        thread.join().unwrap_or_else(|_| Err(anyhow!("a measurement broke off")))
+    })
+}
+
+fn stay_on(processor: usize) -> Result<()> {
+    let mut one = CpuSet::new();
+    one.set(processor)?;
+    Ok(sched_setaffinity(Pid::from_raw(0), &one)?)
+}
+
+/// Does something on a thread in a network namespace with links, whose packets may be of the longest frames: on the first
+/// processor, and given the last one to go on at, if that is another.
+pub(crate) fn on_processors<T: Send>(act: impl FnOnce(Option<usize>) -> Result<T> + Send) -> Result<T> {
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            let last = std::thread::available_parallelism().map_or(1, usize::from) - 1;
+            stay_on(0)?;
+            let _ = nix::sys::prctl::set_timerslack(1000);
+            namespace::enter_a_new_one()?;
+            links()?;
+            bed::longest_frames()?;
+            act((last > 0).then_some(last))
         });
         thread.join().unwrap_or_else(|_| Err(anyhow!("a measurement broke off")))
     })

@@ -62,7 +62,7 @@ pub struct SwitchRun {
     /// The program. Left out, `martlet-switch` beside this one, or on the path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<PathBuf>,
-    /// Interface towards gNBs.
+    /// Interface towards gNBs. `xdp:IF` and `packet:IF` say how its frames are taken; else by AF_XDP where that works.
     pub access: String,
     /// Interface towards the native UPF, on the wire of N3.
     pub native_n3: String,
@@ -70,6 +70,9 @@ pub struct SwitchRun {
     pub core: String,
     /// Interface towards the native UPF, on the wire of N6.
     pub native_n6: String,
+    /// Microseconds for which the switch looks for packets before it sleeps. A large number keeps a processor busy, and latency low.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spin_us: Option<u64>,
     /// Folder in which the switch keeps rules and counters. Left out, those of before are lost when it starts anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<PathBuf>,
@@ -119,10 +122,10 @@ impl Default for SwitchConfig {
             dnns: Vec::new(),
             rules: Vec::new(),
             sessions: 65_536,
-            sample_ms: 100,
+            sample_ms: 50,
             hot_kbps: 10_000,
             cold_kbps: 1_000,
-            hot_ms: 200,
+            hot_ms: 150,
             cold_ms: 5_000,
             stay_ms: 1_000,
             displace: 2,
@@ -157,7 +160,7 @@ pub(super) fn check(config: &UpfConfig, findings: &mut Vec<Finding>) {
         find("native", "the native UPF of a switch is kernel or xdp".into());
     }
     for (path, value, default) in [
-        ("sample_ms", switch.sample_ms, 100),
+        ("sample_ms", switch.sample_ms, 50),
         ("displace", switch.displace, 2),
         ("settle_ms", switch.settle_ms, 10),
         ("sessions", switch.sessions as u64, 65_536),

@@ -163,7 +163,9 @@ impl Accounts {
         let mut adjusted = session.clone();
         for account in &self.0 {
             let Some(urr) = adjusted.urrs.get_mut(&account.urr) else { continue };
-            urr.volume_threshold = Account::less(urr.volume_threshold, account.octets);
+            // What was told of already, and not asked for yet, is not told of a second time.
+            let threshold = urr.volume_threshold.filter(|_| !account.told);
+            urr.volume_threshold = Account::less(threshold, account.octets);
             urr.volume_quota = Account::less(urr.volume_quota, account.quota);
         }
         Some(adjusted)
@@ -251,6 +253,8 @@ mod tests {
         accounts.of(&urr).count(Direction::Downlink, (2, 600), now, now);
         assert!(accounts.of(&urr).reaches_threshold(&urr));
         assert!(!accounts.of(&urr).reaches_threshold(&urr), "once");
+        let native = accounts.adjusted(&session).expect("there is something to take off");
+        assert_eq!(native.urrs[&1].volume_threshold, None, "the native UPF does not tell of it either");
         let mut all = vec![usage(7)];
         accounts.add_to(&mut all, |_| true);
         assert_eq!((all[0].uplink_octets, all[0].downlink_octets, all[0].downlink_packets), (107, 900, 4));

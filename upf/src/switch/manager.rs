@@ -181,6 +181,9 @@ fn move_on(state: &Mutex<State>, seids: &[u64]) {
     // What the native UPF does not come to an end with goes back to it, in order, and is tried again later.
     let busy: Vec<u64> = waiting.iter().map(|(seid, ..)| *seid).filter(moving).collect();
     state.take_off(&busy);
+    for seid in busy {
+        state.retry(seid, "the native UPF does not come to an end with its packets".into());
+    }
     if !still.is_empty() {
         state.put_on(&still, true);
     }

@@ -37,7 +37,12 @@ struct Seen {
     moved: Option<Instant>,
     /// Octets in a second, evened out over some looks.
     rate: u64,
+    /// Moves that did not come about, one after the other.
+    tries: u8,
 }
+
+/// A session is tried again so often at once.
+const TRIES: u8 = 5;
 
 /// The rules of the decision, and what it remembers.
 pub(super) struct Policy {
@@ -87,7 +92,26 @@ impl Policy {
     /// A move that was decided did not come about: the session is taken for one that has just moved.
     pub fn failed(&mut self, seid: u64, now: Instant) {
         if let Some(seen) = self.seen.get_mut(&seid) {
-            seen.moved = Some(now);
+            (seen.moved, seen.tries) = (Some(now), 0);
+        }
+    }
+
+    /// A move that was decided did not come about, for a reason that passes: the next look decides anew, but for a session
+    /// that has had its tries.
+    pub fn again(&mut self, seid: u64, now: Instant) {
+        let hot = now.checked_sub(self.hot_for);
+        let Some(seen) = self.seen.get_mut(&seid) else { return };
+        seen.tries += 1;
+        if seen.tries > TRIES {
+            return self.failed(seid, now);
+        }
+        (seen.moved, seen.hot) = (None, hot);
+    }
+
+    /// A move came about.
+    pub fn arrived(&mut self, seid: u64) {
+        if let Some(seen) = self.seen.get_mut(&seid) {
+            seen.tries = 0;
         }
     }
 
@@ -103,7 +127,8 @@ impl Policy {
         let (mut there, mut candidates) = (Vec::new(), Vec::new());
         let mut on_switch = 0;
         for sample in samples {
-            let seen = self.seen.entry(sample.seid).or_insert(Seen { hot: None, cold: None, moved: None, rate: 0 });
+            let seen =
+                self.seen.entry(sample.seid).or_insert(Seen { hot: None, cold: None, moved: None, rate: 0, tries: 0 });
             let mut hot = false;
             if let Some(since) = since.filter(|since| !since.is_zero()) {
                 let rate = (u128::from(sample.octets) * 1_000_000_000 / since.as_nanos()) as u64;
@@ -289,5 +314,29 @@ mod tests {
         world.policy.failed(1, world.now);
         assert_eq!(world.looks(9), 0);
         assert_eq!(world.looks(4), 1);
+    }
+
+    #[test]
+    fn what_passes_is_tried_again_at_once_and_not_for_ever() {
+        let mut world = World::new(config(10));
+        world.rates.insert(1, 50_000_000);
+        world.looks(3);
+        for _ in 0..TRIES {
+            assert_eq!(world.on, [1]);
+            world.on.clear();
+            world.policy.again(1, world.now);
+            world.look();
+        }
+        assert_eq!(world.on, [1]);
+        world.on.clear();
+        world.policy.again(1, world.now);
+        assert_eq!(world.looks(9), 0, "it has had its tries");
+        assert_eq!(world.looks(4), 1);
+        // What came about gives it all of them anew.
+        world.policy.arrived(1);
+        world.on.clear();
+        world.policy.again(1, world.now);
+        world.look();
+        assert_eq!(world.on, [1]);
     }
 }

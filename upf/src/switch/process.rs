@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(2);
 const NAME: &str = "martlet-switch";
 
-/// A process that starts the switch anew whenever it fails; it ends with this, and with the thread that started it.
+/// A process that starts the switch anew whenever it fails; it ends with this, and with this process, however that ends.
 pub(super) struct Process {
     command: Command,
     child: Child,
@@ -43,7 +43,11 @@ impl Process {
         if let Some(state) = &run.state {
             command.arg("--state").arg(state);
         }
-        command.stdin(Stdio::null()).stdout(Stdio::null());
+        if let Some(spin) = run.spin_us {
+            command.args(["--spin-us", &spin.to_string()]);
+        }
+        // It ends at the end of this pipe, and so does not outlive us, however we end.
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
         let child = spawn(&mut command)?;
         Ok(Process { command, child, started: Instant::now() })
     }

@@ -11,7 +11,7 @@ const PROGRAM: &str = "../p4/upf.p4";
 const HEADERS: &str = "/usr/local/share/martlet/swx";
 
 fn main() {
-    let sources = ["c/switch.c", "c/packets.c", "c/exact.c"];
+    let sources = ["c/switch.c", "c/packets.c", "c/exact.c", "c/xsk.c"];
     for path in sources.iter().chain(&["c/switch.h", "c/internal.h", "c/widths.h", "c/generate.c", PROGRAM]) {
         println!("cargo:rerun-if-changed={path}");
     }

@@ -94,7 +94,12 @@ impl State {
                     Err(why) => found = Err(why),
                 }
             }
-            match found.and_then(|()| self.tables.place(&plan, &hops)) {
+            if let Err(why) = found {
+                // It was asked for, and is known in a moment.
+                self.retry(seid, why);
+                continue;
+            }
+            match self.tables.place(&plan, &hops) {
                 Ok(placed) => {
                     meters.extend(placed.meters.iter().copied());
                     if let Some(known) = self.known.get_mut(&seid) {
@@ -124,6 +129,14 @@ impl State {
         self.happened.failed += 1;
         self.happened.why = why;
         self.policy.failed(seid, Instant::now());
+    }
+
+    /// A session stays where it is for a reason that passes.
+    pub fn retry(&mut self, seid: u64, why: String) {
+        tracing::debug!(seid, why, "the session stays on the native path for a moment");
+        self.happened.failed += 1;
+        self.happened.why = why;
+        self.policy.again(seid, Instant::now());
     }
 
     /// Sessions that were to move and have no entry in the switch yet.
@@ -205,6 +218,7 @@ impl State {
                         other => other,
                     };
                     self.happened.moved_on += 1;
+                    self.policy.arrived(*seid);
                 }
                 self.show();
             }

@@ -127,9 +127,15 @@ impl State {
         if urrs.is_empty() {
             return;
         }
+        let on_native = !matches!(known.place, Place::Switch(_));
         for usage in self.native.take_usage(seid, &urrs) {
             if let Some(urr) = known.session.urrs.get(&usage.urr) {
-                known.accounts.of(urr).carry(&usage);
+                let account = known.accounts.of(urr);
+                account.carry(&usage);
+                if on_native && usage.uplink_packets + usage.downlink_packets > 0 {
+                    // A threshold that is reached by what passed there is one that the native UPF has told of.
+                    account.reaches_threshold(urr);
+                }
             }
         }
         self.adjust(seid);

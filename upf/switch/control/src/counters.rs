@@ -6,6 +6,7 @@
 use crate::error::{Code, WriteError, refuse};
 use crate::model::Target;
 use martlet_p4c_swx::P4Info;
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -119,14 +120,15 @@ impl Counters {
         Ok(())
     }
 
-    /// Looks at all counters, so that not much is lost should the process be killed.
-    pub fn look_at_all(&self) {
+    /// Looks at some counters of each array, so that not much is lost should the process be killed.
+    pub fn look_at(&self, indexes: &BTreeSet<u32>) {
+        let indexes: Vec<u32> = indexes.iter().copied().collect();
         for (counter, array) in self.info.counters.iter().enumerate() {
-            for from in (0..array.size).step_by(4096) {
+            for some in indexes.chunks(1024) {
                 // Readers come in between.
                 let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-                for index in from..array.size.min(from + 4096) {
-                    if self.look(&mut kept, counter, index).is_err() {
+                for index in some.iter().filter(|index| **index < array.size) {
+                    if self.look(&mut kept, counter, *index).is_err() {
                         return;
                     }
                 }

@@ -5,7 +5,7 @@ use crate::model::*;
 use crate::ranges::prefixes;
 use martlet_p4c_swx::Program;
 use martlet_p4c_swx::p4info::{MatchKind, Table};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The highest priority that a controller may give.
@@ -23,6 +23,8 @@ struct State {
     expanded: Vec<usize>,
     defaults: Vec<Option<Call>>,
     meters: Meters,
+    /// How often entries have changed.
+    changes: u64,
 }
 
 /// A switch's tables and meters.
@@ -44,6 +46,7 @@ impl Tables {
             expanded: vec![0; n],
             defaults: vec![None; n],
             meters: Meters::new(),
+            changes: 0,
         };
         Tables { program, target, state: Mutex::new(state) }
     }
@@ -298,6 +301,7 @@ impl Tables {
         for rebuild in &rebuilds {
             state.expanded[rebuild.table] = rebuild.entries.len();
         }
+        state.changes += 1;
         for ((table, key), after) in staged {
             match after {
                 Some(entry) => drop(state.entries[table].insert(key, entry)),
@@ -378,6 +382,20 @@ impl Tables {
     /// How many entries a table has.
     pub fn len(&self, table: usize) -> usize {
         self.state().entries[table].len()
+    }
+
+    /// Indexes of the counters that entries count with; nothing where no entry has changed since it was at `seen`, which
+    /// goes on.
+    pub fn counters_in_use(&self, seen: &mut u64) -> Option<BTreeSet<u32>> {
+        let state = self.state();
+        if std::mem::replace(seen, state.changes) == state.changes {
+            return None;
+        }
+        let actions = &self.program.info.actions;
+        let place = |action: usize| actions[action].parameters.iter().position(|parameter| parameter.name == "counter");
+        let places: Vec<Option<usize>> = (0..actions.len()).map(place).collect();
+        let counter = |entry: &TableEntry| entry.call.arguments.get(places[entry.call.action]?).map(|n| *n as u32);
+        Some(state.entries.iter().flat_map(|table| table.values()).filter_map(counter).collect())
     }
 
     /// Takes everything out of all tables, at once.

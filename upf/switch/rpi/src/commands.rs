@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The words that a line may begin with.
-pub const VERBS: &[&str] = &["rule", "counters", "meter", "help", "quit"];
+pub const VERBS: &[&str] = &["rule", "counters", "watch", "meter", "help", "quit"];
 /// What may be done with rules.
 pub const RULE_VERBS: &[&str] = &["add", "try", "set", "del", "list", "load", "save", "diff"];
 
@@ -50,6 +50,17 @@ pub async fn line(client: &mut Client, election: Option<u64>, text: &str) -> Res
             Ok(())
         }
         ["counters"] => counters(client).await,
+        ["watch"] => {
+            println!("Control and C end it.");
+            tokio::select! {
+                outcome = watch(client, 1, None) => outcome,
+                _ = tokio::signal::ctrl_c() => Ok(()),
+            }
+        }
+        ["watch", rounds] => {
+            let number = |_| wrong(RuleError { column: words[1].0, message: format!("{rounds:?} is no number of rounds") });
+            watch(client, 1, Some(rounds.parse().map_err(number)?)).await
+        }
         ["meter", meter, rate, burst] => {
             let number = |text: &str| text.parse::<u64>().with_context(|| format!("{text:?} is no number"));
             client.lead(election).await?;
@@ -268,7 +279,7 @@ pub async fn watch(client: &mut Client, every: u64, rounds: Option<u32>) -> Resu
             for (counter, (packets, octets)) in &now {
                 let (p, o) = before.get(counter).copied().unwrap_or_default();
                 let (more, bits) =
-                    ((packets - p) as f64 / every as f64, (octets - o) as f64 * 8.0 / every as f64 / 1e6);
+                    ((packets.saturating_sub(p)) as f64 / every as f64, (octets.saturating_sub(o)) as f64 * 8.0 / every as f64 / 1e6);
                 if more > 0.0 {
                     println!("{counter:>8} {more:>12.0} {bits:>12.2} {packets:>14}");
                 }
@@ -287,7 +298,7 @@ pub async fn watch(client: &mut Client, every: u64, rounds: Option<u32>) -> Resu
 pub fn help() -> String {
     let mut text = String::from(
         "rule add|try|set KIND WORD VALUE …   add a rule, show what it would be, change it\nrule del KIND KEY …                  delete it\n\
-         rule list [KIND] · rule load|save|diff FILE · counters · meter NUMBER OCTETS-A-SECOND OCTETS-AT-ONCE · quit\n\nkinds:\n",
+         rule list [KIND] · rule load|save|diff FILE · counters · watch [ROUNDS] · meter NUMBER OCTETS-A-SECOND OCTETS-AT-ONCE · quit\n\nkinds:\n",
     );
     for kind in rules::KINDS {
         let words: Vec<String> = kind

@@ -16,6 +16,7 @@ pub fn candidates(line: &str) -> (usize, Vec<String>) {
     let all: Vec<&str> = match said[..] {
         [] => VERBS.to_vec(),
         ["rule"] => RULE_VERBS.to_vec(),
+        ["rule", "load" | "save" | "diff"] => return (start, files(begun)),
         ["rule", "add" | "try" | "set" | "del" | "list"] => KINDS.iter().map(|kind| kind.name).collect(),
         ["rule", "add" | "try" | "set" | "del", kind, ref pairs @ ..] if pairs.len() % 2 == 0 => {
             let words = KINDS.iter().find(|other| other.name == kind).map_or(&[][..], |kind| kind.words);
@@ -32,6 +33,22 @@ pub fn candidates(line: &str) -> (usize, Vec<String>) {
         _ => vec![],
     };
     (start, all.into_iter().filter(|word| word.starts_with(begun)).map(|word| format!("{word} ")).collect())
+}
+
+/// Files that a name may go on to, folders with their stroke.
+fn files(begun: &str) -> Vec<String> {
+    let (folder, start) = begun.rsplit_once('/').map_or(("", begun), |(folder, _)| begun.split_at(folder.len() + 1));
+    let Ok(entries) = std::fs::read_dir(if folder.is_empty() { "." } else { folder }) else { return vec![] };
+    let fitting = entries.filter_map(Result::ok).filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let end = if entry.path().is_dir() { "/" } else { " " };
+        // A name with blanks cannot be said in a line.
+        let fits = name.starts_with(start) && !name.contains(char::is_whitespace);
+        (fits && (start.starts_with('.') || !name.starts_with('.'))).then(|| format!("{folder}{name}{end}"))
+    });
+    let mut all: Vec<String> = fitting.collect();
+    all.sort();
+    all
 }
 
 #[derive(Helper, Hinter, Highlighter, Validator)]
@@ -103,5 +120,11 @@ mod tests {
         assert_eq!(of("rule add application protocol t"), ["tcp "]);
         assert!(of("rule add decap teid ").is_empty());
         assert_eq!(candidates("rule add de").0, 9);
+        let folder = std::env::temp_dir().join(format!("martlet-shell-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("rules.d")).unwrap();
+        std::fs::write(folder.join("rules"), "").unwrap();
+        let (folder, line) = (folder.display(), format!("rule load {}/ru", folder.display()));
+        assert_eq!(of(&line), [format!("{folder}/rules "), format!("{folder}/rules.d/")]);
+        std::fs::remove_dir_all(folder.to_string()).unwrap();
     }
 }

@@ -16,6 +16,10 @@
 /* The longest frame taken, in octets. */
 #define MSWX_FRAME 2048
 #define MSWX_NAME 32
+/* Receive queues of one interface. */
+#define MSWX_LANES 16
+
+struct mswx_lane;
 
 struct mswx_action {
 	struct rte_swx_ctl_action_info info;
@@ -48,6 +52,8 @@ struct mswx {
 	struct rte_swx_table_state *now, *next;
 
 	int fds[MSWX_PORTS];
+	struct mswx_lane *lanes[MSWX_PORTS][MSWX_LANES];
+	uint32_t n_lanes[MSWX_PORTS];
 	int bypass[MSWX_PORTS];
 	struct mswx_port_counters counters[MSWX_PORTS];
 
@@ -58,8 +64,21 @@ struct mswx {
 	int pausing, paused;
 	/* When the first frame began to wait, in nanoseconds; 0 while none does. */
 	uint64_t held_since;
+	/* Where the loop says that it lives, in nanoseconds of CLOCK_MONOTONIC_COARSE; or NULL. */
+	uint64_t *alive;
+	/* Instructions since the last packet entered the pipeline. */
+	uint64_t since_last;
+	/* Nanoseconds without a packet after which the loop sleeps. */
+	uint64_t spin;
 };
 
 /* From now on, pipelines have the tables of exact.c. */
 void mswx_take_exact_tables(void);
+/* Frames of a lane, at most n. */
+uint32_t mswx_lane_receive(struct mswx *m, uint32_t port, uint32_t lane, struct rte_mbuf **packets, uint32_t n);
+/* Sends frames of so many octets each; what there is no room for is counted as refused. The packets stay the caller's. */
+void mswx_lane_send(struct mswx *m, uint32_t port, struct rte_mbuf **packets, const uint32_t *lengths, uint32_t n);
+/* Has the kernel send what waits; gives how many frames still do. */
+uint32_t mswx_lane_kick(struct mswx *m, uint32_t port);
+int mswx_lane_fd(const struct mswx *m, uint32_t port, uint32_t lane);
 #endif

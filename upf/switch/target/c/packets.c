@@ -18,8 +18,17 @@
 #define LONGEST_HOLD 250000000
 /* Instructions in which all that is under way in the pipeline and its ports' caches comes out. */
 #define DRAIN (64 * 1024)
-/* Rounds without a packet before the loop sleeps. */
-#define IDLE_ROUNDS 256
+/* Milliseconds of a sleep where the loop has to say that it lives, and where it has not. */
+#define NAP 10
+#define LONG_NAP 100
+/* Nanoseconds without a packet after which none comes any more, once the kernel has been told to keep them. */
+#define LAST_LOOK 2000000
+#define LONGEST_LEAVE 50000000
+/* Instructions after which the packets that were under way in the pipeline are out of it: 16 at a time, of 1,024 each. */
+#define UNDER_WAY (16 * 1024)
+/* Where fewer packets than this wait, the pipeline runs for a short while before one looks at what came out. */
+#define FEW 8
+#define SHORT_QUANTUM 256
 
 static uint16_t be16(const uint8_t *at)
 {
@@ -122,6 +131,11 @@ int mswx_inject(struct mswx *m, uint32_t port, const uint8_t *frame, uint32_t le
 	return 0;
 }
 
+uint32_t mswx_queued(struct mswx *m, uint32_t port)
+{
+	return port < MSWX_PORTS ? rte_ring_count(m->in[port]) : 0;
+}
+
 int mswx_collect(struct mswx *m, uint32_t port, uint8_t *frame, uint32_t size)
 {
 	struct rte_mbuf *packet;
@@ -152,7 +166,8 @@ void mswx_attach(struct mswx *m, uint32_t port, int fd, int bypass)
 	m->bypass[port] = bypass;
 }
 
-static void send_all(struct mswx *m, uint32_t port, struct rte_mbuf **packets, uint32_t n)
+/* By a packet socket. */
+static void send_by_socket(struct mswx *m, uint32_t port, struct rte_mbuf **packets, const uint32_t *lengths, uint32_t n)
 {
 	struct mmsghdr messages[MSWX_BURST];
 	struct iovec parts[MSWX_BURST];
@@ -161,7 +176,7 @@ static void send_all(struct mswx *m, uint32_t port, struct rte_mbuf **packets, u
 	memset(messages, 0, n * sizeof(*messages));
 	for (i = 0; i < n; i++) {
 		parts[i].iov_base = rte_pktmbuf_mtod(packets[i], void *);
-		parts[i].iov_len = leaving(packets[i]);
+		parts[i].iov_len = lengths[i];
 		messages[i].msg_hdr.msg_iov = &parts[i];
 		messages[i].msg_hdr.msg_iovlen = 1;
 	}
@@ -171,7 +186,7 @@ static void send_all(struct mswx *m, uint32_t port, struct rte_mbuf **packets, u
 		if (now > 0) {
 			for (i = sent; i < sent + (uint32_t)now; i++) {
 				m->counters[port].packets_out++;
-				m->counters[port].octets_out += parts[i].iov_len;
+				m->counters[port].octets_out += lengths[i];
 			}
 			sent += (uint32_t)now;
 		} else if (errno != EINTR) {
@@ -182,8 +197,38 @@ static void send_all(struct mswx *m, uint32_t port, struct rte_mbuf **packets, u
 			sent += lost;
 		}
 	}
+}
+
+/* Whether frames leave by a port, and are not left to be collected. */
+static int leads_out(const struct mswx *m, uint32_t port)
+{
+	return m->fds[port] >= 0 || m->n_lanes[port];
+}
+
+static void send_all(struct mswx *m, uint32_t port, struct rte_mbuf **packets, uint32_t n)
+{
+	uint32_t lengths[MSWX_BURST], i;
+
+	for (i = 0; i < n; i++)
+		lengths[i] = leaving(packets[i]);
+	if (m->n_lanes[port])
+		mswx_lane_send(m, port, packets, lengths, n);
+	else
+		send_by_socket(m, port, packets, lengths, n);
 	for (i = 0; i < n; i++)
 		rte_pktmbuf_free(packets[i]);
+}
+
+/* By the pipeline, to the other end of the wire. */
+static void bypass(struct mswx *m, uint32_t port, struct rte_mbuf *packet)
+{
+	int to = m->bypass[port];
+
+	m->counters[port].bypassed++;
+	if (to >= 0 && leads_out(m, (uint32_t)to))
+		send_all(m, (uint32_t)to, &packet, 1);
+	else if (to < 0 || rte_ring_enqueue(m->out[to], packet))
+		rte_pktmbuf_free(packet);
 }
 
 static uint32_t waiting(const struct mswx *m)
@@ -195,17 +240,50 @@ static uint32_t waiting(const struct mswx *m)
 	return n;
 }
 
-static uint32_t receive(struct mswx *m, uint32_t port)
+/* Frames that have come, as long as said. */
+static void take(struct mswx *m, uint32_t port, struct rte_mbuf **packets, const uint32_t *lengths, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		struct rte_mbuf *packet = packets[i];
+		uint32_t length = lengths[i];
+
+		m->counters[port].packets_in++;
+		m->counters[port].octets_in += length;
+		packet->data_len = (uint16_t)length;
+		packet->pkt_len = length;
+		if (length < ETHERNET || length > MSWX_FRAME) {
+			m->counters[port].runts++;
+			rte_pktmbuf_free(packet);
+		} else if (!prepare(packet)) {
+			bypass(m, port, packet);
+		} else {
+			rte_ring_enqueue(m->in[port], packet);
+		}
+	}
+}
+
+static uint32_t receive_by_lane(struct mswx *m, uint32_t port, uint32_t lane)
+{
+	struct rte_mbuf *packets[MSWX_BURST];
+	uint32_t lengths[MSWX_BURST], i, n = mswx_lane_receive(m, port, lane, packets, MSWX_BURST);
+
+	for (i = 0; i < n; i++)
+		lengths[i] = packets[i]->data_len;
+	take(m, port, packets, lengths, n);
+	return n;
+}
+
+static uint32_t receive_by_socket(struct mswx *m, uint32_t port)
 {
 	struct rte_mbuf *packets[MSWX_BURST];
 	struct mmsghdr messages[MSWX_BURST];
 	struct iovec parts[MSWX_BURST];
+	uint32_t lengths[MSWX_BURST];
 	int i, n;
 
-	/* Left to itself, the kernel's queue holds what does not fit here. */
-	if (rte_ring_count(m->out[MSWX_HOLD]) + waiting(m) + 2 * MSWX_BURST > MSWX_RING)
-		return 0;
-	if (rte_ring_free_count(m->in[port]) < MSWX_BURST || rte_pktmbuf_alloc_bulk(m->pool, packets, MSWX_BURST))
+	if (rte_pktmbuf_alloc_bulk(m->pool, packets, MSWX_BURST))
 		return 0;
 	memset(messages, 0, sizeof(messages));
 	for (i = 0; i < MSWX_BURST; i++) {
@@ -217,32 +295,40 @@ static uint32_t receive(struct mswx *m, uint32_t port)
 	n = recvmmsg(m->fds[port], messages, MSWX_BURST, MSG_DONTWAIT | MSG_TRUNC, NULL);
 	if (n < 0)
 		n = 0;
-	for (i = 0; i < n; i++) {
-		struct rte_mbuf *packet = packets[i];
-		uint32_t length = messages[i].msg_len;
-
-		m->counters[port].packets_in++;
-		m->counters[port].octets_in += length;
-		packet->data_len = (uint16_t)length;
-		packet->pkt_len = length;
-		if (length < ETHERNET || length > MSWX_FRAME) {
-			m->counters[port].runts++;
-			rte_pktmbuf_free(packet);
-		} else if (!prepare(packet)) {
-			int to = m->bypass[port];
-
-			m->counters[port].bypassed++;
-			if (to < 0 || m->fds[to] < 0)
-				rte_pktmbuf_free(packet);
-			else
-				send_all(m, (uint32_t)to, &packet, 1);
-		} else {
-			rte_ring_enqueue(m->in[port], packet);
-		}
-	}
+	for (i = 0; i < n; i++)
+		lengths[i] = messages[i].msg_len;
+	take(m, port, packets, lengths, (uint32_t)n);
 	if (n < MSWX_BURST)
 		rte_pktmbuf_free_bulk(packets + n, (unsigned int)(MSWX_BURST - n));
 	return (uint32_t)n;
+}
+
+static uint32_t receive(struct mswx *m, uint32_t port)
+{
+	uint32_t lane, n = 0;
+
+	/* Left to itself, the kernel's queue holds what does not fit here. */
+	if (rte_ring_count(m->out[MSWX_HOLD]) + waiting(m) + 2 * MSWX_BURST > MSWX_RING)
+		return 0;
+	if (m->fds[port] >= 0 && rte_ring_free_count(m->in[port]) >= MSWX_BURST)
+		n += receive_by_socket(m, port);
+	for (lane = 0; lane < m->n_lanes[port] && rte_ring_free_count(m->in[port]) >= MSWX_BURST; lane++)
+		n += receive_by_lane(m, port, lane);
+	return n;
+}
+
+/* Says that the loop lives, so that the kernel leaves it frames. */
+static void live(struct mswx *m)
+{
+	struct timespec now;
+	uint64_t at;
+
+	if (!m->alive)
+		return;
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	at = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	if (__atomic_load_n(m->alive, __ATOMIC_RELAXED) != at)
+		__atomic_store_n(m->alive, at, __ATOMIC_RELEASE);
 }
 
 static uint64_t now_ns(void)
@@ -272,19 +358,26 @@ static uint32_t flush(struct mswx *m)
 		struct rte_mbuf *packets[MSWX_BURST];
 		uint32_t n;
 
-		while (m->fds[port] >= 0 && (n = rte_ring_dequeue_burst(m->out[port], (void **)packets, MSWX_BURST, NULL))) {
+		while (leads_out(m, port) && (n = rte_ring_dequeue_burst(m->out[port], (void **)packets, MSWX_BURST, NULL))) {
 			send_all(m, port, packets, n);
 			busy += n;
 		}
+		if (m->n_lanes[port])
+			busy += mswx_lane_kick(m, port);
 	}
 	return busy;
 }
 
+static void run_for(struct mswx *m, uint32_t instructions)
+{
+	rte_swx_pipeline_run(m->p, instructions);
+	rte_swx_pipeline_flush(m->p);
+	__atomic_fetch_add(&m->executed, instructions, __ATOMIC_SEQ_CST);
+}
+
 static void run(struct mswx *m)
 {
-	rte_swx_pipeline_run(m->p, QUANTUM);
-	rte_swx_pipeline_flush(m->p);
-	__atomic_fetch_add(&m->executed, QUANTUM, __ATOMIC_SEQ_CST);
+	run_for(m, QUANTUM);
 }
 
 /* What waited meets the rules as they are now, in the order in which it came. */
@@ -304,27 +397,27 @@ void mswx_release(struct mswx *m)
 	}
 }
 
-/* Nobody has come for what waits: it goes on to the native side, and so does what follows. */
-static void look_at_held(struct mswx *m)
+/* What waits goes on to the native side. */
+static void hand_back(struct mswx *m)
 {
 	struct rte_mbuf *packet;
 
+	while (!rte_ring_dequeue(m->out[MSWX_HOLD], (void **)&packet)) {
+		uint32_t port = came_by(packet);
+
+		bypass(m, port, packet);
+	}
+}
+
+/* Nobody has come for what waits: it goes on to the native side, and so does what follows. */
+static void look_at_held(struct mswx *m)
+{
 	if (!rte_ring_count(m->out[MSWX_HOLD]))
 		return;
 	if (!m->held_since)
 		m->held_since = now_ns();
-	if (now_ns() - m->held_since < LONGEST_HOLD)
-		return;
-	while (!rte_ring_dequeue(m->out[MSWX_HOLD], (void **)&packet)) {
-		uint32_t port = came_by(packet);
-		int to = m->bypass[port];
-
-		m->counters[port].bypassed++;
-		if (to < 0 || m->fds[to] < 0)
-			rte_pktmbuf_free(packet);
-		else
-			send_all(m, (uint32_t)to, &packet, 1);
-	}
+	if (now_ns() - m->held_since >= LONGEST_HOLD)
+		hand_back(m);
 }
 
 void mswx_pause(struct mswx *m)
@@ -356,51 +449,110 @@ static void pause_until_resumed(struct mswx *m)
 	}
 	__atomic_store_n(&m->parked, 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&m->paused, 1, __ATOMIC_SEQ_CST);
-	while (__atomic_load_n(&m->pausing, __ATOMIC_SEQ_CST) && !__atomic_load_n(&m->ending, __ATOMIC_SEQ_CST))
+	while (__atomic_load_n(&m->pausing, __ATOMIC_SEQ_CST) && !__atomic_load_n(&m->ending, __ATOMIC_SEQ_CST)) {
+		live(m);
 		usleep(5);
+	}
 	__atomic_store_n(&m->parked, 0, __ATOMIC_SEQ_CST);
 	mswx_release(m);
 	__atomic_store_n(&m->paused, 0, __ATOMIC_SEQ_CST);
 }
 
+/* Sleeps until there is something to do, or it is time to say that the loop lives. */
+static void sleep_until_woken(struct mswx *m, int wake)
+{
+	struct pollfd polled[MSWX_PORTS * (MSWX_LANES + 1) + 1];
+	uint32_t port, lane;
+	uint64_t count;
+	nfds_t n = 0;
+
+	for (port = 0; port < MSWX_PORTS; port++) {
+		if (m->fds[port] >= 0)
+			polled[n++] = (struct pollfd){ .fd = m->fds[port], .events = POLLIN };
+		for (lane = 0; lane < m->n_lanes[port]; lane++)
+			polled[n++] = (struct pollfd){ .fd = mswx_lane_fd(m, port, lane), .events = POLLIN };
+	}
+	polled[n++] = (struct pollfd){ .fd = wake, .events = POLLIN };
+	__atomic_store_n(&m->parked, 1, __ATOMIC_SEQ_CST);
+	poll(polled, n, m->alive ? NAP : LONG_NAP);
+	__atomic_store_n(&m->parked, 0, __ATOMIC_SEQ_CST);
+	if (polled[n - 1].revents && read(wake, &count, sizeof(count)) < 0)
+		return;
+}
+
+/* Takes, carries and sends what there is. A lone packet does not wait until the pipeline has looked for others for long. */
+static uint32_t round_of_all(struct mswx *m)
+{
+	uint32_t there, port;
+
+	for (port = 0; port < MSWX_PORTS; port++)
+		if (leads_out(m, port))
+			receive(m, port);
+	there = waiting(m);
+	if (there)
+		m->since_last = 0;
+	if (m->since_last < UNDER_WAY) {
+		uint32_t instructions = there < FEW ? SHORT_QUANTUM : QUANTUM;
+
+		run_for(m, instructions);
+		m->since_last += instructions;
+		return flush(m) + 1;
+	}
+	/* Nothing is in the pipeline: whoever waits for what was has waited long enough. */
+	__atomic_fetch_add(&m->executed, QUANTUM, __ATOMIC_SEQ_CST);
+	return flush(m);
+}
+
+/* From here on the kernel has all frames that come; those that are here still leave by the rules. */
+static void leave(struct mswx *m)
+{
+	uint64_t now = now_ns(), end = now + LONGEST_LEAVE, until = now + LAST_LOOK;
+
+	if (m->alive)
+		__atomic_store_n(m->alive, 0, __ATOMIC_SEQ_CST);
+	hand_back(m);
+	for (; now < until && now < end; now = now_ns())
+		if (round_of_all(m))
+			until = now + LAST_LOOK;
+}
+
 void mswx_loop(struct mswx *m, int wake)
 {
-	struct pollfd polled[MSWX_PORTS + 1];
-	uint32_t idle = 0, port;
+	uint64_t idle_since = 0;
 
 	mswx_enlist();
 	__atomic_store_n(&m->running, 1, __ATOMIC_SEQ_CST);
 	while (!__atomic_load_n(&m->ending, __ATOMIC_SEQ_CST)) {
-		uint32_t busy = 0;
+		uint32_t busy;
 
+		live(m);
 		if (__atomic_load_n(&m->pausing, __ATOMIC_SEQ_CST))
 			pause_until_resumed(m);
-		for (port = 0; port < MSWX_PORTS; port++) {
-			if (m->fds[port] >= 0)
-				busy += receive(m, port);
-			busy += rte_ring_count(m->in[port]);
-		}
-		run(m);
-		busy += flush(m);
+		busy = round_of_all(m);
 		look_at_held(m);
-		idle = busy ? 0 : idle + 1;
-		if (idle >= IDLE_ROUNDS) {
-			nfds_t n = 0;
-			uint64_t count;
-
-			for (port = 0; port < MSWX_PORTS; port++)
-				if (m->fds[port] >= 0)
-					polled[n++] = (struct pollfd){ .fd = m->fds[port], .events = POLLIN };
-			polled[n++] = (struct pollfd){ .fd = wake, .events = POLLIN };
-			__atomic_store_n(&m->parked, 1, __ATOMIC_SEQ_CST);
-			poll(polled, n, 100);
-			__atomic_store_n(&m->parked, 0, __ATOMIC_SEQ_CST);
-			if (polled[n - 1].revents && read(wake, &count, sizeof(count)) < 0)
-				continue;
-			idle = IDLE_ROUNDS / 2;
+		if (busy) {
+			idle_since = 0;
+			continue;
+		}
+		if (!idle_since)
+			idle_since = now_ns();
+		if (now_ns() - idle_since >= m->spin) {
+			sleep_until_woken(m, wake);
+			idle_since = 0;
 		}
 	}
+	leave(m);
 	__atomic_store_n(&m->running, 0, __ATOMIC_SEQ_CST);
+}
+
+void mswx_alive(struct mswx *m, uint64_t *at)
+{
+	m->alive = at;
+}
+
+void mswx_spin(struct mswx *m, uint64_t nanoseconds)
+{
+	m->spin = nanoseconds;
 }
 
 void mswx_end(struct mswx *m)

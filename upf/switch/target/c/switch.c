@@ -22,6 +22,9 @@
  * executed: at most 16 are under way at a time, none of which takes 1,024. */
 #define GRACE_INSTRUCTIONS (16 * 1024)
 
+/* Nanoseconds for which the loop looks for packets before it sleeps, unless told otherwise. */
+#define SPIN 100000
+
 const char *mswx_version(void)
 {
 	return rte_version();
@@ -92,6 +95,8 @@ int mswx_new(struct mswx **out, const char *name, uint32_t buffers)
 		snprintf(m->ring_in_names[i], sizeof(m->ring_in_names[i]), "%s_in%u", name, i);
 		snprintf(m->ring_out_names[i], sizeof(m->ring_out_names[i]), "%s_out%u", name, i);
 	}
+	m->since_last = UINT64_MAX / 2;
+	m->spin = SPIN;
 	m->pool = rte_pktmbuf_pool_create(m->pool_name, buffers, 128, 0, RTE_PKTMBUF_HEADROOM + MSWX_FRAME, 0);
 	if (!m->pool) {
 		free(m);
@@ -188,7 +193,8 @@ static int make_rings(struct mswx *m)
 
 	for (i = 0; i < MSWX_PORTS; i++) {
 		m->in[i] = rte_ring_create(m->ring_in_names[i], MSWX_RING, 0, RING_F_SC_DEQ);
-		m->out[i] = rte_ring_create(m->ring_out_names[i], MSWX_RING, 0, RING_F_SP_ENQ);
+		/* The pipeline puts frames in, and so does who takes what goes by it. */
+		m->out[i] = rte_ring_create(m->ring_out_names[i], MSWX_RING, 0, 0);
 		if (!m->in[i] || !m->out[i])
 			return -rte_errno;
 	}
@@ -364,6 +370,8 @@ void mswx_free(struct mswx *m)
 
 	if (!m)
 		return;
+	for (i = 0; i < MSWX_PORTS; i++)
+		mswx_close_lanes(m, i);
 	if (m->p && m->next) {
 		/* The pipeline frees the tables that it has; those beside them are ours. */
 		for (i = 0; i < m->info.n_tables; i++) {

@@ -95,10 +95,19 @@ int mswx_meter_set(struct mswx *m, const char *name, uint32_t index, const struc
 
 /* Packets by hand: in at a port, through the pipeline, out at a port. */
 int mswx_inject(struct mswx *m, uint32_t port, const uint8_t *frame, uint32_t length);
+/* Frames that wait at a port for the pipeline. */
+uint32_t mswx_queued(struct mswx *m, uint32_t port);
 int mswx_collect(struct mswx *m, uint32_t port, uint8_t *frame, uint32_t size);
 void mswx_run(struct mswx *m, uint32_t instructions);
 /* Packets by packet sockets. Bypass is the port that a frame goes to that the pipeline must not see; -1 for none. */
 void mswx_attach(struct mswx *m, uint32_t port, int fd, int bypass);
+/* The same by AF_XDP, for one receive queue of an interface: gives the socket, which stays the port's. */
+int mswx_open_lane(struct mswx *m, uint32_t port, uint32_t ifindex, uint32_t queue, int bypass);
+void mswx_close_lanes(struct mswx *m, uint32_t port);
+/* Where the loop is to write, at least every 20 ms, the time at which it still lives; and 0 when it ends. */
+void mswx_alive(struct mswx *m, uint64_t *at);
+/* Nanoseconds for which the loop looks for packets before it sleeps. */
+void mswx_spin(struct mswx *m, uint64_t nanoseconds);
 /* Carries packets until told to end; `wake` is a descriptor that wakes it up, from an idle sleep. */
 void mswx_loop(struct mswx *m, int wake);
 void mswx_end(struct mswx *m);

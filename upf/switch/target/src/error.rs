@@ -27,6 +27,13 @@ pub enum SwitchError {
     Port(String),
 }
 
+impl SwitchError {
+    /// Whether there is no room for a packet now.
+    pub(crate) fn is_too_much(&self) -> bool {
+        matches!(self, SwitchError::Dpdk { errno: libc::ENOBUFS, .. })
+    }
+}
+
 /// The outcome of a function of the C part.
 pub(crate) fn checked(status: i32, what: impl FnOnce() -> String) -> Result<(), SwitchError> {
     if status < 0 { Err(SwitchError::Dpdk { what: what(), errno: -status }) } else { Ok(()) }

@@ -114,8 +114,13 @@ unsafe extern "C" {
     pub fn mswx_register_write(m: *mut Raw, name: *const c_char, index: u32, value: u64) -> c_int;
     pub fn mswx_meter_set(m: *mut Raw, name: *const c_char, index: u32, meter: *const Meter) -> c_int;
     pub fn mswx_inject(m: *mut Raw, port: u32, frame: *const u8, length: u32) -> c_int;
+    pub fn mswx_queued(m: *mut Raw, port: u32) -> u32;
     pub fn mswx_collect(m: *mut Raw, port: u32, frame: *mut u8, size: u32) -> c_int;
     pub fn mswx_run(m: *mut Raw, instructions: u32);
+    pub fn mswx_open_lane(m: *mut Raw, port: u32, ifindex: u32, queue: u32, bypass: c_int) -> c_int;
+    pub fn mswx_close_lanes(m: *mut Raw, port: u32);
+    pub fn mswx_alive(m: *mut Raw, at: *mut u64);
+    pub fn mswx_spin(m: *mut Raw, nanoseconds: u64);
     pub fn mswx_attach(m: *mut Raw, port: u32, fd: c_int, bypass: c_int);
     pub fn mswx_loop(m: *mut Raw, wake: c_int);
     pub fn mswx_end(m: *mut Raw);

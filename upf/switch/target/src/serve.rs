@@ -1,7 +1,10 @@
 //! The switch process: ports, tables, what it remembers, and its server.
 use crate::as_target::SwitchTarget;
 use crate::assemble::{Engine, Ports};
-use crate::sockets::{self, Port};
+use crate::lanes::Alive;
+use crate::pcap::Carrier;
+use crate::ports::{self, Binding};
+use crate::sockets;
 use crate::switch::Switch;
 use crate::{UPF, dpdk};
 use martlet_p4c_swx::Program;
@@ -9,11 +12,13 @@ use martlet_switch_control::counters::Counters;
 use martlet_switch_control::journal::Journal;
 use martlet_switch_control::model::{Call, FieldMatch, Key, Operation, TableEntry, Update};
 use martlet_switch_control::p4runtime::Server;
+use martlet_switch_control::rules;
 use martlet_switch_control::tables::Tables;
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio_stream::wrappers::TcpListenerStream;
 
 /// What a switch process is told.
@@ -21,10 +26,14 @@ use tokio_stream::wrappers::TcpListenerStream;
 pub struct Settings {
     /// Where P4Runtime is served.
     pub listen: SocketAddr,
-    /// The wire of N3: the interface towards gNBs, and the one towards the native UPF.
-    pub n3: Option<(String, String)>,
-    /// The wire of N6: the interface towards the data network, and the one towards the native UPF.
-    pub n6: Option<(String, String)>,
+    /// The wire of N3: the port towards gNBs, and the one towards the native UPF.
+    pub n3: Option<(Binding, Binding)>,
+    /// The wire of N6: the port towards the data network, and the one towards the native UPF.
+    pub n6: Option<(Binding, Binding)>,
+    /// Rules that it begins with, one a line, in the language of RPI.
+    pub rules: Option<PathBuf>,
+    /// For how long it looks for packets before it sleeps.
+    pub spin: Duration,
     /// Where rules and counters are kept.
     pub state: Option<PathBuf>,
     /// MiB for tables and packets.
@@ -34,6 +43,9 @@ pub struct Settings {
     /// Number of the device in P4Runtime.
     pub device: u64,
 }
+
+/// Between two looks at what rules have counted, which is what may be lost when the process is killed.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Ports of the program: towards gNBs, towards the data network, and the native UPF's side of both wires.
 pub const ACCESS: u32 = 0;
@@ -85,33 +97,61 @@ pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<
     }
     let counters = Counters::open(program.info.clone(), target, kept.as_deref());
     let counters = Arc::new(counters.map_err(|error| format!("counters cannot be kept: {error}"))?);
-    let server = Server::new(tables, counters.clone(), journal, base(&program), settings.device);
+    let tables_to_look_at = tables.clone();
+    let server = Server::new(tables.clone(), counters.clone(), journal, base(&program), settings.device);
     let restored = before.len();
     // The rules are there before the first packet.
     server.begin(before).map_err(|error| format!("the rules of before cannot be restored: {error}"))?;
-    let mut diverts = Vec::new();
+    if let Some(file) = &settings.rules {
+        write_rules(&tables, file)?;
+    }
+    let (mut open, mut captures) = (Vec::new(), Vec::new());
+    let alive = Alive::new().inspect_err(|error| tracing::info!(%error, "ports have packet sockets")).ok();
+    if let Some(alive) = &alive {
+        switch.tell(alive);
+    }
+    switch.spin(settings.spin);
     for (wire, outside, inside) in [(&settings.n3, ACCESS, NATIVE_N3), (&settings.n6, CORE, NATIVE_N6)] {
         let Some((peer, native)) = wire else { continue };
-        sockets::join(peer, native).map_err(|error| text(&error))?;
-        for (interface, port, other) in [(peer, outside, inside), (native, inside, outside)] {
-            let Port { socket, divert } = sockets::open(interface).map_err(|error| text(&error))?;
-            switch.attach(port, socket, Some(other));
-            diverts.extend(divert);
+        if let (Some(peer), Some(native)) = (peer.interface(), native.interface()) {
+            sockets::join(peer, native).map_err(|error| text(&error))?;
+        }
+        for (binding, port, other) in [(peer, outside, inside), (native, inside, outside)] {
+            match binding {
+                Binding::Files(files) => {
+                    switch.bypass(port, other);
+                    captures.push((port, files.clone()));
+                }
+                Binding::Interface(by, name) => {
+                    let bound = ports::bind(&switch, alive.as_ref(), port, (*by, name), other);
+                    let bound = bound.map_err(|error| text(&error))?;
+                    tracing::info!(interface = name, port, by = bound.by, "a port");
+                    open.push(bound);
+                }
+            }
         }
     }
+    let captures = Carrier::start(&switch, &captures)?;
     switch.start().map_err(|error| text(&error))?;
     let listener = tokio::net::TcpListener::bind(settings.listen).await;
     let listener = listener.map_err(|error| format!("P4Runtime cannot be served at {}: {error}", settings.listen))?;
     let address = listener.local_addr().map_err(|error| text(&error))?;
     tracing::info!(%address, engine = settings.engine.name(), restored, "the switch is ready");
     println!("ready {address}");
+    let looked_at = tables_to_look_at;
     let look = tokio::spawn(async move {
-        let mut tick = tokio::time::interval(Duration::from_millis(100));
-        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let (mut seen, mut used) = (0, Arc::new(BTreeSet::new()));
         loop {
-            tick.tick().await;
-            let counters = counters.clone();
-            let _ = tokio::task::spawn_blocking(move || counters.look_at_all()).await;
+            let (counters, mut before) = (counters.clone(), used.clone());
+            if let Some(now) = looked_at.counters_in_use(&mut seen) {
+                // Those of rules that have gone are looked at once more.
+                before = Arc::new(before.union(&now).copied().collect());
+                used = Arc::new(now);
+            }
+            let began = Instant::now();
+            let _ = tokio::task::spawn_blocking(move || counters.look_at(&before)).await;
+            // A twentieth of its time at most.
+            tokio::time::sleep(LOOK.max(began.elapsed() * 20)).await;
         }
     });
     let (service, packets) = server.service();
@@ -124,6 +164,33 @@ pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<
     };
     look.abort();
     packets.abort();
-    drop(diverts);
+    // The switch leaves first: what it still has goes out, into files too.
+    switch.stop();
+    drop(captures);
+    drop(open);
     outcome
+}
+
+/// Writes the rules of a file, all or none; one that is there is changed.
+fn write_rules(tables: &Tables, file: &Path) -> Result<(), String> {
+    let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let info = &tables.program().info;
+    let (mut next, mut updates) = (0, Vec::new());
+    for (n, line) in text.lines().enumerate() {
+        let words = rules::words(line);
+        if words.is_empty() {
+            continue;
+        }
+        // Counters of rules that name none, from the highest down: files name the low ones.
+        let mut free = || {
+            next += 1;
+            Some(u64::from(info.counters[0].size) - next)
+        };
+        let entry = rules::parse(info, &words, line.chars().count() + 1, false, &mut free);
+        let entry =
+            entry.map_err(|error| format!("{}:{}:{}: {}", file.display(), n + 1, error.column, error.message))?;
+        let there = tables.entry(entry.table, &entry.key).is_some();
+        updates.push(Update { operation: if there { Operation::Modify } else { Operation::Insert }, entry });
+    }
+    tables.write(&updates).map_err(|error| format!("{}: {error}", file.display()))
 }

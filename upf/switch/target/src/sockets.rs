@@ -5,8 +5,9 @@
 //! interfaces (tcx, Linux 6.6) drops what the switch has taken. The kernel removes that program when the switch's process
 //! ends, however it ends, so the way without a switch is there from the next frame on.
 use crate::error::SwitchError;
+use crate::lanes::{self, Link};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::{Command, Stdio};
 
 fn failed(interface: &str, what: &str, error: impl std::fmt::Display) -> SwitchError {
@@ -14,7 +15,7 @@ fn failed(interface: &str, what: &str, error: impl std::fmt::Display) -> SwitchE
 }
 
 /// The number of an interface.
-fn number(interface: &str) -> Result<u32, SwitchError> {
+pub(crate) fn number(interface: &str) -> Result<u32, SwitchError> {
     nix::net::if_::if_nametoindex(interface).map_err(|error| failed(interface, "there is no such interface", error))
 }
 
@@ -59,13 +60,7 @@ pub fn part(one: &str, other: &str) {
 
 /// Has the other end of a veth pair send frames as a wire would carry them: with checksums, one packet each.
 pub fn plain(interface: &str) -> Result<(), SwitchError> {
-    /// `struct ifreq` with `ifr_data`, and what it points to.
-    #[repr(C)]
-    struct Request {
-        name: [u8; 16],
-        data: *const Value,
-        rest: [u64; 2],
-    }
+    /// `struct ethtool_value`.
     #[repr(C)]
     struct Value {
         command: u32,
@@ -76,23 +71,37 @@ pub fn plain(interface: &str) -> Result<(), SwitchError> {
     const GENERIC_SEGMENTATION: u32 = 0x24;
     const GENERIC_RECEIVE: u32 = 0x2c;
     number(interface)?;
-    let control = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)
-        .map_err(|error| failed(interface, "no socket", error))?;
-    let mut name = [0; 16];
-    name[..interface.len().min(15)].copy_from_slice(&interface.as_bytes()[..interface.len().min(15)]);
     // Segmentation needs checksums, so it goes first.
     for command in [SEGMENTATION, GENERIC_SEGMENTATION, GENERIC_RECEIVE, TRANSMIT_CHECKSUMS] {
-        let value = Value { command, value: 0 };
-        let request = Request { name, data: &value, rest: [0; 2] };
-        const SIOCETHTOOL: libc::Ioctl = 0x8946;
-        // SAFETY: a request as long as `struct ifreq`, whose value lives until the end of the call.
-        let status = unsafe { libc::ioctl(control.as_raw_fd(), SIOCETHTOOL, &raw const request) };
-        if status < 0 && command == TRANSMIT_CHECKSUMS {
-            let error = std::io::Error::last_os_error();
-            return Err(failed(interface, "it keeps leaving checksums to others", error));
+        let mut value = Value { command, value: 0 };
+        match ethtool(interface, (&raw mut value).cast()) {
+            Err(error) if command == TRANSMIT_CHECKSUMS => {
+                return Err(failed(interface, "it keeps leaving checksums to others", error));
+            }
+            _ => {}
         }
     }
     Ok(())
+}
+
+/// Asks the driver of an interface something: `data` is what SIOCETHTOOL points to, as long as its command says.
+pub(crate) fn ethtool(interface: &str, data: *mut libc::c_void) -> std::io::Result<()> {
+    /// `struct ifreq` with `ifr_data`.
+    #[repr(C)]
+    struct Request {
+        name: [u8; 16],
+        data: *mut libc::c_void,
+        rest: [u64; 2],
+    }
+    const SIOCETHTOOL: libc::Ioctl = 0x8946;
+    let control = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
+    let mut name = [0; 16];
+    let length = interface.len().min(15);
+    name[..length].copy_from_slice(&interface.as_bytes()[..length]);
+    let request = Request { name, data, rest: [0; 2] };
+    // SAFETY: a request as long as `struct ifreq`, whose data lives until the end of the call.
+    let status = unsafe { libc::ioctl(control.as_raw_fd(), SIOCETHTOOL, &raw const request) };
+    if status < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// A port on an interface.
@@ -131,7 +140,12 @@ pub fn open(interface: &str) -> Result<Port, SwitchError> {
     if status < 0 {
         return Err(failed(interface, "its frames cannot be taken", std::io::Error::last_os_error()));
     }
-    // Frames for others than this machine are what a switch is for.
+    promiscuous(&socket, interface, ifindex)?;
+    Ok(Port { socket, divert })
+}
+
+/// Frames for others than this machine are what a switch is for: as long as the socket is open, the interface takes them.
+fn promiscuous(socket: &OwnedFd, interface: &str, ifindex: u32) -> Result<(), SwitchError> {
     // SAFETY: `packet_mreq` is plain data for which all zeroes is a value.
     let mut request: libc::packet_mreq = unsafe { std::mem::zeroed() };
     request.mr_ifindex = ifindex as i32;
@@ -149,7 +163,16 @@ pub fn open(interface: &str) -> Result<Port, SwitchError> {
     if status < 0 {
         return Err(failed(interface, "it does not take frames for others", std::io::Error::last_os_error()));
     }
-    Ok(Port { socket, divert })
+    Ok(())
+}
+
+/// What keeps an interface taking frames for others, where frames come another way than by packet sockets.
+pub fn listen_to_all(interface: &str) -> Result<OwnedFd, SwitchError> {
+    let ifindex = number(interface)?;
+    let socket = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, None)
+        .map_err(|error| failed(interface, "no packet socket (run as root)", error))?;
+    promiscuous(&socket, interface, ifindex)?;
+    Ok(socket)
 }
 
 fn set(socket: &OwnedFd, level: i32, option: i32, value: i32) -> std::io::Result<()> {
@@ -160,67 +183,14 @@ fn set(socket: &OwnedFd, level: i32, option: i32, value: i32) -> std::io::Result
     if status < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }
 
-const BPF_PROG_LOAD: i64 = 5;
-const BPF_LINK_CREATE: i64 = 28;
-const BPF_PROG_TYPE_SCHED_CLS: u32 = 3;
-const BPF_TCX_INGRESS: u32 = 46;
-
-/// Calls bpf(2) with the first octets of its argument.
-fn bpf<T>(command: i64, argument: &T) -> std::io::Result<OwnedFd> {
-    // SAFETY: the kernel reads as many octets as said, and what they point to lives until the end of the call.
-    let fd = unsafe { libc::syscall(libc::SYS_bpf, command, argument as *const T, size_of::<T>()) };
-    if fd < 0 {
-        return Err(std::io::Error::last_os_error());
-    }
-    // SAFETY: a descriptor that the kernel has just made, for us alone.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
-}
-
 /// Drops all frames that enter by an interface, behind packet sockets, as long as the descriptor is open.
 fn divert(ifindex: u32) -> std::io::Result<OwnedFd> {
-    /// `union bpf_attr` of BPF_PROG_LOAD, up to the type of attachment.
-    #[repr(C)]
-    struct Load {
-        kind: u32,
-        instructions: u32,
-        code: u64,
-        license: u64,
-        log: [u32; 2],
-        log_buffer: u64,
-        kernel: u32,
-        flags: u32,
-        name: [u8; 16],
-        ifindex: u32,
-        attach_type: u32,
-    }
-    /// `union bpf_attr` of BPF_LINK_CREATE; the rest is what tcx may be told of its order.
-    #[repr(C)]
-    struct Link {
-        program: u32,
-        ifindex: u32,
-        attach_type: u32,
-        flags: u32,
-        order: [u64; 2],
-    }
+    const LINK_CREATE: i64 = 28;
+    const PROG_TYPE_SCHED_CLS: u32 = 3;
+    const TCX_INGRESS: u32 = 46;
     // r0 = TC_ACT_SHOT; exit
     let code: [u64; 2] = [0x0000_0002_0000_00b7, 0x0000_0000_0000_0095];
-    let mut name = [0; 16];
-    name[..15].copy_from_slice(b"martlet_switch_");
-    let load = Load {
-        kind: BPF_PROG_TYPE_SCHED_CLS,
-        instructions: code.len() as u32,
-        code: code.as_ptr() as u64,
-        license: c"Apache-2.0".as_ptr() as u64,
-        log: [0; 2],
-        log_buffer: 0,
-        kernel: 0,
-        flags: 0,
-        name,
-        ifindex: 0,
-        attach_type: BPF_TCX_INGRESS,
-    };
-    let program = bpf(BPF_PROG_LOAD, &load)?;
-    let link =
-        Link { program: program.as_raw_fd() as u32, ifindex, attach_type: BPF_TCX_INGRESS, flags: 0, order: [0; 2] };
-    bpf(BPF_LINK_CREATE, &link)
+    let program = lanes::load(PROG_TYPE_SCHED_CLS, TCX_INGRESS, &code, "martlet_switch_")?;
+    let program = program.as_raw_fd() as u32;
+    lanes::bpf_open(LINK_CREATE, &Link { program, ifindex, attach_type: TCX_INGRESS, flags: 0, order: [0; 2] })
 }

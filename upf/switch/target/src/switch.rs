@@ -2,13 +2,15 @@
 use crate::assemble::{Engine, Ports, assemble};
 use crate::error::{SwitchError, checked};
 use crate::ffi::{self, PortCounters, Raw};
+use crate::lanes::Alive;
 use martlet_p4c_swx::Program;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::ffi::CString;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// How many ports a switch has; the last is the controller's.
 pub const PORTS: u32 = 8;
@@ -79,6 +81,7 @@ pub struct Switch {
     wake: Arc<EventFd>,
     thread: Mutex<Option<JoinHandle<()>>>,
     sockets: Mutex<Vec<OwnedFd>>,
+    alive: Mutex<Option<Arc<Alive>>>,
 }
 
 /// Packets that a switch has room for.
@@ -96,8 +99,8 @@ impl Switch {
         assemble(raw, &program.spec, ports, engine)?;
         let wake = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK);
         let wake = Arc::new(wake.map_err(|error| SwitchError::Port(format!("no eventfd: {error}")))?);
-        let (writing, pausing, thread, sockets) = Default::default();
-        Ok(Switch { handle, program, engine, writing, pausing, wake, thread, sockets })
+        let (writing, pausing, thread, sockets, alive) = Default::default();
+        Ok(Switch { handle, program, engine, writing, pausing, wake, thread, sockets, alive })
     }
 
     fn raw(&self) -> *mut Raw {
@@ -242,6 +245,12 @@ impl Switch {
         Ok(())
     }
 
+    /// Frames that were put into a port, and have not met the pipeline yet.
+    pub fn waiting(&self, port: u32) -> u32 {
+        // SAFETY: a switch that is built; its rings may be looked at by any thread.
+        unsafe { ffi::mswx_queued(self.raw(), port) }
+    }
+
     /// Takes a frame that left by a port which has no socket.
     pub fn collect(&self, port: u32) -> Option<Vec<u8>> {
         let mut frame = vec![0; 2048];
@@ -286,6 +295,40 @@ impl Switch {
         self.sockets.lock().unwrap_or_else(PoisonError::into_inner).push(socket);
     }
 
+    /// Says where frames of a port go that the pipeline must not see, before the switch starts.
+    pub fn bypass(&self, port: u32, to: u32) {
+        // SAFETY: a switch that is built, whose thread does not run yet.
+        unsafe { ffi::mswx_attach(self.raw(), port, -1, to as i32) }
+    }
+
+    /// Binds a port to a receive queue of an interface by AF_XDP, before the switch starts; gives the socket, which stays the
+    /// port's.
+    pub(crate) fn open_lane(&self, port: u32, ifindex: u32, queue: u32, bypass: Option<u32>) -> std::io::Result<RawFd> {
+        let bypass = bypass.map_or(-1, |port| port as i32);
+        // SAFETY: a switch that is built, whose thread does not run yet.
+        let fd = unsafe { ffi::mswx_open_lane(self.raw(), port, ifindex, queue, bypass) };
+        if fd < 0 { Err(std::io::Error::from_raw_os_error(-fd)) } else { Ok(fd) }
+    }
+
+    /// Takes the sockets of a port away again, before the switch starts.
+    pub(crate) fn close_lanes(&self, port: u32) {
+        // SAFETY: as above.
+        unsafe { ffi::mswx_close_lanes(self.raw(), port) }
+    }
+
+    /// Has the thread say that it lives.
+    pub fn tell(&self, alive: &Arc<Alive>) {
+        // SAFETY: the word lives as long as the switch, which keeps it.
+        unsafe { ffi::mswx_alive(self.raw(), alive.word()) };
+        *self.alive.lock().unwrap_or_else(PoisonError::into_inner) = Some(alive.clone());
+    }
+
+    /// For how long the thread looks for packets before it sleeps.
+    pub fn spin(&self, time: Duration) {
+        // SAFETY: a switch that is built, whose thread does not run yet.
+        unsafe { ffi::mswx_spin(self.raw(), u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)) }
+    }
+
     /// Starts the thread that carries packets.
     pub fn start(&self) -> Result<(), SwitchError> {
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
@@ -313,8 +356,9 @@ impl Switch {
     }
 }
 
-impl Drop for Switch {
-    fn drop(&mut self) {
+impl Switch {
+    /// Ends the thread that carries packets, once those that are here have left.
+    pub fn stop(&self) {
         // SAFETY: the handle lives.
         unsafe { ffi::mswx_end(self.raw()) };
         let _ = self.wake.write(1);
@@ -322,6 +366,12 @@ impl Drop for Switch {
         if let Some(thread) = thread {
             let _ = thread.join();
         }
+    }
+}
+
+impl Drop for Switch {
+    fn drop(&mut self) {
+        self.stop();
     }
 }
 

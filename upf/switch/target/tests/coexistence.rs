@@ -107,9 +107,35 @@ fn in_wires() {
     assert!(native.is_sorted_by(|a, b| a < b), "in order, none twice");
     println!("{} packets, sent one a millisecond, were lost when the switch was killed", lost.len());
     // And a new one takes over in its turn.
-    let _switch = start();
+    let switch = start();
     (0..20).for_each(|n| gnb.send(&numbered(20_000 + n)));
     assert_eq!(upf.wait(20).len(), 20);
+
+    // One that hangs: the native path takes over, and nothing is lost, nor there twice, when it goes on.
+    let signal = |signal| {
+        // SAFETY: a signal to the switch that this test has started.
+        unsafe { libc::kill(switch.id() as i32, signal) };
+    };
+    let first = 30_000;
+    let mut meanwhile = Vec::new();
+    for n in first..first + 600 {
+        match n - first {
+            200 => signal(libc::SIGSTOP),
+            500 => {
+                meanwhile = upf.received();
+                signal(libc::SIGCONT);
+            }
+            _ => {}
+        }
+        gnb.send(&numbered(n));
+        std::thread::sleep(sent_every);
+    }
+    let late: Vec<u32> = (first..first + 490).filter(|n| !meanwhile.contains(n)).collect();
+    println!("{} packets, sent one a millisecond, waited for a switch that hung", late.len());
+    assert!(late.len() <= 100, "{late:?}");
+    let mut all = [meanwhile, upf.wait(1)].concat();
+    all.sort_unstable();
+    assert_eq!(all, (first..first + 600).collect::<Vec<_>>(), "each of them once");
 }
 
 #[test]

@@ -108,7 +108,7 @@ fn a_hot_session_moves(native: DatapathChoice) {
     });
     println!("{native:?}: a session was on the switch {took:?} after it became hot");
     // 500 ms are due where the machine has time; `martlet lab switch` measures it.
-    assert!(took <= Duration::from_secs(3), "{took:?}");
+    assert!(took <= Duration::from_secs(1), "{took:?}");
     all_came(&bed, first, hot);
     let rest = bed.usage();
     // To the packet and to the octet, whichever path each took: with the quiet ones, which nobody took before.
@@ -218,9 +218,9 @@ fn the_native_upf_takes_over_from_a_killed_switch() {
             );
             let runs: Vec<&[u32]> = lost.chunk_by(|a, b| a + 1 == *b).collect();
             println!("{:?}", runs.iter().map(|run| (run[0], run.len())).collect::<Vec<_>>());
-            // The lab measures the time (100 ms are due): where all processors are busy the kernel takes longer to clear up after a
-            // process. Here it is to end at all, long before the switch is there again.
-            assert!(lost.len() <= 1_500, "from {:?} to {:?}", lost.first(), lost.last());
+            // Within 100 ms the native path has all of them, but for what the kernel says that it had no room for.
+            assert!(runs.first().is_none_or(|run| run.len() <= 100), "{runs:?}");
+            assert!(lost.len() as u64 <= 100 + no_room(), "from {:?} to {:?}", lost.first(), lost.last());
         }
         assert_eq!(bed.on_switch(), 1, "its rules are there again");
         // It really is: the native UPF sees no packet of it.

@@ -1,8 +1,9 @@
 //! The switch process. `martlet switch run` starts it; see there.
 use clap::{Parser, Subcommand, ValueEnum};
 use martlet_switch_target::bench::{self, Bench, Way};
+use martlet_switch_target::ports::Binding;
 use martlet_switch_target::serve::{Settings, serve};
-use martlet_switch_target::{Engine, issue, sockets};
+use martlet_switch_target::{Engine, issue, parent, sockets};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -37,21 +38,27 @@ struct Run {
     /// Where P4Runtime is served
     #[arg(long, default_value = "127.0.0.1:9559")]
     listen: SocketAddr,
-    /// Interface towards gNBs
+    /// Port towards gNBs: an interface (xdp:IF or packet:IF say how its frames are taken), or captures, pcap:IN,OUT
     #[arg(long, requires = "native_n3")]
-    access: Option<String>,
-    /// Interface towards the native UPF, on the wire of N3
+    access: Option<Binding>,
+    /// Port towards the native UPF, on the wire of N3
     #[arg(long, requires = "access")]
-    native_n3: Option<String>,
-    /// Interface towards the data network
+    native_n3: Option<Binding>,
+    /// Port towards the data network
     #[arg(long, requires = "native_n6")]
-    core: Option<String>,
-    /// Interface towards the native UPF, on the wire of N6
+    core: Option<Binding>,
+    /// Port towards the native UPF, on the wire of N6
     #[arg(long, requires = "core")]
-    native_n6: Option<String>,
+    native_n6: Option<Binding>,
     /// Folder in which rules and counters are kept
     #[arg(long)]
     state: Option<PathBuf>,
+    /// File of rules that it begins with, one a line
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
+    /// Microseconds for which it looks for packets before it sleeps; a large number keeps one processor busy, and latency low
+    #[arg(long, default_value_t = 100)]
+    spin_us: u64,
     /// MiB for tables and packets
     #[arg(long, default_value_t = 768)]
     memory: u32,
@@ -64,7 +71,7 @@ struct Run {
     /// Do not start the switch again when it fails
     #[arg(long)]
     once: bool,
-    /// End when the process that started this one ends
+    /// End when the process that started this one ends, which holds the other end of its standard input
     #[arg(long)]
     with_parent: bool,
 }
@@ -96,12 +103,14 @@ enum Command {
 }
 
 fn run(arguments: &Run) -> Result<(), String> {
-    let wire = |peer: &Option<String>, native: &Option<String>| Some((peer.clone()?, native.clone()?));
+    let wire = |peer: &Option<Binding>, native: &Option<Binding>| Some((peer.clone()?, native.clone()?));
     let settings = Settings {
         listen: arguments.listen,
         n3: wire(&arguments.access, &arguments.native_n3),
         n6: wire(&arguments.core, &arguments.native_n6),
         state: arguments.state.clone(),
+        rules: arguments.rules.clone(),
+        spin: Duration::from_micros(arguments.spin_us),
         memory: arguments.memory,
         engine: arguments.engine.engine(),
         device: arguments.device,
@@ -114,6 +123,7 @@ fn run(arguments: &Run) -> Result<(), String> {
             _ = terminate.recv() => {}
             _ = tokio::signal::ctrl_c() => {}
         }
+        parent::end_within(parent::PATIENCE);
     }))
 }
 
@@ -124,16 +134,22 @@ fn watch() -> Result<(), String> {
         let started = Instant::now();
         let mut command = std::process::Command::new(&program);
         command.args(std::env::args_os().skip(1)).arg("--once");
-        // SAFETY: prctl is safe between fork and exec. The child ends with us, however we end.
+        // The child ends with us, however we end.
+        let own = std::process::id() as i32;
+        // SAFETY: prctl, getppid and _exit are safe between fork and exec.
         unsafe {
-            std::os::unix::process::CommandExt::pre_exec(&mut command, || {
+            std::os::unix::process::CommandExt::pre_exec(&mut command, move || {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
+                // Ended before that was asked for.
+                if libc::getppid() != own {
+                    libc::_exit(1);
+                }
                 Ok(())
             });
         }
         let mut child = command.spawn().map_err(|error| format!("the switch cannot be started: {error}"))?;
         let status = child.wait().map_err(|error| error.to_string())?;
-        if status.success() {
+        if parent::was_told_to(status) {
             return Ok(());
         }
         if started.elapsed() < Duration::from_secs(1) {
@@ -168,12 +184,12 @@ fn main() -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into());
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let outcome = match Arguments::parse().command {
-        Command::Run(arguments) if arguments.once => run(&arguments),
-        Command::Run(arguments) if arguments.with_parent => {
-            let _ = nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGTERM);
-            watch()
+        Command::Run(arguments) => {
+            if arguments.with_parent {
+                parent::end_with_it();
+            }
+            if arguments.once { run(&arguments) } else { watch() }
         }
-        Command::Run(_) => watch(),
         Command::Part { one, other } => {
             sockets::part(&one, &other);
             Ok(())

@@ -12,7 +12,7 @@ use martlet_upf_xdp::{Attachment, Traffic};
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
-const LISTEN: &str = "127.0.0.1:9559";
+pub const LISTEN: &str = "127.0.0.1:9559";
 
 /// The wires, a switch in them if there is one, and the UPF.
 pub struct Bed {

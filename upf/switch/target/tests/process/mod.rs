@@ -14,9 +14,11 @@ impl Process {
     /// `martlet-switch run` with further arguments; returns when it is ready.
     pub fn start(arguments: &[&str]) -> Process {
         let mut child = Command::new(env!("CARGO_BIN_EXE_martlet-switch"))
-            .args(["run", "--once"])
+            .args(["run", "--once", "--with-parent"])
             .args(if arguments.contains(&"--listen") { &[][..] } else { &["--listen", "127.0.0.1:0"] })
             .args(arguments)
+            // It ends at the end of this pipe, should the test not get to end it.
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .expect("the switch process");
@@ -28,6 +30,20 @@ impl Process {
             }
         };
         Process { child, address }
+    }
+}
+
+impl Process {
+    /// Has it end by itself, and waits until it has.
+    pub fn end(&mut self) {
+        // SAFETY: a signal to our child.
+        unsafe { libc::kill(self.child.id() as i32, libc::SIGTERM) };
+        assert!(self.child.wait().expect("a child").success(), "it ends well");
+    }
+
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 }
 

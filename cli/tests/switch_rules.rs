@@ -1,0 +1,191 @@
+//! RPI, `martlet switch …`, against a switch process at work: what a person types, and what they read.
+use std::io::{BufRead, BufReader, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+struct Switch {
+    child: Child,
+    address: SocketAddr,
+    folder: PathBuf,
+}
+
+impl Switch {
+    /// Starts one, if its program was built.
+    fn start(name: &str) -> Option<Switch> {
+        let program = PathBuf::from(env!("CARGO_BIN_EXE_martlet")).with_file_name("martlet-switch");
+        if !program.is_file() {
+            eprintln!("SKIPPED: martlet-switch is not built; cargo build -p martlet-switch-target");
+            return None;
+        }
+        let folder = std::env::temp_dir().join(format!("martlet-rpi-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let mut command = Command::new(program);
+        command.args(["run", "--with-parent", "--listen", "127.0.0.1:0", "--memory", "300"]);
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("the switch");
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
+        let ready = lines.find_map(|line| line.strip_prefix("ready ")?.parse().ok());
+        Some(Switch { child, address: ready.expect("it gets ready"), folder })
+    }
+
+    fn command(&self, words: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_martlet"));
+        command.args(["--log", "error", "switch", "--switch", &self.address.to_string()]).args(words.split_whitespace());
+        command.env("HOME", &self.folder).current_dir(&self.folder);
+        command
+    }
+
+    /// What a command says, and whether it went well.
+    fn says(&self, words: &str) -> (bool, String) {
+        let output = self.command(words).output().expect("martlet");
+        let text = [output.stdout, output.stderr].map(|octets| String::from_utf8_lossy(&octets).into_owned()).concat();
+        (output.status.success(), text)
+    }
+
+    #[track_caller]
+    fn does(&self, words: &str) -> String {
+        let (well, said) = self.says(words);
+        assert!(well, "{words}: {said}");
+        said
+    }
+
+    #[track_caller]
+    fn refuses(&self, words: &str, why: &str) {
+        let (well, said) = self.says(words);
+        assert!(!well && said.contains(why), "{words}: {said}");
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.folder.join(name), text).expect("a file");
+    }
+}
+
+impl Drop for Switch {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+const DECAP: &str = "decap teid 0x1000 ue 10.60.0.1 via 1 counter 7";
+
+#[test]
+fn rules_are_added_shown_changed_and_deleted() {
+    let Some(switch) = Switch::start("one") else { return };
+    assert_eq!(switch.does("rule list"), "");
+    // What would be written is shown, and not written.
+    let shown = switch.does(&format!("rule add --dry-run {DECAP}"));
+    assert!(shown.contains("gtp_decap") && shown.contains("teid=") && shown.contains("-> decap(ue=0xa3c0001"), "{shown}");
+    assert_eq!(switch.does("rule list"), "");
+    assert_eq!(switch.does(&format!("rule add {DECAP}")).trim(), DECAP);
+    switch.refuses(&format!("rule add {DECAP}"), "already has an entry");
+    // A rule that names no counter has one that no other has.
+    let free = switch.does("rule add decap teid 0x1001 ue 10.60.0.2 via 1");
+    assert!(free.trim().ends_with("counter 0"), "{free}");
+    assert_eq!(switch.does("rule set decap teid 0x1000 ue 10.60.0.9 via 2 counter 7").trim(), DECAP.replace("0.1 via 1", "0.9 via 2"));
+    assert_eq!(switch.does("rule list decap").lines().count(), 2);
+    assert_eq!(switch.does("rule list encap"), "");
+    let counters = switch.does("counters");
+    assert!(counters.contains("packets") && counters.contains("10.60.0.9"), "{counters}");
+    switch.does("watch --every 1 --rounds 1");
+    switch.does("meter 3 --rate 125000 --burst 10000");
+    switch.does("meter 3");
+    switch.does("rule del decap teid 0x1000");
+    switch.refuses("rule del decap teid 0x1000", "no entry");
+    assert_eq!(switch.does("rule list").lines().count(), 1);
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    let Some(switch) = Switch::start("wrong") else { return };
+    for (words, why) in [
+        ("rule add decap teid x ue 10.60.0.1 via 1", "no value of teid"),
+        ("rule add decap teid 1 ue 10.60.0.1", "needs via"),
+        ("rule add tunnel teid 1", "no kind of rule"),
+        ("rule add decap teid 0x100000000 ue 10.60.0.1 via 1", "32 bits"),
+        ("rule add decap teid 1 colour red", "has no \"colour\""),
+        ("rule add hop number 1 source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port 9", "no port 9"),
+        ("rule add decap teid 1 ue 10.60.0.1 via 1 counter 262144", "beyond"),
+        ("rule load nowhere", "nowhere"),
+    ] {
+        switch.refuses(words, why);
+    }
+    // The mark is below the word.
+    let (_, said) = switch.says("rule add decap teid x ue 10.60.0.1 via 1");
+    let lines: Vec<&str> = said.lines().collect();
+    let mark = lines.iter().position(|line| line.trim_start().starts_with('^')).expect("a mark");
+    let column = lines[mark].find('^').expect("a mark");
+    assert_eq!(&lines[mark - 1][column..column + 2], "x ", "{said}");
+    assert_eq!(switch.does("rule list"), "");
+    // Nobody is there.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_martlet"));
+    let output = command.args(["switch", "--switch", "127.0.0.1:1", "counters"]).output().expect("martlet");
+    assert!(!output.status.success() && String::from_utf8_lossy(&output.stderr).contains("no switch answers"));
+}
+
+#[test]
+fn files_are_written_whole_or_not_at_all() {
+    let Some(switch) = Switch::start("files") else { return };
+    switch.write("wrong", "# two of three are wrong\ndecap teid 1 ue 10.60.0.1 via 1\ndecap teid 2 ue 10.60.0 via 1\nfoo\n");
+    let (well, said) = switch.says("rule load wrong");
+    assert!(!well && said.contains("wrong:3:17:") && said.contains("wrong:4:1:") && said.contains("nothing was written"), "{said}");
+    // What only the switch can tell: the same key twice, and a table's size.
+    switch.write("twice", "decap teid 1 ue 10.60.0.1 via 1\ndecap teid 1 ue 10.60.0.2 via 1\n");
+    let (well, said) = switch.says("rule load twice");
+    assert!(!well && said.contains("twice:2: ") && said.contains("nothing was written"), "{said}");
+    assert_eq!(switch.does("rule list"), "");
+    let many: String = (0..1000).map(|n| format!("decap teid {} ue 10.61.{}.{} via 1\n", 5000 + n, n / 250, n % 250)).collect();
+    switch.write("many", &format!("{many}hop number 1 source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port 1\n"));
+    let shown = switch.does("rule load --dry-run many");
+    assert_eq!(shown.lines().count(), 1001);
+    assert_eq!(switch.does("rule list"), "");
+    let said = switch.does("rule load many");
+    assert!(said.starts_with("1001 rules in "), "{said}");
+    assert!(switch.does("rule diff many").contains("no difference"));
+    switch.does("rule save saved");
+    assert!(switch.does("rule diff saved").contains("no difference"));
+    switch.does("rule set decap teid 5000 ue 10.62.0.1 via 1");
+    switch.does("rule del decap teid 5001");
+    let differs = switch.does("rule diff saved");
+    let lines: Vec<&str> = differs.lines().collect();
+    assert!(lines.len() == 3, "{differs}");
+    assert!(lines.iter().any(|line| line.starts_with("- ") && line.contains("10.62.0.1")), "{differs}");
+    assert!(lines.iter().any(|line| line.starts_with("+ ") && line.contains("0x1389")), "{differs}");
+}
+
+#[test]
+fn the_shell_does_line_by_line_and_remembers() {
+    let Some(switch) = Switch::start("shell") else { return };
+    let mut shell = switch.command("");
+    let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a shell");
+    let lines = format!("help\nrule try {DECAP}\nrule add {DECAP}\nrule add decap teid y\nrule list\nwatch 1\nrule\nquit\n");
+    shell.stdin.take().expect("piped").write_all(lines.as_bytes()).expect("written");
+    let output = shell.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}");
+    for part in ["decap-filtered", "-> decap(", DECAP, "no value of teid", "what shall be done with the rule?"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let history = std::fs::read_to_string(switch.folder.join(".martlet-switch-history")).expect("a history");
+    assert!(history.contains(DECAP), "{history}");
+    assert_eq!(switch.does("rule list").trim(), DECAP);
+}
+
+#[test]
+fn another_controller_is_told_of_and_may_be_displaced() {
+    let Some(switch) = Switch::start("election") else { return };
+    // A shell that has written something leads as long as it is there.
+    let mut shell = switch.command("");
+    let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a shell");
+    let mut input = shell.stdin.take().expect("piped");
+    writeln!(input, "rule add {DECAP}\n").expect("written");
+    let first = BufReader::new(shell.stdout.take().expect("piped")).lines().map_while(Result::ok);
+    assert!(first.into_iter().any(|line| line.contains(DECAP)));
+    switch.refuses("rule add decap teid 2 ue 10.60.0.2 via 1", "--election");
+    switch.does("--election 9 rule add decap teid 2 ue 10.60.0.2 via 1");
+    assert_eq!(switch.does("rule list").lines().count(), 2, "who only reads need not lead");
+    drop(input);
+    let _ = shell.wait();
+}

@@ -1,0 +1,228 @@
+//! The part of the report that is over interfaces: beside the paper's figures, in the form of its figure 2.
+use super::interfaces::{QUANTILES, VARIANTS, load_name, octets};
+use crate::{Output, Panel, Series, draw};
+use anyhow::Result;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+const WAYS: [(&str, &str, bool); 2] = [("uplink", "decapsulation", true), ("downlink", "encapsulation", false)];
+
+fn figure(output: &Output, id: &str) -> f64 {
+    output.find(id).map_or(f64::NAN, |figure| figure.value)
+}
+
+fn rate(output: &Output, variant: &str, direction: &str, frame: u32, load: (u32, u32)) -> f64 {
+    figure(output, &format!("pps.{variant}.{direction}_{frame}_{}_interface.loss_free", load_name(load)))
+}
+
+fn latency(output: &Output, variant: &str, direction: &str, frame: u32, load: (u32, u32), q: &str) -> f64 {
+    figure(output, &format!("latency.{variant}.{direction}_{frame}_{}_interface.{q}", load_name(load)))
+}
+
+fn gbit(pps: f64, frame: u32, uplink: bool) -> f64 {
+    pps * f64::from(octets(frame, uplink)) * 8.0 / 1e9
+}
+
+/// A number for people; a dash where there is none.
+fn shown(value: f64, digits: usize) -> String {
+    if value.is_finite() { format!("{value:.digits$}") } else { "–".into() }
+}
+
+/// Writes it.
+pub(super) fn write(output: &mut Output, frames: &[u32], loads: &[(u32, u32)], trial: Duration) -> Result<()> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let place = match processors {
+        1 => "all on the one processor that there is, so what the tester takes is in it",
+        _ => {
+            "what is measured on one processor, the tester on another. What the kernel does when a frame comes (receiving \
+             into a socket's queue, an XDP program) it does on the tester's processor, for all of them alike. The switch \
+             looks for packets all the time, as such switches do, and so keeps its processor busy"
+        }
+    };
+    output.say(&format!(
+        "## Over interfaces\n\nAfter RFC 2544, over a pair of virtual links (veth): tester and receivers are programs of the \
+         kernel, with the UPF or the switch between them; {place}. The switch's ports are AF_XDP sockets, copying, for veth \
+         knows nothing else. Rate: the highest at which no packet was lost in {:.1} s, by binary search to 5 %. Latency: at a \
+         tenth of that rate, 10,000 packets a second at most, one by one, less what the tester and the links take by \
+         themselves. Frames have their checksum of 4 octets; the smallest packet in a tunnel is a frame of 98.\n",
+        trial.as_secs_f64()
+    ));
+    let first = loads[0];
+    for (direction, name, uplink) in WAYS {
+        let mut text = format!(
+            "### {name}\n\n| frame | kernel, pps | xdp | switch | switch, Gbit/s | over kernel | tester alone |\n\
+             | --- | --- | --- | --- | --- | --- | --- |\n"
+        );
+        for &frame in frames {
+            let of = |variant| rate(output, variant, direction, frame, first);
+            let _ = writeln!(
+                text,
+                "| {frame} | {} | {} | {} | {} | {} times | {} |",
+                shown(of("kernel"), 0),
+                shown(of("xdp"), 0),
+                shown(of("switch"), 0),
+                shown(gbit(of("switch"), frame, uplink), 2),
+                shown(of("switch") / of("kernel"), 1),
+                shown(of("tester"), 0)
+            );
+        }
+        text.push_str("\n| latency, µs | kernel p50 | p99 | xdp p50 | p99 | switch p50 | p99 | p50 over kernel's |\n");
+        text.push_str("| --- | --- | --- | --- | --- | --- | --- | --- |\n");
+        for &frame in frames {
+            let of = |variant, q| latency(output, variant, direction, frame, first, q);
+            let cell = |variant| format!("{} | {}", shown(of(variant, "p50"), 1), shown(of(variant, "p99"), 1));
+            let _ = writeln!(
+                text,
+                "| {frame} | {} | {} | {} | {} |",
+                cell("kernel"),
+                cell("xdp"),
+                cell("switch"),
+                shown(of("switch", "p50") / of("kernel", "p50"), 2)
+            );
+        }
+        output.say(&text);
+    }
+    let mut panels = Vec::new();
+    for (direction, name, uplink) in WAYS {
+        for what in ["throughput", "latency"] {
+            let series = VARIANTS[1..].iter().map(|(variant, _)| {
+                let point = |frame: &u32| {
+                    let value = match what {
+                        "throughput" => gbit(rate(output, variant, direction, *frame, first), *frame, uplink),
+                        _ => latency(output, variant, direction, *frame, first, "p50"),
+                    };
+                    value.is_finite().then_some((f64::from(*frame), value, value, value))
+                };
+                Series { name: (*variant).into(), points: frames.iter().filter_map(point).collect() }
+            });
+            panels.push(Panel {
+                title: format!("{name}: {what}"),
+                x_label: "frame, octets".into(),
+                y_label: if what == "throughput" { "Gbit/s without a loss" } else { "median, µs" }.into(),
+                series: series.collect(),
+            });
+        }
+    }
+    draw(output.folder(), "interfaces", &panels)?;
+    output.say("![throughput and latency over interfaces, as in the paper's figure 2](interfaces.svg)\n");
+    if loads.len() > 1 {
+        by_load(output, loads)?;
+    }
+    beside_the_paper(output, first);
+    asked_for(output, first);
+    Ok(())
+}
+
+fn by_load(output: &mut Output, loads: &[(u32, u32)]) -> Result<()> {
+    let mut text = String::from(
+        "### Users and rules\n\nRules of each way; packets are of users drawn at random.\n\n\
+         | users, rules | way | frame | kernel, pps | xdp | switch | switch p50, µs |\n| --- | --- | --- | --- | --- | --- | --- |\n",
+    );
+    for (direction, name, _) in WAYS {
+        for frame in [64, 512, 1518] {
+            for &load in loads {
+                let of = |variant| shown(rate(output, variant, direction, frame, load), 0);
+                let p50 = shown(latency(output, "switch", direction, frame, load, "p50"), 1);
+                let _ = writeln!(
+                    text,
+                    "| {}, {} | {name} | {frame} | {} | {} | {} | {p50} |",
+                    load.0,
+                    load.1,
+                    of("kernel"),
+                    of("xdp"),
+                    of("switch")
+                );
+            }
+        }
+    }
+    output.say(&text);
+    let panel = |(direction, name, _): (&'static str, &'static str, bool)| {
+        let series = VARIANTS[1..].iter().map(|(variant, _)| {
+            let point = |(n, load): (usize, &(u32, u32))| {
+                let value = rate(output, variant, direction, 64, *load) / 1e6;
+                value.is_finite().then_some(((n + 1) as f64, value, value, value))
+            };
+            Series { name: (*variant).into(), points: loads.iter().enumerate().filter_map(point).collect() }
+        });
+        Panel {
+            title: format!("{name}, 64 octets"),
+            x_label: "1: 1 user, 1 rule · 2: 1, 1K · 3: 100, 1K · 4: 10K, 100K".into(),
+            y_label: "Mpps without a loss".into(),
+            series: series.collect(),
+        }
+    };
+    draw(output.folder(), "users-and-rules", &WAYS.map(panel))?;
+    output.say("![throughput by users and rules](users-and-rules.svg)\n");
+    Ok(())
+}
+
+fn beside_the_paper(output: &mut Output, load: (u32, u32)) {
+    let mut text = String::from(
+        "### Beside the paper\n\nIts switch is hardware with ports of 100 Gbit/s, its native UPF free5GC's; **this is software \
+         on one processor over virtual links**. What may be compared is each switch with the native UPF beside it.\n\n\
+         | | paper: switch | paper: native | times | here: switch | here: `kernel` | times |\n| --- | --- | --- | --- | --- | --- | --- |\n",
+    );
+    for (direction, name, paper) in [
+        ("uplink", "decapsulation", [100.0, 0.55, 0.94, 70.01]),
+        ("downlink", "encapsulation", [86.0, 0.35, 0.93, 59.03]),
+    ] {
+        let of = |variant| gbit(rate(output, variant, direction, 1518, load), 1518, direction == "uplink");
+        let _ = writeln!(
+            text,
+            "| {name}, Gbit/s (here: 1518 octets) | {} | {} | {:.0} | {} | {} | {} |",
+            paper[0],
+            paper[1],
+            paper[0] / paper[1],
+            shown(of("switch"), 2),
+            shown(of("kernel"), 2),
+            shown(of("switch") / of("kernel"), 1)
+        );
+        let of = |variant| latency(output, variant, direction, 1518, load, "p50");
+        let _ = writeln!(
+            text,
+            "| {name}, latency, µs | {} | {} | 1/{:.0} | {} | {} | 1/{} |",
+            paper[2],
+            paper[3],
+            paper[3] / paper[2],
+            shown(of("switch"), 1),
+            shown(of("kernel"), 1),
+            shown(of("kernel") / of("switch"), 1)
+        );
+    }
+    output.say(&text);
+    let mut text = String::from("| latency of the switch, µs, 64 octets |");
+    QUANTILES.iter().for_each(|(q, _)| text.push_str(&format!(" {q} |")));
+    text.push_str(&format!("\n|{}\n", " --- |".repeat(QUANTILES.len() + 1)));
+    for (direction, name, _) in WAYS {
+        let _ = write!(text, "| {name} |");
+        for (q, _) in QUANTILES {
+            let _ = write!(text, " {} |", shown(latency(output, "switch", direction, 64, load, q), 1));
+        }
+        text.push('\n');
+    }
+    output.say(&text);
+}
+
+fn asked_for(output: &mut Output, load: (u32, u32)) {
+    let mut text = String::from("### Asked for, over interfaces\n\n| what | asked | measured | |\n| --- | --- | --- | --- |\n");
+    let mut row = |what: &str, asked: &str, measured: f64, reached: bool| {
+        let reached = if reached { "reached" } else { "**not reached**" };
+        let _ = writeln!(text, "| {what} | {asked} | {measured:.2} | {reached} |");
+    };
+    for (direction, name, _) in WAYS {
+        let point = format!("{direction}_64_{}_interface", load_name(load));
+        let pps = figure(output, &format!("pps.switch_over_kernel.{point}"));
+        row(&format!("packets a second over those of `kernel`, {name}, 64 octets"), "≥ 10 times", pps, pps >= 10.0);
+        let latency = figure(output, &format!("latency.switch_over_kernel.{point}"));
+        row(&format!("median latency over that of `kernel`, {name}"), "≤ 0.2 times", latency, latency <= 0.2);
+    }
+    let slowest = figure(output, "offload.switch.hot_to_in_force.slowest");
+    row("a hot session in force on the switch, ms, the slowest", "≤ 500", slowest, slowest <= 500.0);
+    for (rules, most) in [(1_000, 50.0), (100_000, 5_000.0)] {
+        let of = |what: &str| figure(output, &format!("rules_issued.switch.{rules}_{what}"));
+        let took = of("under_traffic");
+        row(&format!("{rules} rules issued under traffic, ms"), &format!("≤ {most}"), took, took <= most);
+        row(&format!("of {:.0} packets meanwhile, lost", of("sent")), "0", of("lost"), of("lost") == 0.0);
+    }
+    output.say(&text);
+}

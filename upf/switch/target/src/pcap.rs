@@ -1,0 +1,295 @@
+//! Ports on files: what comes in is read from one capture, what leaves is written into another, as by tcpdump and Wireshark
+//! (draft-ietf-opsawg-pcap).
+use crate::switch::Switch;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Error, ErrorKind, Read, Result, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+const MICROSECONDS: u32 = 0xa1b2_c3d4;
+const NANOSECONDS: u32 = 0xa1b2_3c4d;
+const ETHERNET: u32 = 1;
+/// No frame of a capture is longer.
+const LONGEST: u32 = 262_144;
+/// Frames that are put into a port before those that have come out are looked at.
+const AT_A_TIME: usize = 256;
+
+/// The frames of a capture, one after the other, as far as they were captured.
+pub struct Reader<R> {
+    file: R,
+    swapped: bool,
+}
+
+fn wrong(why: impl Into<String>) -> Error {
+    Error::new(ErrorKind::InvalidData, why.into())
+}
+
+impl Reader<BufReader<File>> {
+    /// Opens a file.
+    pub fn open(path: &Path) -> Result<Self> {
+        Self::new(BufReader::new(File::open(path)?))
+    }
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads the head of a capture.
+    ///
+    /// # Errors
+    /// It is none, or not one of Ethernet frames.
+    pub fn new(mut file: R) -> Result<Self> {
+        let mut head = [0; 24];
+        file.read_exact(&mut head)?;
+        let word = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().expect("4 octets"));
+        let swapped = match word(0) {
+            MICROSECONDS | NANOSECONDS => false,
+            magic if [MICROSECONDS, NANOSECONDS].contains(&magic.swap_bytes()) => true,
+            _ => return Err(wrong("this is no pcap file (of pcapng: editcap -F pcap makes one of it)")),
+        };
+        let link = if swapped { word(20).swap_bytes() } else { word(20) } & 0xffff;
+        match link {
+            ETHERNET => Ok(Reader { file, swapped }),
+            other => Err(wrong(format!("its frames are of link type {other}, not of Ethernet"))),
+        }
+    }
+}
+
+impl<R: Read> Iterator for Reader<R> {
+    type Item = Result<Vec<u8>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut head = [0; 16];
+        match self.file.read(&mut head[..1]) {
+            Ok(0) => return None,
+            Ok(_) => {}
+            Err(error) => return Some(Err(error)),
+        }
+        let mut frame = || {
+            self.file.read_exact(&mut head[1..])?;
+            let length = u32::from_le_bytes(head[8..12].try_into().expect("4 octets"));
+            let length = if self.swapped { length.swap_bytes() } else { length };
+            if length > LONGEST {
+                return Err(wrong(format!("a frame of {length} octets: the file is damaged")));
+            }
+            let mut frame = vec![0; length as usize];
+            self.file.read_exact(&mut frame)?;
+            Ok(frame)
+        };
+        Some(frame())
+    }
+}
+
+/// A capture that is written.
+pub struct Writer<W>(W);
+
+impl Writer<BufWriter<File>> {
+    /// Makes a file; one that is there is overwritten.
+    pub fn create(path: &Path) -> Result<Self> {
+        Self::new(BufWriter::new(File::create(path)?))
+    }
+}
+
+impl<W: Write> Writer<W> {
+    /// Writes the head.
+    pub fn new(mut file: W) -> Result<Self> {
+        for word in [NANOSECONDS, 0x0004_0002, 0, 0, LONGEST, ETHERNET] {
+            file.write_all(&word.to_le_bytes())?;
+        }
+        Ok(Writer(file))
+    }
+
+    /// Adds a frame.
+    pub fn write(&mut self, at: SystemTime, frame: &[u8]) -> Result<()> {
+        let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let length = frame.len() as u32;
+        for word in [since.as_secs() as u32, since.subsec_nanos(), length, length] {
+            self.0.write_all(&word.to_le_bytes())?;
+        }
+        self.0.write_all(frame)
+    }
+
+    /// Has everything in the file.
+    pub fn flush(&mut self) -> Result<()> {
+        self.0.flush()
+    }
+}
+
+/// A port on files: where frames come from, and where they go. Either may be missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Files {
+    /// What comes in.
+    pub read: Option<PathBuf>,
+    /// What leaves.
+    pub write: Option<PathBuf>,
+}
+
+struct Bound {
+    port: u32,
+    name: String,
+    reader: Option<Reader<BufReader<File>>>,
+    writer: Option<Writer<BufWriter<File>>>,
+    next: Option<Vec<u8>>,
+}
+
+/// A thread that carries frames between files and ports; it ends with this, and then everything is in the files.
+pub struct Carrier {
+    stop: Arc<AtomicBool>,
+    read: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Carrier {
+    /// Binds ports of a switch to files. Frames are read as soon as its thread runs, in the order of the files.
+    ///
+    /// # Errors
+    /// A file cannot be opened or made: which, and why.
+    pub fn start(switch: &Arc<Switch>, ports: &[(u32, Files)]) -> std::result::Result<Carrier, String> {
+        let mut all = Vec::new();
+        for (port, files) in ports {
+            let said = |path: &Path, error: Error| format!("{}: {error}", path.display());
+            let reader = files.read.as_deref().map(|path| Reader::open(path).map_err(|error| said(path, error)));
+            let writer = files.write.as_deref().map(|path| Writer::create(path).map_err(|error| said(path, error)));
+            let (reader, writer) = (reader.transpose()?, writer.transpose()?);
+            let name = files.read.as_ref().map_or(String::new(), |path| path.display().to_string());
+            all.push(Bound { port: *port, name, reader, writer, next: None });
+        }
+        let (stop, read) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
+        if all.is_empty() {
+            return Ok(Carrier { stop, read, thread: None });
+        }
+        let (switch, its_stop, its_read) = (switch.clone(), stop.clone(), read.clone());
+        let work = move || carry(&switch, all, &its_stop, &its_read);
+        let thread = std::thread::Builder::new().name("captures".into()).spawn(work);
+        let thread = thread.map_err(|error| format!("no thread for files: {error}"))?;
+        Ok(Carrier { stop, read, thread: Some(thread) })
+    }
+
+    /// Whether all that there is to read has met the pipeline.
+    pub fn at_end(&self) -> bool {
+        self.read.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Carrier {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Bound {
+    /// Puts frames into the port, as long as they find room.
+    fn feed(&mut self, switch: &Switch) {
+        // What waits there goes first: so little is under way that all of it has room where it leaves.
+        if switch.waiting(self.port) > 0 {
+            return;
+        }
+        for _ in 0..AT_A_TIME {
+            let frame = match self.next.take() {
+                Some(frame) => frame,
+                None => match self.reader.as_mut().and_then(Iterator::next) {
+                    Some(Ok(frame)) => frame,
+                    Some(Err(error)) => {
+                        tracing::error!(file = self.name, %error, "its frames end here");
+                        self.reader = None;
+                        return;
+                    }
+                    None => {
+                        self.reader = None;
+                        return;
+                    }
+                },
+            };
+            match switch.inject(self.port, &frame) {
+                Ok(()) => {}
+                Err(error) if error.is_too_much() => {
+                    self.next = Some(frame);
+                    return;
+                }
+                Err(error) => tracing::warn!(file = self.name, octets = frame.len(), %error, "a frame is left out"),
+            }
+        }
+    }
+
+    /// Takes what has left; true where there was something.
+    fn drain(&mut self, switch: &Switch) -> bool {
+        let mut any = false;
+        while let Some(frame) = switch.collect(self.port) {
+            any = true;
+            if let Some(writer) = &mut self.writer
+                && let Err(error) = writer.write(SystemTime::now(), &frame)
+            {
+                tracing::error!(%error, "what leaves is not written any more");
+                self.writer = None;
+            }
+        }
+        any
+    }
+}
+
+fn carry(switch: &Switch, mut ports: Vec<Bound>, stop: &AtomicBool, read: &AtomicBool) {
+    loop {
+        // The last round takes what has left when the switch was told to end.
+        let last = stop.load(Ordering::Relaxed);
+        let mut busy = false;
+        for port in &mut ports {
+            busy |= port.drain(switch);
+            if !last {
+                port.feed(switch);
+            }
+        }
+        if busy {
+            continue;
+        }
+        let ended = |port: &Bound| port.reader.is_none() && port.next.is_none() && switch.waiting(port.port) == 0;
+        read.store(ports.iter().all(ended), Ordering::Relaxed);
+        for writer in ports.iter_mut().filter_map(|port| port.writer.as_mut()) {
+            let _ = writer.flush();
+        }
+        if last {
+            return;
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let frames = [vec![1u8; 60], vec![], vec![3; 1514]];
+        let mut octets = Vec::new();
+        let mut writer = Writer::new(&mut octets).unwrap();
+        frames.iter().for_each(|frame| writer.write(SystemTime::now(), frame).unwrap());
+        let read: Vec<Vec<u8>> = Reader::new(&octets[..]).unwrap().map(|frame| frame.unwrap()).collect();
+        assert_eq!(read, frames);
+        // Of the other byte order, as another machine writes it.
+        let mut swapped = octets.clone();
+        swapped[..24].as_chunks_mut::<4>().0.iter_mut().for_each(|word| word.reverse());
+        let mut at = 24;
+        for frame in &frames {
+            swapped[at..at + 16].as_chunks_mut::<4>().0.iter_mut().for_each(|word| word.reverse());
+            at += 16 + frame.len();
+        }
+        let read: Vec<Vec<u8>> = Reader::new(&swapped[..]).unwrap().map(|frame| frame.unwrap()).collect();
+        assert_eq!(read, frames);
+        // Cut off, it says so; what is none is refused.
+        for length in 24..octets.len() {
+            let _ = Reader::new(&octets[..length]).unwrap().map(|frame| frame.is_ok()).count();
+        }
+        assert!(Reader::new(&octets[..octets.len() - 1]).unwrap().last().unwrap().is_err());
+        assert!(Reader::new(&[0u8; 24][..]).is_err());
+        assert!(Reader::new(&octets[..23]).is_err());
+        octets[20] = 101;
+        assert!(Reader::new(&octets[..]).is_err());
+        octets[20] = 1;
+        octets[24 + 8..24 + 12].fill(0xff);
+        assert!(Reader::new(&octets[..]).unwrap().next().unwrap().is_err());
+    }
+}

@@ -1,0 +1,327 @@
+//! From capture to capture: what goes in is read from pcap files, what comes out is written into others, for every action of
+//! every table of the program; and the switch process with files as its ports.
+mod common;
+mod process;
+
+use common::*;
+use martlet_switch_control::model::{Call, FieldMatch, Key, Operation, TableEntry, Update};
+use martlet_switch_control::rules;
+use martlet_switch_control::tables::Tables;
+use martlet_switch_target::pcap::{Carrier, Files, Reader, Writer};
+use martlet_switch_target::serve::base;
+use martlet_switch_target::{Engine, Ports, Switch, SwitchTarget, UPF, dpdk};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+const RULES: &str = "
+    hop number 1 source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port 1
+    hop number 2 source 02:00:00:00:00:03 destination 02:00:00:00:00:04 port 0
+    decap teid 0x1001 ue 10.60.0.1 via 1 counter 1
+    encap ue 10.60.0.1 teid 0x2001 from 192.168.70.1 to 192.168.70.2 qfi 9 via 2 counter 2
+    decap-filtered teid 0x1002 ue 10.60.0.2 session 4
+    encap-filtered ue 10.60.0.2 session 4
+    application application 1 session 4 remote 8.8.0.0/16 ports 80-90 protocol tcp priority 10
+    application application 2 session 4 protocol udp priority 5
+    uplink session 4 application 1 via 1 counter 10
+    uplink-closed session 4 application 2 counter 11
+    downlink session 4 application 1 teid 0x2002 from 192.168.70.1 to 192.168.70.2 qfi 7 via 2 counter 12
+    downlink-closed session 4 application 2 counter 13
+    decap teid 0x1005 ue 10.60.0.5 via 99 counter 14
+";
+
+/// Entries that are no rules of a person: table, key, action, arguments.
+const OTHERS: &[(&str, u64, &str, &[u64])] = &[
+    ("gtp_decap", 0x1003, "hold_uplink", &[]),
+    ("gtp_encap", 0x0a3c_0003, "hold_downlink", &[]),
+    ("l2_forward", 7, "drop", &[]),
+    ("interfaces", 4, "access", &[0xffff_ffff, 0xffff_ffff]),
+    ("gtp_default_forward", 4, "to_controller", &[]),
+    ("ip_default_forward", 4, "to_controller", &[]),
+    ("interfaces", 5, "access", &[0xffff_ffff, 0xffff_ffff]),
+    ("gtp_default_forward", 5, "drop", &[]),
+    ("ip_default_forward", 5, "drop", &[]),
+    ("interfaces", 6, "drop", &[]),
+];
+
+const N_PORTS: u32 = 8;
+
+fn entry(tables: &Tables, (table, key, action, arguments): (&str, u64, &str, &[u64])) -> TableEntry {
+    let info = &tables.program().info;
+    let table = info.tables.iter().position(|of| of.alias == table).expect(table);
+    let action = info.actions.iter().position(|of| of.alias == action).expect(action);
+    let key = Key { fields: vec![FieldMatch::Exact(key)], priority: 0 };
+    TableEntry { table, key, call: Call { action, arguments: arguments.to_vec() }, metadata: vec![] }
+}
+
+fn write_file(path: &Path, frames: &[Vec<u8>]) {
+    let mut writer = Writer::create(path).expect("a file");
+    frames.iter().for_each(|frame| writer.write(SystemTime::UNIX_EPOCH, frame).expect("written"));
+    writer.flush().expect("written");
+}
+
+fn read_file(path: &Path) -> Vec<Vec<u8>> {
+    Reader::open(path).expect("a capture").map(|frame| frame.expect("whole")).collect()
+}
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("martlet-captures-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder");
+        Folder(path)
+    }
+
+    fn file(&self, way: &str, port: u32) -> PathBuf {
+        self.0.join(format!("{way}{port}.pcap"))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Payload that tells one packet from all others, long enough for no padding.
+fn payload(n: u8) -> Vec<u8> {
+    vec![n; 70]
+}
+
+/// With TCP's header.
+fn tcp_packet(source: [u8; 4], destination: [u8; 4], ports: (u16, u16), ttl: u8, n: u8) -> Vec<u8> {
+    ipv4(6, ttl, source, destination, &[tcp(ports.0, ports.1), payload(n)].concat())
+}
+
+fn udp_packet(source: [u8; 4], destination: [u8; 4], ports: (u16, u16), ttl: u8, n: u8) -> Vec<u8> {
+    ipv4(17, ttl, source, destination, &udp(ports.0, ports.1, &payload(n)))
+}
+
+fn in_tunnel(teid: u32, inner: &[u8]) -> Vec<u8> {
+    ethernet(&ipv4(17, 64, GNB, N3, &udp(2152, 2152, &gtp(teid, 1, 9, inner))))
+}
+
+/// A frame as the switch makes it of a packet for a UE.
+fn to_gnb(teid: u32, qfi: u8, inner: &[u8]) -> Vec<u8> {
+    let outer = ipv4(17, 64, N3, GNB, &udp(2152, 2152, &gtp(teid, 0, qfi, inner)));
+    [&[2, 0, 0, 0, 0, 4, 2, 0, 0, 0, 0, 3, 8, 0][..], &outer].concat()
+}
+
+fn to_network(packet: &[u8]) -> Vec<u8> {
+    [&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0][..], packet].concat()
+}
+
+fn for_controller(port: u32, frame: &[u8]) -> Vec<u8> {
+    [&port.to_be_bytes()[..], frame].concat()
+}
+
+const UE2: [u8; 4] = [10, 60, 0, 2];
+const UE3: [u8; 4] = [10, 60, 0, 3];
+const UE5: [u8; 4] = [10, 60, 0, 5];
+const NOBODY: [u8; 4] = [10, 60, 0, 9];
+
+/// What is done, the port and the frame that goes in, and those that come out.
+type Case = (&'static str, u32, Vec<u8>, Vec<(u32, Vec<u8>)>);
+
+fn cases() -> Vec<Case> {
+    let up = |ue, ttl, n| udp_packet(ue, REMOTE, (1000, 53), ttl, n);
+    let down = |ue, ttl, n| udp_packet(REMOTE, ue, (53, 1000), ttl, n);
+    let web = |ttl, n| tcp_packet(UE2, REMOTE, (1000, 85), ttl, n);
+    let web_down = |ttl, n| tcp_packet(REMOTE, UE2, (85, 1000), ttl, n);
+    let as_is = |port, to, frame: Vec<u8>, what| -> Case { (what, port, frame.clone(), vec![(to, frame)]) };
+    let to_controller =
+        |frame: Vec<u8>, what| -> Case { (what, 4, frame.clone(), vec![(7, for_controller(4, &frame))]) };
+    vec![
+        ("gtp_decap.decap, l2_forward.l2", 0, in_tunnel(0x1001, &up(UE, 64, 1)), vec![(1, to_network(&up(UE, 63, 1)))]),
+        ("gtp_encap.encap", 1, ethernet(&down(UE, 64, 2)), vec![(0, to_gnb(0x2001, 9, &down(UE, 63, 2)))]),
+        (
+            "gtp_decap.decap_filtered, applications.application, uplink_terminations.uplink_forward",
+            0,
+            in_tunnel(0x1002, &web(64, 3)),
+            vec![(1, to_network(&web(63, 3)))],
+        ),
+        ("uplink_terminations.gate_closed", 0, in_tunnel(0x1002, &up(UE2, 64, 4)), vec![]),
+        (
+            "gtp_encap.encap_filtered, downlink_terminations.downlink_forward",
+            1,
+            ethernet(&web_down(64, 5)),
+            vec![(0, to_gnb(0x2002, 7, &web_down(63, 5)))],
+        ),
+        ("downlink_terminations.gate_closed", 1, ethernet(&down(UE2, 64, 6)), vec![]),
+        as_is(0, 2, in_tunnel(0x1002, &tcp_packet(UE2, REMOTE, (1000, 91), 64, 7)), "applications: a miss"),
+        as_is(0, 2, in_tunnel(0x1003, &up(UE3, 64, 8)), "gtp_decap.hold_uplink: back to the native side at the end"),
+        as_is(1, 3, ethernet(&down(UE3, 64, 9)), "gtp_encap.hold_downlink"),
+        ("l2_forward: a miss drops", 0, in_tunnel(0x1005, &up(UE5, 64, 10)), vec![]),
+        as_is(0, 2, in_tunnel(0x7777, &up(NOBODY, 64, 11)), "gtp_default_forward.to_native, gtp_decap: a miss"),
+        as_is(0, 2, ethernet(&down(NOBODY, 64, 12)), "ip_default_forward.to_native from the access"),
+        as_is(1, 3, ethernet(&down(NOBODY, 64, 13)), "ip_default_forward.to_native, gtp_encap: a miss"),
+        as_is(2, 0, ethernet(&down(NOBODY, 64, 14)), "interfaces.native"),
+        as_is(3, 1, ethernet(&up(UE, 64, 15)), "interfaces.native"),
+        to_controller(in_tunnel(0x7777, &up(NOBODY, 64, 16)), "gtp_default_forward.to_controller"),
+        to_controller(ethernet(&down(NOBODY, 64, 17)), "ip_default_forward.to_controller"),
+        ("gtp_default_forward.drop", 5, in_tunnel(0x7777, &up(NOBODY, 64, 18)), vec![]),
+        ("ip_default_forward.drop", 5, ethernet(&down(NOBODY, 64, 19)), vec![]),
+    ]
+}
+
+/// Every action of every table that an entry may have is in an entry here.
+fn all_are_there(tables: &Tables) {
+    let info = &tables.program().info;
+    let name = |id: u32| info.actions.iter().find(|action| action.id == id).map_or("", |action| &action.alias);
+    let mut wanted = BTreeSet::new();
+    for table in &info.tables {
+        for (action, default_only, _) in &table.actions {
+            if !default_only && name(*action) != "NoAction" {
+                wanted.insert(format!("{}.{}", table.alias, name(*action)));
+            }
+        }
+    }
+    let entries = (0..info.tables.len()).flat_map(|table| tables.entries(table));
+    let there: BTreeSet<String> = entries
+        .map(|entry| format!("{}.{}", info.tables[entry.table].alias, info.actions[entry.call.action].alias))
+        .collect();
+    let missing: Vec<_> = wanted.difference(&there).collect();
+    assert!(missing.is_empty(), "no case for {missing:?}");
+}
+
+#[test]
+fn every_action_of_every_table_does_what_it_says() {
+    dpdk::start(512).expect("DPDK");
+    let program = Arc::new(martlet_p4c_swx::compile(UPF).expect("our program"));
+    let mut engines = vec![Engine::Interpreter, Engine::best()];
+    engines.dedup();
+    for engine in engines {
+        let switch = Arc::new(Switch::new(program.clone(), Ports::Rings, engine).expect("a switch"));
+        let target = Arc::new(SwitchTarget::new(switch.clone()).expect("its numbers"));
+        let tables = Tables::new(program.clone(), target);
+        let mut updates = base(&program);
+        for line in RULES.lines().filter(|line| !line.trim().is_empty()) {
+            let read = rules::parse(&program.info, &rules::words(line), 999, false, &mut || None);
+            let entry = read.unwrap_or_else(|error| panic!("{}", error.shown(line)));
+            updates.push(Update { operation: Operation::Insert, entry });
+        }
+        updates.extend(OTHERS.iter().map(|of| Update { operation: Operation::Insert, entry: entry(&tables, *of) }));
+        tables.write(&updates).expect("all of them");
+        all_are_there(&tables);
+
+        let folder = Folder::new("actions");
+        let cases = cases();
+        let mut expected: BTreeMap<u32, Vec<Vec<u8>>> = (0..N_PORTS).map(|port| (port, vec![])).collect();
+        for (_, _, _, out) in &cases {
+            out.iter().for_each(|(port, frame)| expected.entry(*port).or_default().push(frame.clone()));
+        }
+        let mut ports = Vec::new();
+        for port in 0..N_PORTS {
+            let frames: Vec<_> = cases.iter().filter(|case| case.1 == port).map(|case| case.2.clone()).collect();
+            let read = (!frames.is_empty()).then(|| folder.file("in", port));
+            if let Some(path) = &read {
+                write_file(path, &frames);
+            }
+            // What waits at port 6 is the switch's own.
+            let write = (port != 6).then(|| folder.file("out", port));
+            if read.is_some() || write.is_some() {
+                ports.push((port, Files { read, write }));
+            }
+        }
+        (0..4).for_each(|port| switch.bypass(port, [2, 3, 0, 1][port as usize]));
+        switch.start().expect("its thread");
+        let carrier = Carrier::start(&switch, &ports).expect("the files");
+        let until = Instant::now() + Duration::from_secs(10);
+        while !carrier.at_end() {
+            assert!(Instant::now() < until, "the files are not read");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        switch.stop();
+        drop(carrier);
+        for (port, mut wanted) in expected.into_iter().filter(|(port, _)| *port != 6) {
+            let mut came = read_file(&folder.file("out", port));
+            came.sort();
+            wanted.sort();
+            let of = |frame: &Vec<u8>| {
+                let found = cases.iter().find(|case| case.3.iter().any(|(_, out)| out == frame));
+                found.map_or("a frame that nobody asked for", |case| case.0)
+            };
+            let lost: Vec<_> = wanted.iter().filter(|frame| !came.contains(frame)).map(of).collect();
+            let more: Vec<_> = came.iter().filter(|frame| !wanted.contains(frame)).collect();
+            assert!(came == wanted, "{engine:?}, port {port}: missing {lost:?}, too much {more:x?}");
+        }
+        // And counted: packets, and octets as a URR counts them.
+        let count = |counter: &str, index| {
+            let read = |of: &str| switch.register(&format!("{counter}_{of}"), index).expect("a counter");
+            (read("packets"), read("octets"))
+        };
+        assert_eq!([count("rules", 1), count("rules", 2)], [(1, 98); 2]);
+        assert_eq!([count("rules", 10), count("rules", 12)], [(1, 110); 2]);
+        assert_eq!([count("dropped", 11), count("dropped", 13)], [(1, 98); 2]);
+        assert_eq!([count("rules", 11), count("rules", 13)], [(0, 0); 2]);
+    }
+}
+
+#[test]
+fn a_switch_process_carries_captures() {
+    const FRAMES: u32 = 20_000;
+    let folder = Folder::new("process");
+    let rules = folder.0.join("rules");
+    let text = RULES.lines().filter(|line| line.contains(" 0x1001 ") || line.contains("hop ")).map(str::trim);
+    std::fs::write(&rules, text.collect::<Vec<_>>().join("\n")).expect("a file");
+    let inner = |n: u32, ttl| ipv4(17, ttl, UE, REMOTE, &udp(1000, 53, &[&payload(0)[..], &n.to_be_bytes()].concat()));
+    // Every other one has no rule.
+    let teid = |n: u32| if n.is_multiple_of(2) { 0x1001 } else { 0x7777 };
+    let all: Vec<Vec<u8>> = (0..FRAMES).map(|n| in_tunnel(teid(n), &inner(n, 64))).collect();
+    write_file(&folder.file("in", 0), &all);
+    write_file(&folder.file("in", 1), &[]);
+    let pcap = |read: Option<u32>, write: u32| {
+        let read = read.map_or(String::new(), |port| folder.file("in", port).display().to_string());
+        format!("pcap:{read},{}", folder.file("out", write).display())
+    };
+    let (access, native3, core, native6) = (pcap(Some(0), 0), pcap(None, 2), pcap(Some(1), 1), pcap(None, 3));
+    let words = [
+        ["--rules", rules.to_str().expect("text")],
+        ["--access", &access],
+        ["--native-n3", &native3],
+        ["--core", &core],
+        ["--native-n6", &native6],
+        ["--memory", "300"],
+    ];
+    let mut switch = process::Process::start(&words.concat());
+    let octets = |port: u32| std::fs::metadata(folder.file("out", port)).map_or(0, |of| of.len());
+    let half = u64::from(FRAMES / 2);
+    let until = Instant::now() + Duration::from_secs(20);
+    while octets(2) < 24 + half * (16 + all[0].len() as u64) {
+        assert!(Instant::now() < until, "{} and {} octets", octets(1), octets(2));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    switch.end();
+    let by_rule: Vec<Vec<u8>> = (0..FRAMES).step_by(2).map(|n| to_network(&inner(n, 63))).collect();
+    let native: Vec<Vec<u8>> = all.iter().skip(1).step_by(2).cloned().collect();
+    assert!(read_file(&folder.file("out", 1)) == by_rule, "all of them, in order");
+    assert!(read_file(&folder.file("out", 2)) == native, "all of them, in order");
+    assert_eq!((read_file(&folder.file("out", 0)), read_file(&folder.file("out", 3))), (vec![], vec![]));
+}
+
+#[test]
+fn a_port_or_a_rule_that_is_wrong_is_told() {
+    let folder = Folder::new("wrong");
+    let file = |name: &str, octets: &[u8]| {
+        std::fs::write(folder.0.join(name), octets).expect("a file");
+        folder.0.join(name).display().to_string()
+    };
+    let (not, rules) = (file("not.pcap", &[0; 40]), file("rules", b"decap teid 1 ue 10.60.0.1\n"));
+    let absent = "pcap:/nowhere/in.pcap";
+    let wire = |port: &str| ["--access", port, "--native-n3", "pcap:,/dev/null"].map(String::from).to_vec();
+    for (words, said) in [
+        (wire(&format!("pcap:{not}")), "no pcap file"),
+        (wire(absent), "/nowhere/in.pcap"),
+        (wire("tap:eth0"), "no kind of port"),
+        (vec!["--rules".into(), rules.clone()], "rules:1:26: decap needs via"),
+    ] {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_martlet-switch"));
+        command.args(["run", "--once", "--listen", "127.0.0.1:0", "--memory", "300"]).args(words);
+        let output = command.stdin(std::process::Stdio::null()).output().expect("the switch");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && text.contains(said), "{said}: {text}");
+    }
+}
