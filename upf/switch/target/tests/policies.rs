@@ -25,7 +25,7 @@ fn other(dnn: Option<&str>) -> Session {
         pdr.ue = vec![UeAddress::V4(OTHER.into())];
         pdr.local = pdr.local.map(|local| LocalTunnel { teid: 0x1001, ..local });
         pdr.qfis.clear();
-        pdr.network_instance = dnn.map(|name| name.as_bytes().to_vec());
+        pdr.network_instance = dnn.map(|name| name.as_bytes().into());
     }
     for far in session.fars.values_mut() {
         far.tunnel = far.tunnel.map(|tunnel| Tunnel { teid: 0x2001, ..tunnel });
@@ -56,7 +56,11 @@ fn one_each(bed: &Bed, n: u32) {
 }
 
 /// With a policy, the sessions that are to be on the switch are, and the others are not.
-fn with(policy: OffloadPolicy, change: impl FnOnce(&mut martlet_upf::config::SwitchConfig) + Send + 'static, on: [bool; 2]) {
+fn with(
+    policy: OffloadPolicy,
+    change: impl FnOnce(&mut martlet_upf::config::SwitchConfig) + Send + 'static,
+    on: [bool; 2],
+) {
     in_namespace(move || {
         let mut bed = Bed::new(DatapathChoice::Kernel, |config| {
             config.policy = policy;
