@@ -5,10 +5,12 @@ use anyhow::{Context, Result, bail};
 use martlet_lcs_channel::{Channel, Connector, Resumption, Trust};
 use std::io::{BufRead, Write};
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-/// How long a channel without work is looked after.
-const REST: Duration = Duration::from_millis(60);
+/// A channel without work is looked after until there is some: one with timers of its own, that is not, takes what lies in its
+/// socket when it is asked again for a round trip of minutes, and waits as long for what is lost next.
+const REST: Duration = Duration::from_secs(3600);
 
 /// What rounds are done with.
 enum Asker {
@@ -90,7 +92,8 @@ fn bring_up(way: Way, to: SocketAddr, known: &Connector, new: &Connector, how: &
 pub fn ask(to: &str, end: &End, let_go: fn()) -> Result<()> {
     let (to, early) = to.split_once(',').unwrap_or((to, to));
     let (to, early): (SocketAddr, SocketAddr) = (to.parse()?, early.parse()?);
-    let mut lines = std::io::stdin().lock().lines();
+    let input = std::io::stdin();
+    let mut lines = input.lock().lines();
     let mut roots = String::new();
     for line in lines.by_ref() {
         let line = line?;
@@ -141,8 +144,8 @@ pub fn ask(to: &str, end: &End, let_go: fn()) -> Result<()> {
         let times: Vec<String> = times.iter().map(|time| time.as_nanos().to_string()).collect();
         writeln!(output, "{}", times.join(" "))?;
         output.flush()?;
-        // What the peer sent last is acknowledged before others have their turn.
-        asker.channel().rest(REST)?;
+        // What is asked next is all that may lie in its buffer: who asks waits for the answer.
+        asker.channel().rest(REST, Some(input.as_fd()))?;
     }
     asker.channel().close()?;
     Ok(())
