@@ -68,7 +68,7 @@ impl Next {
     }
 
     /// Only a client is given tickets.
-    fn ticket(&mut self, payload: &[u8]) -> Result<(), rustls::Error> {
+    pub(crate) fn ticket(&mut self, payload: &[u8]) -> Result<(), rustls::Error> {
         match self {
             Next::Client(it) => it.handle_new_session_ticket(payload),
             _ => Err(rustls::Error::General("a server is given a ticket".into())),

@@ -2,7 +2,7 @@
 use crate::exchange::{Message, SESSION, Talk};
 use crate::{End, NAME, Way};
 use anyhow::{Context, Result, bail};
-use martlet_lcs_channel::{Channel, Connector, Resumption, Trust};
+use martlet_lcs_channel::{Channel, Connector, Kind, Resumption, Trust};
 use std::io::{BufRead, Write};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -123,12 +123,14 @@ pub fn ask(to: &str, end: &End, let_go: fn()) -> Result<()> {
         let times: Vec<Duration> = match words[0] {
             "lean" => Vec::new(),
             "rounds" => asker.rounds(number(1)?, number(2)?)?,
+            "resume" if !way.kind().resumes() => Vec::new(),
+            "early" if !way.kind().takes_early() => Vec::new(),
             how @ ("setup" | "resume" | "early") => {
                 let mut times = Vec::new();
                 for _ in 0..number(1)? {
                     let new = Connector::new(way.kind(), &trust, &options)?;
-                    // QUIC tells of a resumption by what may go early.
-                    let early_too = how == "resume" && way.kind().is_quic();
+                    // quinn tells of a resumption by what may go early.
+                    let early_too = how == "resume" && way.kind() == Kind::Quinn;
                     let (to, known) = if how == "early" || early_too { (early, &to_early) } else { (to, &connector) };
                     match bring_up(way, to, known, &new, how)? {
                         Some(took) => times.push(took),
