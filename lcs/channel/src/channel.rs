@@ -18,11 +18,21 @@ pub struct Options {
     pub mtu: u16,
     /// Take octets that come with the first flight of who was here before (0-RTT), at the LMF's end.
     pub early_data: bool,
+    /// How often a UE that waits for an answer over QUIC says a word, so that its radio keeps the grant to send: what it sends next
+    /// need not ask for one. It costs energy, and is for UEs that measure in a row; zero: never.
+    pub rouse: Duration,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { timeout: Duration::from_secs(10), spin: Duration::ZERO, no_delay: true, mtu: 1400, early_data: false }
+        Options {
+            timeout: Duration::from_secs(10),
+            spin: Duration::ZERO,
+            no_delay: true,
+            mtu: 1400,
+            early_data: false,
+            rouse: Duration::ZERO,
+        }
     }
 }
 
@@ -71,11 +81,12 @@ pub trait Channel: Send {
     /// What protects it.
     fn describe(&self) -> Description;
 
-    /// Nothing is sent or asked for during this time: what the channel itself has to say, such as acknowledgements, goes out.
+    /// Nothing is sent or asked for during this time, or until `other` can be read: what the channel itself has to say, such as
+    /// acknowledgements, goes out. It ends at once where the channel has nothing to say by itself.
     ///
     /// # Errors
     /// The connection broke.
-    fn rest(&mut self, _most: Duration) -> Result<(), ChannelError> {
+    fn rest(&mut self, _most: Duration, _other: Option<BorrowedFd<'_>>) -> Result<(), ChannelError> {
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! Connections of a UE, one after the other: each goes on with what those before were given, where the library can.
 
+use crate::ktls::{self, Ktls};
 use crate::quic::{self, Quic};
 use crate::tcp::{Engines, TlsChannel, Wire};
 use crate::{Channel, ChannelError, Kind, Options, Resumption, Trust, connect, kind::client_engines, rustls};
@@ -13,6 +14,9 @@ enum Kept {
         early: Option<Engines>,
     },
     Quic(quinn_proto::ClientConfig),
+    Ktls(ktls::Known),
+    #[cfg(feature = "msquic")]
+    MsQuic(crate::msquic::Ticket),
     Nothing,
 }
 
@@ -32,6 +36,9 @@ impl Connector {
     pub fn new(kind: Kind, trust: &Trust, options: &Options) -> Result<Self, ChannelError> {
         let kept = match kind {
             Kind::Quinn => Kept::Quic(quic::client_config(trust, options)?),
+            Kind::Ktls => Kept::Ktls(ktls::Known::new(trust)?),
+            #[cfg(feature = "msquic")]
+            Kind::MsQuic => Kept::MsQuic(crate::msquic::Ticket::default()),
             _ => match client_engines(kind, trust)? {
                 Some(resuming) => {
                     let early = (kind == Kind::Rustls).then(|| rustls::early_clients(trust)).transpose()?;
@@ -54,6 +61,11 @@ impl Connector {
             }
             Kept::Quic(config) => {
                 Box::new(Quic::connect_with(to, config.clone(), &self.trust.name, &self.options, &[])?)
+            }
+            Kept::Ktls(known) => Box::new(Ktls::connect(to, known, &self.options)?),
+            #[cfg(feature = "msquic")]
+            Kept::MsQuic(ticket) => {
+                Box::new(crate::msquic::MsQuic::connect(to, &self.trust, &self.options, Some(ticket.clone()))?)
             }
             Kept::Nothing => connect(self.kind, to, &self.trust, &self.options)?,
         })

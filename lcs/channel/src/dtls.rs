@@ -2,12 +2,13 @@
 
 use crate::arq::{Arq, HEADER};
 use crate::raw::shared_udp;
-use crate::wait::{sleep, until_done};
+use crate::wait::{is_readable, sleep, until_done};
 use crate::wolfssl::{client_context, server_context};
 use crate::{Channel, ChannelError, Description, Identity, Listener, Options, Trust};
 use nix::poll::PollFlags;
 use std::collections::VecDeque;
 use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 use wolfssl::{Context, CurveGroup, ErrorKind, IOCallbackResult, IOCallbacks, Method, Poll, Session, SessionConfig};
 
@@ -100,7 +101,7 @@ impl Dtls {
                 break;
             }
             let repeat = Instant::now() + dtls.session.dtls_current_timeout();
-            if !dtls.datagram(repeat.min(until))? {
+            if !dtls.datagram(repeat.min(until), None)? {
                 if Instant::now() >= until {
                     return Err(ChannelError::Timeout);
                 }
@@ -133,7 +134,7 @@ impl Dtls {
     }
 
     /// Wait for a datagram, for wolfSSL; false where none comes.
-    fn datagram(&mut self, until: Instant) -> Result<bool, ChannelError> {
+    fn datagram(&mut self, until: Instant, other: Option<BorrowedFd<'_>>) -> Result<bool, ChannelError> {
         let spinning = Instant::now() + self.options.spin;
         loop {
             match self.socket.recv(&mut self.input) {
@@ -155,7 +156,11 @@ impl Dtls {
             }
             match now < spinning {
                 true => std::hint::spin_loop(),
-                false => sleep(&self.socket, PollFlags::POLLIN, until - now)?,
+                false => {
+                    if sleep(&self.socket, PollFlags::POLLIN, until - now, other)? {
+                        return Ok(false);
+                    }
+                }
             }
         }
     }
@@ -173,9 +178,9 @@ impl Dtls {
     }
 
     /// A datagram, or a timer: whichever comes first.
-    fn wait(&mut self, until: Instant) -> Result<(), ChannelError> {
+    fn wait(&mut self, until: Instant, other: Option<BorrowedFd<'_>>) -> Result<(), ChannelError> {
         let timer = self.arq.deadline();
-        if self.datagram(timer.map_or(until, |timer| timer.min(until)))? {
+        if self.datagram(timer.map_or(until, |timer| timer.min(until)), other)? {
             loop {
                 match self.session.try_read_slice(&mut self.scratch) {
                     Ok(Poll::Ready(0)) => self.closed = true,
@@ -209,7 +214,7 @@ impl Channel for Dtls {
             if self.closed {
                 return Err(ChannelError::Cut);
             }
-            self.wait(until)?;
+            self.wait(until, None)?;
         }
         self.arq.write(octets);
         self.turn()
@@ -228,7 +233,7 @@ impl Channel for Dtls {
             if self.closed {
                 return Err(ChannelError::Cut);
             }
-            self.wait(until)?;
+            self.wait(until, None)?;
         }
     }
 
@@ -237,7 +242,7 @@ impl Channel for Dtls {
         self.turn()?;
         let until = Instant::now() + self.options.timeout.min(LINGER);
         while !self.arq.is_flushed() && !self.closed && Instant::now() < until {
-            match self.wait(until) {
+            match self.wait(until, None) {
                 Ok(()) | Err(ChannelError::Timeout) => {}
                 Err(error) => return Err(error),
             }
@@ -246,12 +251,15 @@ impl Channel for Dtls {
         self.flush()
     }
 
-    fn rest(&mut self, most: Duration) -> Result<(), ChannelError> {
+    fn rest(&mut self, most: Duration, other: Option<BorrowedFd<'_>>) -> Result<(), ChannelError> {
         let until = Instant::now() + most;
-        while Instant::now() < until {
-            match self.wait(until) {
+        while !self.closed && Instant::now() < until {
+            match self.wait(until, other) {
                 Ok(()) | Err(ChannelError::Timeout) => {}
                 Err(error) => return Err(error),
+            }
+            if other.is_some_and(|other| is_readable(&other)) {
+                break;
             }
         }
         Ok(())

@@ -103,6 +103,17 @@ impl Kind {
         matches!(self.name(), "quinn" | "msquic")
     }
 
+    /// Whether its connections go on with what those before were given ([`crate::Connector`]): not those of wolfSSL, whose
+    /// sessions its crate does not give.
+    pub fn resumes(self) -> bool {
+        self.is_secure() && !matches!(self.name(), "wolfssl" | "dtls")
+    }
+
+    /// Whether octets may go with the first flight.
+    pub fn takes_early(self) -> bool {
+        matches!(self, Kind::Rustls | Kind::Quinn)
+    }
+
     /// Whether it has an [`Engine`].
     pub fn has_engine(self) -> bool {
         self.is_tls_over_tcp() && self != Kind::Ktls
@@ -159,8 +170,13 @@ pub fn client_engine(kind: Kind, trust: &Trust) -> Result<Option<Box<dyn Engine>
 /// # Errors
 /// The trust cannot be used.
 pub fn client_engines(kind: Kind, trust: &Trust) -> Result<Option<Engines>, ChannelError> {
-    if kind == Kind::Rustls {
-        return swift::clients(trust).map(Some);
+    match kind {
+        Kind::Rustls => return swift::clients(trust).map(Some),
+        #[cfg(feature = "openssl")]
+        Kind::OpenSsl => return crate::openssl::clients(trust).map(Some),
+        #[cfg(feature = "mbedtls")]
+        Kind::MbedTls => return crate::mbedtls::clients(trust).map(Some),
+        _ => {}
     }
     // Whether there is one, and whether the trust can be used.
     if client_engine(kind, trust)?.is_none() {
@@ -210,11 +226,11 @@ pub fn connect(kind: Kind, to: SocketAddr, trust: &Trust, options: &Options) -> 
     match kind {
         Kind::RawUdp => return Ok(Box::new(RawUdp::connect(to, options)?)),
         Kind::Quinn => return Ok(Box::new(Quic::connect(to, trust, options)?)),
-        Kind::Ktls => return Ok(Box::new(Ktls::connect(to, trust, options)?)),
+        Kind::Ktls => return Ok(Box::new(Ktls::connect(to, &ktls::Known::new(trust)?, options)?)),
         #[cfg(feature = "wolfssl")]
         Kind::Dtls => return Ok(Box::new(crate::dtls::Dtls::connect(to, trust, options)?)),
         #[cfg(feature = "msquic")]
-        Kind::MsQuic => return Ok(Box::new(crate::msquic::MsQuic::connect(to, trust, options)?)),
+        Kind::MsQuic => return Ok(Box::new(crate::msquic::MsQuic::connect(to, trust, options, None)?)),
         _ => {}
     }
     let engine = client_engine(kind, trust)?;

@@ -5,15 +5,20 @@
 //! of rustls's own is sent before its keys are taken. So what the peer sends after its Finished is the kernel's to open,
 //! with the number that rustls counted to.
 
+use crate::records::Next;
+use crate::swift::Session;
 use crate::tcp::Wire;
 use crate::wait::until_done;
-use crate::{Channel, ChannelError, Description, Identity, Listener, Options, Trust, rustls as tls};
+use crate::{
+    Channel, ChannelError, Description, Engine, Identity, Listener, Options, Resumption, Trust, rustls as tls,
+};
 use libc::{tls_crypto_info, tls12_crypto_info_aes_gcm_128};
 use nix::errno::Errno;
 use nix::poll::PollFlags;
 use nix::sys::socket::sockopt::{TcpTlsRx, TcpTlsTx, TcpUlp, TlsCryptoInfo};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, TlsGetRecordType, recvmsg, setsockopt};
-use rustls::{ClientConnection, Connection, ConnectionTrafficSecrets, ServerConfig, ServerConnection};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ConnectionTrafficSecrets, ServerConfig};
 use std::io::IoSliceMut;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -43,6 +48,24 @@ pub(crate) struct Ktls {
     input: Vec<u8>,
     closed: bool,
     description: Description,
+    resumption: Resumption,
+    /// Where tickets go.
+    next: Next,
+}
+
+/// What the connections of a UE have in common: with the tickets that it was given.
+#[derive(Clone)]
+pub(crate) struct Known {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+}
+
+impl Known {
+    pub(crate) fn new(trust: &Trust) -> Result<Self, ChannelError> {
+        let mut config = tls::client_config(trust)?;
+        config.enable_secret_extraction = true;
+        Ok(Known { config: Arc::new(config), name: tls::name(trust)? })
+    }
 }
 
 fn kernel(error: Errno) -> ChannelError {
@@ -84,14 +107,12 @@ fn record(wire: &Wire, into: &mut Vec<u8>) -> Result<(), ChannelError> {
 }
 
 impl Ktls {
-    pub(crate) fn connect(to: SocketAddr, trust: &Trust, options: &Options) -> Result<Self, ChannelError> {
-        let mut config = tls::client_config(trust)?;
-        config.enable_secret_extraction = true;
-        let connection = ClientConnection::new(Arc::new(config), tls::name(trust)?).map_err(ChannelError::tls)?;
-        Self::handshake(Wire::connect(to, options)?, connection.into())
+    pub(crate) fn connect(to: SocketAddr, known: &Known, options: &Options) -> Result<Self, ChannelError> {
+        let session = Session::client_to_hand_over(&known.config, &known.name)?;
+        Self::handshake(Wire::connect(to, options)?, session)
     }
 
-    fn handshake(wire: Wire, mut connection: Connection) -> Result<Self, ChannelError> {
+    fn handshake(wire: Wire, mut session: Session) -> Result<Self, ChannelError> {
         // Before it carries anything, so that a kernel without TLS is no puzzle for the peer.
         setsockopt(wire.stream(), TcpUlp::default(), b"tls").map_err(|error| match error {
             Errno::ENOENT => ChannelError::Identity("this kernel has no TLS: load its module `tls`".into()),
@@ -99,34 +120,27 @@ impl Ktls {
         })?;
         let (mut input, mut output) = (Vec::new(), Vec::new());
         loop {
-            while connection.wants_write() {
-                connection.write_tls(&mut output)?;
-            }
+            session.pending(&mut output)?;
             wire.write(&output)?;
             output.clear();
-            if !connection.is_handshaking() {
+            if session.is_over() {
                 break;
             }
             record(&wire, &mut input)?;
-            let mut rest = input.as_slice();
-            while !rest.is_empty() {
-                connection.read_tls(&mut rest)?;
-            }
-            if let Err(error) = connection.process_new_packets() {
+            if let Err(error) = session.open(&input, &mut Vec::new()) {
                 // The alert that says what was wrong.
-                while connection.wants_write() {
-                    connection.write_tls(&mut output)?;
-                }
+                session.pending(&mut output)?;
                 let _ = wire.write(&output);
-                return Err(ChannelError::tls(error));
+                return Err(error);
             }
         }
-        let mut description = tls::describe(&connection);
+        let mut description = session.describe();
         description.library = "the kernel's TLS, handshake by rustls 0.23".into();
-        let secrets = connection.dangerous_extract_secrets().map_err(ChannelError::tls)?;
+        let resumption = session.resumption();
+        let (secrets, next) = session.hand_over()?;
         setsockopt(wire.stream(), TcpTlsTx, &crypto(secrets.tx)?).map_err(kernel)?;
         setsockopt(wire.stream(), TcpTlsRx, &crypto(secrets.rx)?).map_err(kernel)?;
-        Ok(Ktls { wire, input: vec![0; READ], closed: false, description })
+        Ok(Ktls { wire, input: vec![0; READ], closed: false, description, resumption, next })
     }
 
     /// A record of TLS's own, which is not the application's.
@@ -141,6 +155,12 @@ impl Ktls {
                 Ok(())
             }
             (TlsGetRecordType::Alert, alert) => Err(ChannelError::Tls(format!("the peer's alert {alert:?}"))),
+            (TlsGetRecordType::Handshake, [NEW_SESSION_TICKET, a, b, c, ticket @ ..])
+                if u32::from_be_bytes([0, *a, *b, *c]) as usize == ticket.len() =>
+            {
+                self.next.ticket(ticket).map_err(ChannelError::tls)
+            }
+            // Of several in one record none is kept.
             (TlsGetRecordType::Handshake, [NEW_SESSION_TICKET, ..]) => Ok(()),
             // New keys, for which kernels before 6.14 have no way: the end is clean, and a new connection has new keys.
             (kind, _) => Err(ChannelError::Tls(format!("the kernel cannot go on after a record of type {kind:?}"))),
@@ -226,6 +246,10 @@ impl Channel for Ktls {
         self.description.clone()
     }
 
+    fn resumption(&self) -> Resumption {
+        self.resumption
+    }
+
     fn kernel_socket(&self) -> Option<BorrowedFd<'_>> {
         Some(self.wire.stream().as_fd())
     }
@@ -254,7 +278,6 @@ impl Listener for KtlsListener {
     fn accept(&mut self) -> Result<Box<dyn Channel>, ChannelError> {
         let (stream, _) = self.listener.accept()?;
         let wire = Wire::new(stream, &self.options)?;
-        let connection = ServerConnection::new(self.config.clone()).map_err(ChannelError::tls)?;
-        Ok(Box::new(Ktls::handshake(wire, connection.into())?))
+        Ok(Box::new(Ktls::handshake(wire, Session::server_to_hand_over(&self.config)?)?))
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::memory::Memory;
 use crate::tcp::Engines;
-use crate::{ChannelError, Description, Engine, Identity, Trust};
+use crate::{ChannelError, Description, Engine, Identity, Resumption, Trust};
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// `mbedtls/src/shim.c`.
 mod shim {
@@ -46,6 +46,9 @@ mod shim {
             receive: Receive,
             error: *mut c_int,
         ) -> *mut Session;
+        pub(super) fn martlet_mbedtls_resume(session: *mut Session, ticket: *const c_uchar, size: usize);
+        pub(super) fn martlet_mbedtls_resumed(session: *const Session) -> c_int;
+        pub(super) fn martlet_mbedtls_ticket(session: *const Session, size: *mut usize) -> *const c_uchar;
         pub(super) fn martlet_mbedtls_session_free(session: *mut Session);
         pub(super) fn martlet_mbedtls_handshake(session: *mut Session) -> c_int;
         pub(super) fn martlet_mbedtls_read(session: *mut Session, octets: *mut c_uchar, count: usize) -> c_int;
@@ -128,7 +131,11 @@ struct Session {
     scratch: Vec<u8>,
     ready: bool,
     closed: bool,
+    /// Where a UE keeps what its next connection goes on with.
+    kept: Option<Kept>,
 }
+
+type Kept = Arc<Mutex<Option<Vec<u8>>>>;
 
 // SAFETY: a session is used by one thread at a time, and by whichever.
 unsafe impl Send for Session {}
@@ -144,7 +151,7 @@ impl Drop for Session {
 }
 
 impl Session {
-    fn engine(context: Arc<Context>, name: Option<&str>) -> Result<Box<dyn Engine>, ChannelError> {
+    fn engine(context: Arc<Context>, name: Option<&str>, kept: Option<Kept>) -> Result<Box<dyn Engine>, ChannelError> {
         let named = name.map(CString::new).transpose().map_err(|error| ChannelError::Identity(error.to_string()))?;
         let memory = NonNull::from(Box::leak(Box::<Memory>::default()));
         let (at, mut error) = (named.as_ref().map_or(std::ptr::null(), |name| name.as_ptr()), 0);
@@ -159,7 +166,12 @@ impl Session {
             return Err(ChannelError::Identity(format!("{:?} is no name: {}", name.unwrap_or(""), explain(error))));
         };
         let scratch = vec![0; 16_384];
-        let mut session = Session { session, memory, _context: context, scratch, ready: false, closed: false };
+        let ticket = kept.as_ref().and_then(|kept| kept.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let mut session = Session { session, memory, _context: context, scratch, ready: false, closed: false, kept };
+        if let Some(ticket) = ticket {
+            // SAFETY: the session is there, its handshake has not begun, and the octets are read within the call.
+            unsafe { shim::martlet_mbedtls_resume(session.session.as_ptr(), ticket.as_ptr(), ticket.len()) };
+        }
         // The client's first message.
         session.negotiate()?;
         Ok(Box::new(session))
@@ -169,6 +181,19 @@ impl Session {
     fn memory(&mut self) -> &mut Memory {
         // SAFETY: it lives as long as this, and `self` is borrowed for as long as what is returned.
         unsafe { self.memory.as_mut() }
+    }
+
+    /// What the peer gave for the next connection, where it did.
+    fn keep(&mut self) {
+        let Some(kept) = &self.kept else { return };
+        let mut size = 0;
+        // SAFETY: the session is there.
+        let at = unsafe { shim::martlet_mbedtls_ticket(self.session.as_ptr(), &mut size) };
+        if !at.is_null() && size > 0 {
+            // SAFETY: so many octets are there until the session is used again.
+            let ticket = unsafe { std::slice::from_raw_parts(at, size) };
+            *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(ticket.to_vec());
+        }
     }
 
     fn error(&self) -> ChannelError {
@@ -203,7 +228,10 @@ impl Engine for Session {
             let (at, size) = (self.scratch.as_mut_ptr(), self.scratch.len());
             // SAFETY: the session is there, its memory is not borrowed, and no more is written than the scratch has.
             match unsafe { shim::martlet_mbedtls_read(self.session.as_ptr(), at, size) } {
-                shim::WANT => return Ok(()),
+                shim::WANT => {
+                    self.keep();
+                    return Ok(());
+                }
                 shim::CLOSED => {
                     self.closed = true;
                     return Ok(());
@@ -245,6 +273,12 @@ impl Engine for Session {
         wire.append(&mut self.memory().output);
     }
 
+    fn resumption(&self) -> Resumption {
+        // SAFETY: the session is there.
+        let resumed = self.kept.is_some() && unsafe { shim::martlet_mbedtls_resumed(self.session.as_ptr()) } != 0;
+        if resumed { Resumption::Resumed } else { Resumption::Full }
+    }
+
     fn describe(&self) -> Description {
         // SAFETY: the session is there.
         let (protocol, suite) = unsafe {
@@ -267,11 +301,17 @@ pub(crate) fn servers(identity: &Identity) -> Result<Engines, ChannelError> {
     identity.chain()?;
     identity.private_key()?;
     let context = Arc::new(Context::new(&identity.certificates, Some(&identity.key))?);
-    Ok(Arc::new(move || Session::engine(context.clone(), None)))
+    Ok(Arc::new(move || Session::engine(context.clone(), None, None)))
+}
+
+/// Makes the sessions of a UE, each of which goes on with what the one before was given.
+pub(crate) fn clients(trust: &Trust) -> Result<Engines, ChannelError> {
+    trust.certificates()?;
+    let (context, name, kept) = (Arc::new(Context::new(&trust.roots, None)?), trust.name.clone(), Kept::default());
+    Ok(Arc::new(move || Session::engine(context.clone(), Some(&name), Some(kept.clone()))))
 }
 
 /// The session of a UE.
 pub(crate) fn client(trust: &Trust) -> Result<Box<dyn Engine>, ChannelError> {
-    trust.certificates()?;
-    Session::engine(Arc::new(Context::new(&trust.roots, None)?), Some(&trust.name))
+    clients(trust)?()
 }

@@ -1,12 +1,12 @@
 //! QUIC by MsQuic: one connection with one stream for both directions. MsQuic has threads of its own, which call back here.
 
-use crate::{Channel, ChannelError, Description, Identity, Listener, Options, Trust, rustls as tls};
+use crate::{Channel, ChannelError, Description, Identity, Listener, Options, Resumption, Trust, rustls as tls};
 use ::msquic as quic;
 use quic::{
     AllowedCipherSuiteFlags, BufferRef, CertificateFile, Configuration, Connection, ConnectionEvent, ConnectionRef,
     ConnectionShutdownFlags, Credential, CredentialConfig, CredentialFlags, ListenerEvent, Registration,
-    RegistrationConfig, SendFlags, Settings, Status, StatusCode, Stream, StreamEvent, StreamOpenFlags, StreamRef,
-    StreamShutdownFlags, StreamStartFlags,
+    RegistrationConfig, SendFlags, ServerResumptionLevel, Settings, Status, StatusCode, Stream, StreamEvent,
+    StreamOpenFlags, StreamRef, StreamShutdownFlags, StreamStartFlags,
 };
 use rustls_pki_types::{CertificateDer, ServerName};
 use std::ffi::c_void;
@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 
 /// The application protocol: QUIC has to have one (RFC 9001, 8.1).
 const ALPN: &[u8] = b"lcs-upp";
+/// QUIC_SEND_RESUMPTION_FLAG_FINAL: no other ticket follows.
+const SEND_RESUMPTION_FINAL: quic::ffi::QUIC_SEND_RESUMPTION_FLAGS = 1;
 /// The largest packet that MsQuic makes.
 const MTU: u16 = 1500;
 /// Octets that are received before they are asked for: what is more waits at the peer.
@@ -54,6 +56,7 @@ fn settings(options: &Options) -> Settings {
         .set_MaximumMtu(options.mtu.clamp(1280, MTU))
         .set_MinimumMtu(options.mtu.clamp(1280, MTU))
         .set_InitialRttMs(50)
+        .set_ServerResumptionLevel(ServerResumptionLevel::ResumeOnly)
         .set_StreamRecvWindowDefault(AHEAD as u32)
 }
 
@@ -90,6 +93,7 @@ impl Drop for Files {
 #[derive(Default)]
 struct State {
     connected: bool,
+    resumed: bool,
     /// Whether the cipher suite is the one that it has to be.
     is_the_suite: bool,
     input: Vec<u8>,
@@ -111,7 +115,12 @@ struct State {
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
+    /// Where a UE keeps what it is given for its next connection.
+    ticket: Ticket,
 }
+
+/// What a UE was given for its next connection.
+pub(crate) type Ticket = Arc<Mutex<Option<Vec<u8>>>>;
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
@@ -182,7 +191,19 @@ impl Shared {
         name: Option<&ServerName<'_>>,
     ) -> Result<(), Status> {
         match event {
-            ConnectionEvent::Connected { .. } => {
+            ConnectionEvent::ResumptionTicketReceived { resumption_ticket } => {
+                *self.ticket.lock().unwrap_or_else(PoisonError::into_inner) = Some(resumption_ticket.to_vec());
+            }
+            ConnectionEvent::Connected { session_resumed, .. } => {
+                if name.is_none() {
+                    // An LMF's end. Without a ticket the UE begins anew the next time.
+                    // SAFETY: the connection is there for the time of the call, and nothing goes with the ticket.
+                    let _ = unsafe {
+                        quic::Api::get_ffi()
+                            .ConnectionSendResumptionTicket
+                            .map(|send| send(connection.as_raw(), SEND_RESUMPTION_FINAL, 0, std::ptr::null()))
+                    };
+                }
                 // Later MsQuic does not know it any more.
                 // SAFETY: this is the structure that MsQuic fills for this parameter.
                 let info: Result<quic::ffi::QUIC_HANDSHAKE_INFO, Status> =
@@ -190,6 +211,7 @@ impl Shared {
                 let suite = info.map_or(0, |info| info.CipherSuite);
                 self.change(|state| {
                     state.connected = true;
+                    state.resumed = session_resumed;
                     state.is_the_suite = suite == quic::CIPHER_SUITE_TLS_AES_128_GCM_SHA256;
                 });
             }
@@ -252,7 +274,12 @@ unsafe impl Send for MsQuic {}
 unsafe impl Send for State {}
 
 impl MsQuic {
-    pub(crate) fn connect(to: SocketAddr, trust: &Trust, options: &Options) -> Result<Self, ChannelError> {
+    pub(crate) fn connect(
+        to: SocketAddr,
+        trust: &Trust,
+        options: &Options,
+        ticket: Option<Ticket>,
+    ) -> Result<Self, ChannelError> {
         trust.certificates()?;
         let name = tls::name(trust)?;
         let registration = registration()?;
@@ -267,7 +294,7 @@ impl MsQuic {
             .set_allowed_cipher_suites(AllowedCipherSuiteFlags::AES_128_GCM_SHA256);
         let wrong = |status| ChannelError::Identity(format!("MsQuic does not take the roots: {status}"));
         configuration.load_credential(&credential).map_err(wrong)?;
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared { ticket: ticket.unwrap_or_default(), ..Shared::default() });
         let told = shared.clone();
         let connection = Connection::open(registration, move |at: ConnectionRef, event: ConnectionEvent<'_>| {
             told.on_connection(&at, event, Some(&name))
@@ -280,6 +307,14 @@ impl MsQuic {
             quic::Api::set_param(connection.as_raw(), quic::ffi::QUIC_PARAM_CONN_REMOTE_ADDRESS, size, at)
         }
         .map_err(failed)?;
+        if let Some(ticket) = shared.ticket.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            // SAFETY: the ticket is there for the time of the call, with the size that is said.
+            unsafe {
+                let (at, size) = (ticket.as_ptr().cast::<c_void>(), ticket.len() as u32);
+                quic::Api::set_param(connection.as_raw(), quic::PARAM_CONN_RESUMPTION_TICKET, size, at)
+            }
+            .map_err(failed)?;
+        }
         connection.start(&configuration, &trust.name, to.port()).map_err(failed)?;
         let channel = MsQuic {
             connection: Some(connection),
@@ -397,6 +432,10 @@ impl Channel for MsQuic {
             self.shared.wait(&brief, |state| state.over.then_some(()));
         }
         Ok(())
+    }
+
+    fn resumption(&self) -> Resumption {
+        if self.shared.state().resumed { Resumption::Resumed } else { Resumption::Full }
     }
 
     fn describe(&self) -> Description {

@@ -2,12 +2,16 @@
 
 use crate::memory::Memory;
 use crate::tcp::Engines;
-use crate::{ChannelError, Description, Engine, Identity, Trust};
+use crate::{ChannelError, Description, Engine, Identity, Resumption, Trust};
 use openssl::pkey::PKey;
-use openssl::ssl::{ErrorCode, Ssl, SslContext, SslContextBuilder, SslMethod, SslStream, SslVerifyMode, SslVersion};
+use openssl::ssl::{
+    ErrorCode, Ssl, SslContext, SslContextBuilder, SslMethod, SslSession, SslSessionCacheMode, SslStream,
+    SslVerifyMode, SslVersion,
+};
 use openssl::x509::X509;
 use std::io::{Read, Write};
 use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 
 const SUITE: &str = "TLS_AES_128_GCM_SHA256";
 
@@ -106,6 +110,10 @@ impl Engine for Session {
         wire.append(&mut self.stream.get_mut().output);
     }
 
+    fn resumption(&self) -> Resumption {
+        if self.stream.ssl().session_reused() { Resumption::Resumed } else { Resumption::Full }
+    }
+
     fn describe(&self) -> Description {
         let ssl = self.stream.ssl();
         Description {
@@ -141,15 +149,15 @@ pub(crate) fn servers(identity: &Identity) -> Result<Engines, ChannelError> {
     chain.try_for_each(|other| builder.add_extra_chain_cert(other)).map_err(wrong)?;
     builder.set_private_key(&key).and_then(|()| builder.check_private_key()).map_err(wrong)?;
     let context = builder.build();
-    Ok(std::sync::Arc::new(move || {
+    Ok(Arc::new(move || {
         let mut ssl = Ssl::new(&context).map_err(ChannelError::tls)?;
         ssl.set_accept_state();
         Session::engine(ssl)
     }))
 }
 
-/// The session of a UE.
-pub(crate) fn client(trust: &Trust) -> Result<Box<dyn Engine>, ChannelError> {
+/// Makes the sessions of a UE, each of which goes on with what the one before was given.
+pub(crate) fn clients(trust: &Trust) -> Result<Engines, ChannelError> {
     trust.certificates()?;
     let wrong = |error| ChannelError::Identity(format!("a root cannot be used: {error}"));
     let mut builder = builder(SslMethod::tls_client())?;
@@ -157,12 +165,31 @@ pub(crate) fn client(trust: &Trust) -> Result<Box<dyn Engine>, ChannelError> {
     for root in X509::stack_from_pem(trust.roots.as_bytes()).map_err(wrong)? {
         builder.cert_store_mut().add_cert(root).map_err(wrong)?;
     }
-    let mut ssl = Ssl::new(&builder.build()).map_err(ChannelError::tls)?;
-    let named = match trust.name.parse::<IpAddr>() {
-        Ok(address) => ssl.param_mut().set_ip(address),
-        Err(_) => ssl.param_mut().set_host(&trust.name).and_then(|()| ssl.set_hostname(&trust.name)),
-    };
-    named.map_err(|error| ChannelError::Identity(format!("{:?} is no name: {error}", trust.name)))?;
-    ssl.set_connect_state();
-    Session::engine(ssl)
+    let kept: Arc<Mutex<Option<SslSession>>> = Arc::default();
+    let keep = kept.clone();
+    builder.set_session_cache_mode(SslSessionCacheMode::CLIENT | SslSessionCacheMode::NO_INTERNAL);
+    builder.set_new_session_callback(move |_, session| {
+        *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(session);
+    });
+    let (context, name) = (builder.build(), trust.name.clone());
+    Ok(Arc::new(move || {
+        let mut ssl = Ssl::new(&context).map_err(ChannelError::tls)?;
+        let named = match name.parse::<IpAddr>() {
+            Ok(address) => ssl.param_mut().set_ip(address),
+            Err(_) => ssl.param_mut().set_host(&name).and_then(|()| ssl.set_hostname(&name)),
+        };
+        named.map_err(|error| ChannelError::Identity(format!("{name:?} is no name: {error}")))?;
+        // A ticket is good for one connection (RFC 8446, C.4).
+        if let Some(session) = kept.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            // SAFETY: it is of a connection of this context, to a server of this name.
+            unsafe { ssl.set_session(&session) }.map_err(ChannelError::tls)?;
+        }
+        ssl.set_connect_state();
+        Session::engine(ssl)
+    }))
+}
+
+/// The session of a UE.
+pub(crate) fn client(trust: &Trust) -> Result<Box<dyn Engine>, ChannelError> {
+    clients(trust)?()
 }

@@ -37,6 +37,7 @@ mod alert {
     pub(super) const RECORD_OVERFLOW: u8 = 22;
     pub(super) const DECODE_ERROR: u8 = 50;
     pub(super) const INTERNAL_ERROR: u8 = 80;
+    pub(super) const USER_CANCELED: u8 = 90;
 }
 
 /// What is left of a rustls connection: the keys that come next, and where tickets go.
@@ -67,7 +68,7 @@ impl Next {
     }
 
     /// Only a client is given tickets.
-    fn ticket(&mut self, payload: &[u8]) -> Result<(), rustls::Error> {
+    pub(crate) fn ticket(&mut self, payload: &[u8]) -> Result<(), rustls::Error> {
         match self {
             Next::Client(it) => it.handle_new_session_ticket(payload),
             _ => Err(rustls::Error::General("a server is given a ticket".into())),
@@ -129,6 +130,10 @@ impl Key {
         let Some(inner) = sealed.len().checked_sub(TAG).filter(|inner| *inner > 0) else {
             return Err((alert::BAD_RECORD_MAC, "a record without content"));
         };
+        if inner > LARGEST + 1 {
+            // RFC 8446, 5.4: with its padding.
+            return Err((alert::RECORD_OVERFLOW, "a record is too long"));
+        }
         plain.resize(at + inner, 0);
         let (sealed, tag) = sealed.split_at(inner);
         let nonce = self.nonce();
@@ -144,10 +149,6 @@ impl Key {
         };
         let kind = plain[at + last];
         plain.truncate(at + last);
-        if last > LARGEST {
-            plain.truncate(at);
-            return Err((alert::RECORD_OVERFLOW, "a record is too long"));
-        }
         Ok(kind)
     }
 }
@@ -264,6 +265,8 @@ impl Records {
                 self.closed = true;
                 Ok(())
             }
+            // The end that it announces comes in an alert of its own (RFC 8446, 6.1).
+            [_, alert::USER_CANCELED] => Ok(()),
             [_, _] => {
                 // It is not answered.
                 self.failed = Some("the peer has ended the connection with an alert");
@@ -293,7 +296,8 @@ impl Records {
                 (KEY_UPDATE, [asked @ (0 | 1)]) if rest.len() == 1 => {
                     let asked = *asked == 1;
                     self.rx = self.next.rx().ok().and_then(|it| Key::new(it).ok()).ok_or(NO_KEY)?;
-                    if asked {
+                    // Who asks often before it is answered is answered once (RFC 8446, 4.6.3).
+                    if asked && self.output.is_empty() {
                         self.renew()?;
                     }
                 }
@@ -438,12 +442,45 @@ mod tests {
             &[22, 3, 3, 0, 1, 0][..],
             &[21, 3, 3, 0, 2, 2, 40],
             &[23, 3, 3, 0x41, 0x01],
+            &[[23, 3, 3, 0x41, 0x00].as_slice(), &[0; 0x4100]].concat(),
             &[23, 3, 3, 0, 3, 1, 2, 3],
             &[0; 5],
         ] {
             let (_, mut other) = pair();
             assert!(other.open(wire, &mut Vec::new()).is_err(), "{wire:02x?}");
         }
+    }
+
+    #[test]
+    fn padding_is_taken_off_up_to_the_largest_record_and_no_further() {
+        // RFC 8446, 5.4: content, its type, and zeros; with them at most 2^14 + 1 octets.
+        for (content, padding, good) in [(3, 0, true), (3, 500, true), (3, LARGEST - 3, true), (3, LARGEST - 2, false)]
+        {
+            let (mut one, mut other) = pair();
+            let (mut inner, mut wire) = (vec![7; content], Vec::new());
+            inner.push(APPLICATION_DATA);
+            inner.resize(content + 1 + padding, 0);
+            // The last zero goes where `seal` writes the type.
+            let kind = inner.pop().unwrap();
+            one.tx.seal(kind, &inner, &mut wire).unwrap();
+            let mut opened = Vec::new();
+            assert_eq!(other.open(&wire, &mut opened).is_ok(), good, "{content} and {padding}");
+            assert_eq!(opened, if good { vec![7; content] } else { Vec::new() });
+        }
+    }
+
+    #[test]
+    fn a_warning_that_its_user_left_is_no_end_and_other_alerts_are() {
+        let (mut one, mut other) = pair();
+        let (mut wire, mut opened) = (Vec::new(), Vec::new());
+        one.tx.seal(ALERT, &[1, alert::USER_CANCELED], &mut wire).unwrap();
+        one.seal(b"and more", &mut wire).unwrap();
+        one.tx.seal(ALERT, &[2, alert::BAD_RECORD_MAC], &mut wire).unwrap();
+        assert!(other.open(&wire, &mut opened).is_err() && opened == b"and more" && !other.is_closed());
+        // An alert is not answered with one.
+        let mut answer = Vec::new();
+        other.pending(&mut answer);
+        assert!(answer.is_empty());
     }
 
     #[test]

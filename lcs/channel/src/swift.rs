@@ -6,7 +6,7 @@ use crate::{ChannelError, Description, Engine, Identity, Resumption, Trust, rust
 use rustls::client::UnbufferedClientConnection;
 use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{ConnectionState, EncodeError, InsufficientSizeError, UnbufferedStatus};
-use rustls::{CommonState, HandshakeKind};
+use rustls::{CommonState, ExtractedSecrets, HandshakeKind};
 use std::sync::Arc;
 
 /// Room for a flight of the handshake; more is made where it does not do.
@@ -20,11 +20,16 @@ enum Shaking {
 enum Phase {
     Shaking(Box<Shaking>),
     Open(Box<Records>),
+    /// The handshake is done, and somebody else makes the records.
+    Over(Box<(ExtractedSecrets, Next)>),
     Failed,
 }
 
-struct Session {
+/// A session.
+pub(crate) struct Session {
     phase: Phase,
+    /// Whether somebody else makes the records.
+    hand_over: bool,
     incoming: Vec<u8>,
     outgoing: Vec<u8>,
     closed: bool,
@@ -96,11 +101,12 @@ fn encode(
 }
 
 impl Session {
-    fn engine(shaking: Shaking) -> Result<Box<dyn Engine>, ChannelError> {
+    fn begin(shaking: Shaking, hand_over: bool) -> Result<Self, ChannelError> {
         let none = || "none".to_string();
         let library = "rustls 0.23, AWS-LC, records in place".into();
         let mut session = Session {
             phase: Phase::Shaking(shaking.into()),
+            hand_over,
             incoming: Vec::new(),
             outgoing: Vec::new(),
             closed: false,
@@ -109,7 +115,40 @@ impl Session {
         };
         // The client's first message.
         session.shake(&mut Vec::new())?;
-        Ok(Box::new(session))
+        Ok(session)
+    }
+
+    fn engine(shaking: Shaking) -> Result<Box<dyn Engine>, ChannelError> {
+        Ok(Box::new(Session::begin(shaking, false)?))
+    }
+
+    /// The client's end of a handshake whose keys are handed over.
+    pub(crate) fn client_to_hand_over(
+        config: &Arc<rustls::ClientConfig>,
+        name: &rustls::pki_types::ServerName<'static>,
+    ) -> Result<Self, ChannelError> {
+        let connection = UnbufferedClientConnection::new(config.clone(), name.clone()).map_err(ChannelError::tls)?;
+        Session::begin(Shaking::Client(connection), true)
+    }
+
+    /// The server's end of a handshake whose keys are handed over.
+    pub(crate) fn server_to_hand_over(config: &Arc<rustls::ServerConfig>) -> Result<Self, ChannelError> {
+        let connection = UnbufferedServerConnection::new(config.clone()).map_err(ChannelError::tls)?;
+        Session::begin(Shaking::Server(connection), true)
+    }
+
+    /// Whether the keys are there to be handed over.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Over(_))
+    }
+
+    /// The keys, and what keys and tickets that come later are for. Nothing of the peer's that comes after its handshake may
+    /// have been given to this before.
+    pub(crate) fn hand_over(self) -> Result<(ExtractedSecrets, Next), ChannelError> {
+        match self.phase {
+            Phase::Over(it) if self.incoming.is_empty() => Ok(*it),
+            _ => Err(ChannelError::Tls("the handshake is not done, or too much was read of what follows it".into())),
+        }
     }
 
     /// Goes on with the handshake as far as it goes; then the records are ours.
@@ -136,6 +175,10 @@ impl Session {
                 (secrets, Next::Server(next))
             }
         };
+        if self.hand_over {
+            self.phase = Phase::Over(Box::new((secrets, next)));
+            return Ok(());
+        }
         let mut records = Records::new(secrets.tx, secrets.rx, next)?;
         let early = std::mem::take(&mut self.incoming);
         let opened = records.open(&early, plain);
@@ -178,7 +221,7 @@ impl Engine for Session {
                 self.incoming.extend_from_slice(wire);
                 self.shake(plain)
             }
-            Phase::Failed => Err(ChannelError::Tls("the session is over".into())),
+            Phase::Over(_) | Phase::Failed => Err(ChannelError::Tls("the session is over".into())),
         }
     }
 
@@ -242,4 +285,64 @@ pub(crate) fn clients(trust: &Trust) -> Result<Engines, ChannelError> {
         let connection = UnbufferedClientConnection::new(config.clone(), name.clone()).map_err(ChannelError::tls)?;
         Session::engine(Shaking::Client(connection))
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustls::{Connection, ServerConnection};
+    use std::io::{Read, Write};
+
+    /// What each has to say goes to the other, until neither has anything.
+    fn exchange(ours: &mut dyn Engine, theirs: &mut Connection, read: &mut Vec<u8>) {
+        loop {
+            let mut wire = Vec::new();
+            ours.pending(&mut wire).unwrap();
+            let mut rest = wire.as_slice();
+            while !rest.is_empty() {
+                theirs.read_tls(&mut rest).unwrap();
+                theirs.process_new_packets().unwrap();
+            }
+            let mut back = Vec::new();
+            while theirs.wants_write() {
+                theirs.write_tls(&mut back).unwrap();
+            }
+            // Octet by octet: each record in pieces.
+            back.chunks(1).for_each(|octet| ours.open(octet, read).unwrap());
+            if wire.is_empty() && back.is_empty() {
+                return;
+            }
+        }
+    }
+
+    #[test]
+    fn a_peer_that_changes_its_keys_and_asks_for_ours_is_understood_and_understands() {
+        let identity = Identity::self_signed(&["lmf.example"]).unwrap();
+        let mut config = tls::server_config(&identity).unwrap();
+        // Tickets come between what the application says.
+        config.send_tls13_tickets = 3;
+        let mut theirs: Connection = ServerConnection::new(Arc::new(config)).unwrap().into();
+        let mut ours = clients(&identity.trust("lmf.example")).unwrap()().unwrap();
+        let mut read = Vec::new();
+        exchange(&mut *ours, &mut theirs, &mut read);
+        assert!(ours.is_ready());
+        for round in 0..5u8 {
+            theirs.writer().write_all(&[round; 10]).unwrap();
+            theirs.refresh_traffic_keys().unwrap();
+            theirs.writer().write_all(&[round; 20_000]).unwrap();
+            read.clear();
+            exchange(&mut *ours, &mut theirs, &mut read);
+            assert!(read == [round; 20_010], "round {round}");
+            let mut wire = Vec::new();
+            ours.seal(&[round; 100], &mut wire).unwrap();
+            let mut rest = wire.as_slice();
+            while !rest.is_empty() {
+                theirs.read_tls(&mut rest).unwrap();
+                theirs.process_new_packets().unwrap();
+            }
+            let mut back = [0; 100];
+            theirs.reader().read_exact(&mut back).unwrap();
+            assert_eq!(back, [round; 100], "round {round}");
+        }
+    }
 }

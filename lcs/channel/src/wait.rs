@@ -1,9 +1,9 @@
 //! Waiting for a socket: first by looking at it again and again, then by asleep.
 
 use crate::ChannelError;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll, ppoll};
 use std::io::ErrorKind;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 /// Do `attempt` until it does not say that it would block.
@@ -31,15 +31,33 @@ pub(crate) fn until_done<T>(
         if left.is_zero() {
             return Err(ChannelError::Timeout);
         }
-        sleep(socket, flags, left)?;
+        sleep(socket, flags, left, None)?;
     }
 }
 
-/// Wait until the socket is ready, at most this long.
-pub(crate) fn sleep(socket: &impl AsFd, flags: PollFlags, most: Duration) -> Result<(), ChannelError> {
-    let most = PollTimeout::try_from(most + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX);
-    match poll(&mut [PollFd::new(socket.as_fd(), flags)], most) {
-        Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
+/// Wait until the socket is ready, at most this long, or until the other one can be read: whether it can.
+pub(crate) fn sleep(
+    socket: &impl AsFd,
+    flags: PollFlags,
+    most: Duration,
+    other: Option<BorrowedFd<'_>>,
+) -> Result<bool, ChannelError> {
+    let mut sockets = [PollFd::new(socket.as_fd(), flags), PollFd::new(socket.as_fd(), PollFlags::empty())];
+    let count = match other {
+        Some(other) => {
+            sockets[1] = PollFd::new(other, PollFlags::POLLIN);
+            2
+        }
+        None => 1,
+    };
+    match ppoll(&mut sockets[..count], Some(most.into()), None) {
+        Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(count == 2 && sockets[1].any().unwrap_or(false)),
         Err(error) => Err(ChannelError::Io(error.into())),
     }
+}
+
+/// Whether it can be read, or has ended.
+pub(crate) fn is_readable(other: &BorrowedFd<'_>) -> bool {
+    let mut other = [PollFd::new(*other, PollFlags::POLLIN)];
+    matches!(poll(&mut other, PollTimeout::ZERO), Ok(1..))
 }

@@ -106,6 +106,71 @@ fn s_client_sees_tls_1_3_with_the_one_cipher_suite_and_a_certificate_that_fits()
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// Lines that OpenSSL's program says, each when it is asked for; `K` has it change its key and ask for ours, `k` its own alone.
+struct Openssl {
+    child: Child,
+    input: std::process::ChildStdin,
+    said: BufReader<std::process::ChildStdout>,
+}
+
+impl Openssl {
+    fn start(arguments: &[&str]) -> Self {
+        let mut child = Command::new("openssl")
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let (input, said) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        Openssl { child, input, said }
+    }
+
+    fn say(&mut self, line: &str) {
+        writeln!(self.input, "{line}").unwrap();
+        // A command is what it reads at once: nothing else may wait with it.
+        std::thread::sleep(Duration::from_millis(200));
+    }
+
+    fn wait_for(&mut self, wanted: &str) {
+        let mut line = String::new();
+        while line.trim() != wanted {
+            line.clear();
+            assert!(self.said.read_line(&mut line).unwrap() > 0, "it ended before it said {wanted:?}");
+        }
+    }
+}
+
+impl Drop for Openssl {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn new_keys_are_taken_from_s_client_and_given_where_it_asks_for_them() {
+    if !has("openssl") {
+        return;
+    }
+    // The kernel takes no new keys before 6.14.
+    for kind in kinds().into_iter().filter(|kind| *kind != Kind::Ktls) {
+        let identity = Identity::self_signed(&["lmf.example"]).unwrap();
+        let (at, work) = echo(kind, &identity);
+        let mut client = Openssl::start(&["s_client", "-connect", &at.to_string(), "-servername", "lmf.example"]);
+        for (n, command) in ["K", "k", "K"].into_iter().enumerate() {
+            let line = format!("line {n}");
+            client.say(&line);
+            client.wait_for(&line);
+            client.say(command);
+        }
+        client.say("after all of them");
+        client.wait_for("after all of them");
+        drop(client);
+        work.join().unwrap();
+    }
+}
+
 /// A capture of the loopback interface; it ends with this.
 struct Capture(Child);
 

@@ -2,13 +2,15 @@
 use crate::exchange::{Message, SESSION, Talk};
 use crate::{End, NAME, Way};
 use anyhow::{Context, Result, bail};
-use martlet_lcs_channel::{Channel, Connector, Resumption, Trust};
+use martlet_lcs_channel::{Channel, Connector, Kind, Resumption, Trust};
 use std::io::{BufRead, Write};
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-/// How long a channel without work is looked after.
-const REST: Duration = Duration::from_millis(60);
+/// A channel without work is looked after until there is some: one with timers of its own, that is not, takes what lies in its
+/// socket when it is asked again for a round trip of minutes, and waits as long for what is lost next.
+const REST: Duration = Duration::from_secs(3600);
 
 /// What rounds are done with.
 enum Asker {
@@ -90,7 +92,8 @@ fn bring_up(way: Way, to: SocketAddr, known: &Connector, new: &Connector, how: &
 pub fn ask(to: &str, end: &End, let_go: fn()) -> Result<()> {
     let (to, early) = to.split_once(',').unwrap_or((to, to));
     let (to, early): (SocketAddr, SocketAddr) = (to.parse()?, early.parse()?);
-    let mut lines = std::io::stdin().lock().lines();
+    let input = std::io::stdin();
+    let mut lines = input.lock().lines();
     let mut roots = String::new();
     for line in lines.by_ref() {
         let line = line?;
@@ -120,12 +123,14 @@ pub fn ask(to: &str, end: &End, let_go: fn()) -> Result<()> {
         let times: Vec<Duration> = match words[0] {
             "lean" => Vec::new(),
             "rounds" => asker.rounds(number(1)?, number(2)?)?,
+            "resume" if !way.kind().resumes() => Vec::new(),
+            "early" if !way.kind().takes_early() => Vec::new(),
             how @ ("setup" | "resume" | "early") => {
                 let mut times = Vec::new();
                 for _ in 0..number(1)? {
                     let new = Connector::new(way.kind(), &trust, &options)?;
-                    // QUIC tells of a resumption by what may go early.
-                    let early_too = how == "resume" && way.kind().is_quic();
+                    // quinn tells of a resumption by what may go early.
+                    let early_too = how == "resume" && way.kind() == Kind::Quinn;
                     let (to, known) = if how == "early" || early_too { (early, &to_early) } else { (to, &connector) };
                     match bring_up(way, to, known, &new, how)? {
                         Some(took) => times.push(took),
@@ -141,8 +146,8 @@ pub fn ask(to: &str, end: &End, let_go: fn()) -> Result<()> {
         let times: Vec<String> = times.iter().map(|time| time.as_nanos().to_string()).collect();
         writeln!(output, "{}", times.join(" "))?;
         output.flush()?;
-        // What the peer sent last is acknowledged before others have their turn.
-        asker.channel().rest(REST)?;
+        // What is asked next is all that may lie in its buffer: who asks waits for the answer.
+        asker.channel().rest(REST, Some(input.as_fd()))?;
     }
     asker.channel().close()?;
     Ok(())

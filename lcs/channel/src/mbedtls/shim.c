@@ -7,6 +7,7 @@
 #include "mbedtls/pk.h"
 #include "mbedtls/psa_util.h"
 #include "mbedtls/ssl.h"
+#include "mbedtls/ssl_ticket.h"
 #include "mbedtls/version.h"
 #include "mbedtls/x509_crt.h"
 #include "psa/crypto.h"
@@ -18,11 +19,20 @@ struct martlet_context {
     mbedtls_ssl_config config;
     mbedtls_x509_crt certificates;
     mbedtls_pk_context key;
+    mbedtls_ssl_ticket_context tickets;
 };
+
+/* Seconds that a ticket is good for. */
+enum { LIFETIME = 86400 };
 
 struct martlet_session {
     mbedtls_ssl_context ssl;
     int error;
+    /* The peer's certificate was looked at. */
+    int verified;
+    /* What the next connection goes on with. */
+    unsigned char *ticket;
+    size_t ticket_size;
 };
 
 typedef int send_function(void *io, const unsigned char *octets, size_t count);
@@ -35,6 +45,7 @@ void martlet_mbedtls_free(struct martlet_context *context)
     mbedtls_ssl_config_free(&context->config);
     mbedtls_x509_crt_free(&context->certificates);
     mbedtls_pk_free(&context->key);
+    mbedtls_ssl_ticket_free(&context->tickets);
     free(context);
 }
 
@@ -56,6 +67,7 @@ struct martlet_context *martlet_mbedtls_context(const unsigned char *certificate
     mbedtls_ssl_config_init(&context->config);
     mbedtls_x509_crt_init(&context->certificates);
     mbedtls_pk_init(&context->key);
+    mbedtls_ssl_ticket_init(&context->tickets);
     *error = mbedtls_ssl_config_defaults(&context->config, key ? MBEDTLS_SSL_IS_SERVER : MBEDTLS_SSL_IS_CLIENT,
                                          MBEDTLS_SSL_TRANSPORT_STREAM, MBEDTLS_SSL_PRESET_DEFAULT);
     if (*error == 0)
@@ -70,6 +82,9 @@ struct martlet_context *martlet_mbedtls_context(const unsigned char *certificate
                                        MBEDTLS_PSA_RANDOM_STATE);
     if (*error == 0 && key != NULL)
         *error = mbedtls_ssl_conf_own_cert(&context->config, &context->certificates, &context->key);
+    if (*error == 0 && key != NULL)
+        *error = mbedtls_ssl_ticket_setup(&context->tickets, mbedtls_psa_get_random, MBEDTLS_PSA_RANDOM_STATE,
+                                          MBEDTLS_CIPHER_AES_128_GCM, LIFETIME);
     if (*error != 0) {
         martlet_mbedtls_free(context);
         return NULL;
@@ -78,7 +93,13 @@ struct martlet_context *martlet_mbedtls_context(const unsigned char *certificate
     mbedtls_ssl_conf_ciphersuites(&context->config, suites);
     mbedtls_ssl_conf_min_tls_version(&context->config, MBEDTLS_SSL_VERSION_TLS1_3);
     mbedtls_ssl_conf_max_tls_version(&context->config, MBEDTLS_SSL_VERSION_TLS1_3);
-    if (key == NULL) {
+    if (key != NULL) {
+        mbedtls_ssl_conf_session_tickets_cb(&context->config, mbedtls_ssl_ticket_write, mbedtls_ssl_ticket_parse,
+                                            &context->tickets);
+    } else {
+        mbedtls_ssl_conf_session_tickets(&context->config, MBEDTLS_SSL_SESSION_TICKETS_ENABLED);
+        mbedtls_ssl_conf_tls13_enable_signal_new_session_tickets(
+            &context->config, MBEDTLS_SSL_TLS1_3_SIGNAL_NEW_SESSION_TICKETS_ENABLED);
         mbedtls_ssl_conf_ca_chain(&context->config, &context->certificates, NULL);
         mbedtls_ssl_conf_authmode(&context->config, MBEDTLS_SSL_VERIFY_REQUIRED);
     }
@@ -90,7 +111,15 @@ void martlet_mbedtls_session_free(struct martlet_session *session)
     if (session == NULL)
         return;
     mbedtls_ssl_free(&session->ssl);
+    free(session->ticket);
     free(session);
+}
+
+static int verified(void *session, mbedtls_x509_crt *certificate, int depth, uint32_t *flags)
+{
+    (void)certificate, (void)depth, (void)flags;
+    ((struct martlet_session *)session)->verified = 1;
+    return 0;
 }
 
 /* The context has to outlive it. `name` is what the peer's certificate has to be for; a server has none. */
@@ -112,7 +141,51 @@ struct martlet_session *martlet_mbedtls_session(const struct martlet_context *co
         return NULL;
     }
     mbedtls_ssl_set_bio(&session->ssl, io, send, receive, NULL);
+    mbedtls_ssl_set_verify(&session->ssl, verified, session);
     return session;
+}
+
+/* The next connection's: before its handshake. What cannot be used is passed over. */
+void martlet_mbedtls_resume(struct martlet_session *session, const unsigned char *ticket, size_t size)
+{
+    mbedtls_ssl_session known;
+
+    mbedtls_ssl_session_init(&known);
+    if (mbedtls_ssl_session_load(&known, ticket, size) == 0)
+        (void)mbedtls_ssl_set_session(&session->ssl, &known);
+    mbedtls_ssl_session_free(&known);
+}
+
+/* Of a client, after the handshake: whether no certificate was needed. */
+int martlet_mbedtls_resumed(const struct martlet_session *session)
+{
+    return !session->verified;
+}
+
+/* What the next connection goes on with, or NULL. */
+const unsigned char *martlet_mbedtls_ticket(const struct martlet_session *session, size_t *size)
+{
+    *size = session->ticket_size;
+    return session->ticket;
+}
+
+static void keep(struct martlet_session *session)
+{
+    mbedtls_ssl_session given;
+    size_t size = 0;
+
+    free(session->ticket);
+    session->ticket = NULL;
+    session->ticket_size = 0;
+    mbedtls_ssl_session_init(&given);
+    if (mbedtls_ssl_get_session(&session->ssl, &given) == 0) {
+        (void)mbedtls_ssl_session_save(&given, NULL, 0, &size);
+        session->ticket = size == 0 ? NULL : malloc(size);
+        if (session->ticket != NULL &&
+            mbedtls_ssl_session_save(&given, session->ticket, size, &session->ticket_size) != 0)
+            session->ticket_size = 0;
+    }
+    mbedtls_ssl_session_free(&given);
 }
 
 static int outcome(struct martlet_session *session, int code)
@@ -142,6 +215,8 @@ int martlet_mbedtls_read(struct martlet_session *session, unsigned char *octets,
 
     do {
         code = mbedtls_ssl_read(&session->ssl, octets, count);
+        if (code == MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET)
+            keep(session);
     } while (code == MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET);
     /* Mbed TLS says 0 at the end of the wire, which is no end of TLS. */
     return code == 0 ? WANT : outcome(session, code);
