@@ -123,6 +123,10 @@ impl Default for N4Config {
 pub struct N3Config {
     /// Where GTP-U is served, over UDP; the IP is put into F-TEIDs. The port is 2152 but in a lab.
     pub address: SocketAddr,
+    /// Where GTP-U is served over IPv6 beside that: F-TEIDs then have both addresses. Without it N3 and N9 have the IP version
+    /// of `address` alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address6: Option<Ipv6Addr>,
     /// Name of the network namespace of the socket, as `ip netns` has it. Left out, that of the process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub netns: Option<String>,
@@ -131,9 +135,24 @@ pub struct N3Config {
     pub restoration_s: u64,
 }
 
+impl N3Config {
+    /// The addresses of N3: of IPv4, and of IPv6.
+    pub fn addresses(&self) -> (Option<Ipv4Addr>, Option<Ipv6Addr>) {
+        match self.address.ip() {
+            IpAddr::V4(ip) => (Some(ip), self.address6),
+            IpAddr::V6(ip) => (None, Some(ip)),
+        }
+    }
+}
+
 impl Default for N3Config {
     fn default() -> Self {
-        N3Config { address: SocketAddr::from(([127, 0, 0, 8], martlet_gtpu::PORT)), netns: None, restoration_s: 20 }
+        N3Config {
+            address: SocketAddr::from(([127, 0, 0, 8], martlet_gtpu::PORT)),
+            address6: None,
+            netns: None,
+            restoration_s: 20,
+        }
     }
 }
 

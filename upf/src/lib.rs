@@ -18,6 +18,7 @@ pub mod config;
 pub mod conformance;
 pub mod counters;
 pub mod datapath;
+mod gtpu;
 mod kernel;
 mod metrics;
 pub mod n4;

@@ -16,7 +16,7 @@ use martlet_sbi_api::namf_communication::AmfCommunicationClient;
 use martlet_sbi_api::npcf_sm_policy_control::PcfSmPolicyControlClient;
 use martlet_store::Journal;
 use serde::{Deserialize, Serialize};
-use std::net::{IpAddr, SocketAddr, SocketAddrV6};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -61,6 +61,8 @@ struct KeptSession {
     sdm_subscription: Option<String>,
     registered: bool,
     upf: (SocketAddr, u64, u32, IpAddr),
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    second: Option<Ipv6Addr>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     anchor: Option<(SocketAddr, u64, u32, IpAddr)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,8 +138,15 @@ fn session(smf: &Arc<Smf>, reference: u64, value: &[u8]) -> Result<Session, Stri
     let peer = |root: ApiRoot| smf.context.peer_at(root).about(&kept.supi);
     let (upf, seid, teid, address) = kept.upf;
     // The association with the UPF is to come: where the UPF keeps its sessions, it is the first.
-    let upf = UpfSession { upf, generation: 0, seid, teid, address };
-    let anchor = kept.anchor.map(|(upf, seid, teid, address)| UpfSession { upf, generation: 0, seid, teid, address });
+    let upf = UpfSession { upf, generation: 0, seid, teid, address, second: kept.second };
+    let anchor = kept.anchor.map(|(upf, seid, teid, address)| UpfSession {
+        upf,
+        generation: 0,
+        seid,
+        teid,
+        address,
+        second: None,
+    });
     if let Some(anchor) = anchor {
         smf.sessions.locate_anchor(reference, anchor);
     }
@@ -233,6 +242,7 @@ impl Session {
             sdm_subscription: self.sdm_subscription.clone(),
             registered: self.registered,
             upf: (upf.upf, upf.seid, upf.teid, upf.address),
+            second: upf.second,
             anchor: self.anchor.map(|at| (at.upf, at.seid, at.teid, at.address)),
             tac: self.tac,
             gnb: self.gnb,

@@ -8,6 +8,7 @@ use crate::procedures::modification::{self, Modifying};
 use crate::procedures::{audit, downlink_data, release, relocation, update, user_plane};
 use crate::{Smf, metrics};
 use martlet_nas::GsmCause;
+use martlet_ngap::transfer::GtpTunnel;
 use martlet_pfcp::ie::{Cause, ReportType};
 use martlet_pfcp::{Message, SessionModificationRequest, SessionReportRequest};
 use martlet_sbi::trace::Origin;
@@ -17,7 +18,7 @@ use martlet_sbi_api::namf_communication::AmfCommunicationClient;
 use martlet_sbi_api::npcf_sm_policy_control::{PcfSmPolicyControlClient, SmPolicyDecision};
 use martlet_sbi_api::nsmf_pdusession::{SmContextUpdateData, SmContextUpdatedData};
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr, SocketAddrV6};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -70,6 +71,20 @@ pub struct UpfSession {
     pub teid: u32,
     /// Address of that end.
     pub address: IpAddr,
+    /// Its IPv6 address, where it has both.
+    pub second: Option<Ipv6Addr>,
+}
+
+impl UpfSession {
+    /// Its end of N3, as gNBs are told.
+    pub fn n3(&self) -> GtpTunnel {
+        GtpTunnel { second_address: self.second, ..GtpTunnel::new(self.address, self.teid) }
+    }
+
+    /// A gNB's end of N3, which may have addresses of both IP versions: one that this end can send to.
+    pub fn gnb(&self, tunnel: &GtpTunnel) -> (u32, IpAddr) {
+        (tunnel.teid, tunnel.address_from(self.address))
+    }
 }
 
 /// A PDU session. Owned by its task.
@@ -239,6 +254,11 @@ impl Session {
             release::finish(self, true).await;
         }
         goes_on && !self.lost
+    }
+
+    /// A gNB's end of N3, as the UPF is told.
+    pub fn end_of(&self, tunnel: &GtpTunnel) -> (u32, IpAddr) {
+        self.upf.map_or((tunnel.teid, tunnel.address), |upf| upf.gnb(tunnel))
     }
 
     /// Sends the UPF a change of the session. A UPF that has lost the session gets all of it, as it is to be now.

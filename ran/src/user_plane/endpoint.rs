@@ -11,7 +11,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::sync::mpsc;
@@ -49,7 +49,7 @@ pub(super) struct Shared {
     pub(super) socket: UdpSocket,
     /// Where the UPF listens, if not at the port of the specification.
     pub(super) peer_port: Option<u16>,
-    local: IpAddr,
+    pub(super) local: IpAddr,
     epoll: Epoll,
     wake: EventFd,
     stop: AtomicBool,
@@ -72,6 +72,18 @@ impl Drop for Owner {
     }
 }
 
+/// Takes datagrams of IPv6 without a checksum, too: tunnels may do without (RFC 6935).
+fn without_checksum(socket: &UdpSocket) -> io::Result<()> {
+    const UDP_NO_CHECK6_RX: libc::c_int = 102;
+    let on: libc::c_int = 1;
+    // SAFETY: the pointer is to an integer of the length that is told, which outlives the call; the socket is open.
+    let outcome = unsafe {
+        let length = size_of_val(&on) as libc::socklen_t;
+        libc::setsockopt(socket.as_raw_fd(), libc::SOL_UDP, UDP_NO_CHECK6_RX, (&raw const on).cast(), length)
+    };
+    if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 impl UserPlane {
     /// Open the endpoint at `local`, UDP.
     ///
@@ -89,6 +101,9 @@ impl UserPlane {
         let socket = UdpSocket::bind(local)?;
         socket.set_nonblocking(true)?;
         let settings = socket2::SockRef::from(&socket);
+        if local.is_ipv6() {
+            without_checksum(&socket)?;
+        }
         // As much as the system allows: a burst of a TCP sender is a thousand packets.
         let _ = settings.set_recv_buffer_size(4 << 20);
         let _ = settings.set_send_buffer_size(4 << 20);

@@ -256,7 +256,7 @@ impl Port {
 
     /// The UE has left for another gNB: downlink packets are forwarded into a tunnel.
     pub fn forward_to(&self, tunnel: GtpTunnel) {
-        let peer = SocketAddr::new(tunnel.address, self.shared.peer_port.unwrap_or(GTPU_PORT));
+        let peer = SocketAddr::new(tunnel.address_from(self.shared.local), self.shared.peer_port.unwrap_or(GTPU_PORT));
         let qfi = lock(&self.state.active).map_or(0, |active| active.qfi);
         *lock(&self.state.place) = Place::Left { peer, teid: tunnel.teid, qfi };
     }
@@ -270,7 +270,8 @@ impl Port {
     }
 
     fn set(&self, tunnel: Tunnel, downlink_teid: u32) {
-        let peer = SocketAddr::new(tunnel.uplink.address, self.shared.peer_port.unwrap_or(GTPU_PORT));
+        let peer =
+            SocketAddr::new(tunnel.uplink.address_from(self.shared.local), self.shared.peer_port.unwrap_or(GTPU_PORT));
         *lock(&self.state.active) = Some(Active { peer, teid: tunnel.uplink.teid, qfi: tunnel.qfi, downlink_teid });
     }
 

@@ -13,6 +13,7 @@ mod handover;
 mod idle_and_paging;
 mod location_reporting;
 mod mobility;
+mod n3_ipv6;
 mod other_types;
 mod positioning;
 mod refusals;

@@ -53,10 +53,6 @@ async fn lan(core: &TestCore, phone: &Ue) -> Result<PduSession> {
 #[test]
 fn phones_and_a_network_exchange_frames() {
     in_namespace(|| async {
-        if programs_carry_packets() {
-            eprintln!("SKIPPED: the XDP programs carry IP packets alone");
-            return Ok(());
-        }
         let core = TestCore::start(Sbi::Http, |config| {
             let (name, pool, pool6) = ("lan".into(), String::new(), String::new());
             config.smf.dnns.push(DnnConfig { name, pool, pool6, ethernet: true, ..DnnConfig::default() });

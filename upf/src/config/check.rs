@@ -13,6 +13,13 @@ pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
             find(path, "port 0 is none: write the port too, as 127.0.0.8:8805 for N4 or 127.0.0.8:2152 for N3".into());
         }
     }
+    if let Some(ip) = config.n3.address6 {
+        if config.n3.address.is_ipv6() {
+            find("n3.address6", "n3.address is of IPv6 already: write one of IPv4 there, or leave this out".into());
+        } else if ip.is_unspecified() || ip.to_ipv4_mapped().is_some() {
+            find("n3.address6", format!("{ip} is told to others: write an IPv6 address that they can reach"));
+        }
+    }
     let positive = [
         ("n4.t1_ms", config.n4.t1_ms as usize, 1000),
         ("n4.n1", usize::from(config.n4.n1), 3),
@@ -152,9 +159,6 @@ fn check_xdp(config: &UpfConfig, findings: &mut Vec<Finding>) {
     check_nat(config, &mut find);
     if config.n6.netns != config.n3.netns {
         find("n6.netns", "XDP has N3 and N6 in one network namespace: write the same for both, or neither".into());
-    }
-    if config.n3.address.is_ipv6() {
-        find("n3.address", "XDP has N3 over IPv4 only: write an IPv4 address, or set datapath to kernel".into());
     }
     if config.n3.address.port() != martlet_gtpu::PORT {
         find("n3.address", format!("XDP knows GTP-U by its port: write {}", martlet_gtpu::PORT));

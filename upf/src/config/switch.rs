@@ -210,7 +210,7 @@ pub(super) fn check(config: &UpfConfig, findings: &mut Vec<Finding>) {
             "the switch routes and does not translate addresses: write routing, and translate behind it",
         ));
     }
-    if config.n3.address.is_ipv6() {
+    if config.n3.address.is_ipv6() || config.n3.address6.is_some() {
         findings.push(Finding::new("n3.address", "the switch has N3 over IPv4 only: write an IPv4 address"));
     }
     if config.n3.address.port() != martlet_gtpu::PORT {

@@ -137,6 +137,11 @@ impl<O: Outlet> Forwarder<O> {
         Forwarder { quiet_until: Some(until), ..self }
     }
 
+    /// Counts there.
+    pub fn counting(self, counters: Arc<Counters>) -> Self {
+        Forwarder { counters, ..self }
+    }
+
     /// With networks of Ethernet sessions.
     pub fn with(self, lans: Vec<Arc<Lan>>) -> Self {
         Forwarder { lans, ..self }

@@ -7,10 +7,12 @@
 //! | `bucket`, `limiter`, `shape` | bit rates, how often complaints are sent, and what the thermal governor asks for |
 //! | `sockets`, `batch`, `threads` | the socket and the device, and who reads from them |
 //! | `lan`, `unstructured` | frames between sessions and TAP devices; octets in datagrams |
+//! | `beside` | the sessions of frames, for a datapath that carries packets of IP alone |
 //! | `netns`, `tun`, `netlink`, `n6`, `nat` | how they are made |
 pub(crate) mod batch;
 #[cfg(test)]
 pub(crate) mod bench;
+pub(crate) mod beside;
 mod bucket;
 mod entry;
 pub(crate) mod exits;
@@ -85,7 +87,7 @@ impl KernelDatapath {
         let forwarder = forwarder.lowest(config.governor.lowest.clone()).exits(config.n6.exit_names());
         let forwarder = Arc::new(forwarder);
         crate::metrics::show(&forwarder.counters);
-        let threads = Threads::start(&forwarder, config.n3.address.ip(), failure)?;
+        let threads = Threads::start(&forwarder, failure)?;
         let datapath = KernelDatapath { forwarder, _threads: threads, _nat: nat, _exits: exits };
         Ok((datapath, Signals { events: receive_events, failures }))
     }

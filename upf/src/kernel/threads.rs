@@ -1,8 +1,9 @@
-//! The threads that carry packets: one from N3, one from N6 where there is one.
+//! The threads that carry packets: one from each address of N3, one from N6 where there is one.
 use super::batch::Batch;
 use super::forwarder::Forwarder;
 use super::frame::{Frame, HEADROOM};
 use super::lan::Lan;
+use super::outlet::Outlet;
 use super::sockets::Sockets;
 use crate::counters::DropReason;
 use nix::errno::Errno;
@@ -27,27 +28,44 @@ pub(super) struct Threads {
 }
 
 impl Threads {
-    pub fn start(
-        forwarder: &Arc<Forwarder<Sockets>>,
-        local: IpAddr,
-        failure: mpsc::Sender<String>,
-    ) -> Result<Self, String> {
+    pub fn start(forwarder: &Arc<Forwarder<Sockets>>, failure: mpsc::Sender<String>) -> Result<Self, String> {
         let failed = |error: io::Error| format!("the threads of the datapath cannot be started: {error}");
         let (stop, stopped) = UnixStream::pair().map_err(failed)?;
         let stopped = Arc::new(stopped);
         let mut threads = Threads { stop: Some(stop), threads: Vec::new() };
-        let (n3, n6) = (forwarder.clone(), forwarder.clone());
-        let (n3_stopped, n3_failure) = (stopped.clone(), failure.clone());
-        threads.spawn("upf-n3", n3_failure, move || from_n3(&n3, local, &n3_stopped)).map_err(failed)?;
-        for lan in n6.lans.iter().filter(|lan| lan.device.is_some()) {
-            let lan = lan.clone();
-            let (forwarder, stopped, failure) = (forwarder.clone(), stopped.clone(), failure.clone());
-            threads.spawn("upf-lan", failure, move || from_lan(&forwarder, &lan, &stopped)).map_err(failed)?;
+        for (local, _) in forwarder.outlet.gtpu.each() {
+            let (n3, stopped, failure) = (forwarder.clone(), stopped.clone(), failure.clone());
+            threads.spawn("upf-n3", failure, move || from_n3(&n3, local, &stopped)).map_err(failed)?;
         }
+        let n6 = forwarder.clone();
+        threads.read_lans(forwarder, &stopped, &failure).map_err(failed)?;
         if n6.outlet.device.is_some() {
             threads.spawn("upf-n6", failure, move || from_n6(&n6, &stopped)).map_err(failed)?;
         }
         Ok(threads)
+    }
+
+    /// Those of the networks of Ethernet sessions alone.
+    pub fn of_lans<O: Outlet>(forwarder: &Arc<Forwarder<O>>, failure: mpsc::Sender<String>) -> Result<Self, String> {
+        let failed = |error: io::Error| format!("the threads of the datapath cannot be started: {error}");
+        let (stop, stopped) = UnixStream::pair().map_err(failed)?;
+        let mut threads = Threads { stop: Some(stop), threads: Vec::new() };
+        threads.read_lans(forwarder, &Arc::new(stopped), &failure).map_err(failed)?;
+        Ok(threads)
+    }
+
+    fn read_lans<O: Outlet>(
+        &mut self,
+        forwarder: &Arc<Forwarder<O>>,
+        stopped: &Arc<UnixStream>,
+        failure: &mpsc::Sender<String>,
+    ) -> io::Result<()> {
+        for lan in forwarder.lans.iter().filter(|lan| lan.device.is_some()) {
+            let lan = lan.clone();
+            let (forwarder, stopped, failure) = (forwarder.clone(), stopped.clone(), failure.clone());
+            self.spawn("upf-lan", failure, move || from_lan(&forwarder, &lan, &stopped))?;
+        }
+        Ok(())
     }
 
     fn spawn(
@@ -95,7 +113,8 @@ fn readable(source: &impl AsFd, stopped: &UnixStream) -> io::Result<bool> {
 }
 
 fn from_n3(forwarder: &Forwarder<Sockets>, local: IpAddr, stopped: &UnixStream) -> io::Result<()> {
-    let socket = &forwarder.outlet.gtpu;
+    let mut sockets = forwarder.outlet.gtpu.each();
+    let Some((_, socket)) = sockets.find(|(address, _)| *address == local) else { return Ok(()) };
     let mut batch = Batch::new();
     while readable(socket, stopped)? {
         forwarder.shaper.gather();
@@ -147,7 +166,7 @@ fn from_n6(forwarder: &Forwarder<Sockets>, stopped: &UnixStream) -> io::Result<(
     Ok(())
 }
 
-fn from_lan(forwarder: &Forwarder<Sockets>, lan: &Lan, stopped: &UnixStream) -> io::Result<()> {
+fn from_lan<O: Outlet>(forwarder: &Forwarder<O>, lan: &Lan, stopped: &UnixStream) -> io::Result<()> {
     let Some(mut device) = lan.device.as_ref() else { return Ok(()) };
     let mut buffer = vec![0; HEADROOM + 65_535];
     while readable(device, stopped)? {

@@ -57,10 +57,7 @@ impl From<&UpfConfig> for Settings {
             None => NodeId::Ip(address),
             Some(id) => id.parse().map_or_else(|_| NodeId::Fqdn(id.clone()), NodeId::Ip),
         };
-        let (n3_ipv4, n3_ipv6) = match config.n3.address.ip() {
-            IpAddr::V4(ip) => (Some(ip), None),
-            IpAddr::V6(ip) => (None, Some(ip)),
-        };
+        let (n3_ipv4, n3_ipv6) = config.n3.addresses();
         Settings {
             node_id,
             address,

@@ -87,7 +87,7 @@ impl Pair {
         let to_network: Vec<Vec<u8>> = self.kernel.left.to_network.lock().unwrap().drain(..).collect();
         let tunnelled = to_peers.into_iter().find(|(_, octets)| matches!(decode(octets), Ok(Message::GPdu(_))));
         match (tunnelled, to_network.into_iter().next()) {
-            (Some((IpAddr::V4(peer), octets)), None) => Out::Tunnel(peer, octets),
+            (Some((peer, octets)), None) => Out::Tunnel(peer, octets),
             (None, Some(packet)) => Out::Network(without_ttl(packet)),
             (None, None) => Out::Nothing,
             both => panic!("one packet became {both:?}"),
@@ -116,7 +116,7 @@ impl Pair {
             ACCESS => {
                 assert_eq!((&packet[12..16], &packet[20..24]), (&N3.octets()[..], &[8, 0x68, 8, 0x68][..]));
                 let peer = Ipv4Addr::from_octets([packet[16], packet[17], packet[18], packet[19]]);
-                Out::Tunnel(peer, packet[28..].to_vec())
+                Out::Tunnel(peer.into(), packet[28..].to_vec())
             }
             CORE => Out::Network(without_ttl(packet.to_vec())),
             other => panic!("out of port {other}"),

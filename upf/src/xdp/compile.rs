@@ -122,7 +122,7 @@ fn planned(
     let mut rule = rule::default();
     let mut rest = rule_rest { pdr: u32::from(pdr.id), ..Default::default() };
     let mut flags = if direction == Direction::Uplink { r::RULE_UPLINK.0 } else { 0 };
-    flags |= action(far, &mut rule).map_err(refuse)?;
+    flags |= action(far, &mut rule, &mut rest);
     flags |= addresses(pdr, ue, &mut rule, &mut rest).map_err(refuse)?;
     if !pdr.qfis.is_empty() {
         flags |= r::RULE_MATCH_QFI.0;
@@ -164,23 +164,28 @@ fn planned(
     Ok(Planned { pdr: pdr.id, direction, from_network: pdr.local.is_none(), rule, rest, rates, urrs: pdr.urrs.clone() })
 }
 
-fn action(far: &Far, rule: &mut rule) -> Result<u32, String> {
-    Ok(match (far.action, far.tunnel) {
+fn action(far: &Far, rule: &mut rule, rest: &mut rule_rest) -> u32 {
+    match (far.action, far.tunnel) {
         (Action::Drop, _) => r::RULE_DROP.0,
         (Action::Buffer { notify: false }, _) => r::RULE_BUFFER.0,
         (Action::Buffer { notify: true }, _) => r::RULE_BUFFER.0 | r::RULE_NOTIFY.0,
         (Action::Forward, None) => 0,
         (Action::Forward, Some(tunnel)) => {
             rule.teid = tunnel.teid.to_be();
-            match tunnel.peer {
-                IpAddr::V4(peer) => rule.peer4 = u32::from_ne_bytes(peer.octets()),
-                // The programs write headers of IPv4 alone.
-                IpAddr::V6(peer) => return Err(format!("leads to {peer}, and XDP has N3 and N9 over IPv4 only")),
-            }
+            let version = match tunnel.peer {
+                IpAddr::V4(peer) => {
+                    rule.peer4 = u32::from_ne_bytes(peer.octets());
+                    0
+                }
+                IpAddr::V6(peer) => {
+                    rest.peer6 = super::words(peer);
+                    r::RULE_TUNNEL6.0
+                }
+            };
             let to_access = far.destination == Some(Interface::Access);
-            r::RULE_TUNNEL.0 | if to_access { 0 } else { r::RULE_TUNNEL_UP.0 }
+            r::RULE_TUNNEL.0 | version | if to_access { 0 } else { r::RULE_TUNNEL_UP.0 }
         }
-    })
+    }
 }
 
 /// The addresses that a packet's source is checked against, and that the PDR asks for.

@@ -37,6 +37,14 @@ fn ue6(n: u32) -> Ipv6Addr {
     Ipv6Addr::from_bits((0x2001_0db8_0045_0000 + u128::from(n)) << 64 | 7)
 }
 
+fn n3_ip6() -> Ipv6Addr {
+    Ipv6Addr::from_bits(0xfd70 << 112 | 1)
+}
+
+fn gnb6() -> Ipv6Addr {
+    Ipv6Addr::from_bits(0xfd70 << 112 | 2)
+}
+
 fn host6() -> Ipv6Addr {
     Ipv6Addr::from_bits(0x2001_0db8_0098_0000 << 64 | 2)
 }
@@ -48,7 +56,7 @@ pub(crate) enum Out {
     /// To the data network; without the checksum of its header and its TTL, which are the kernel's affair in one of them.
     Network(Vec<u8>),
     /// In a tunnel: to whom, and the GTP-U message.
-    Tunnel(Ipv4Addr, Vec<u8>),
+    Tunnel(IpAddr, Vec<u8>),
 }
 
 pub(crate) fn without_ttl(mut packet: Vec<u8>) -> Vec<u8> {
@@ -85,6 +93,14 @@ pub(crate) fn outer(datagram: &[u8]) -> Vec<u8> {
     [&[2; 12][..], &[8, 0], &outer].concat()
 }
 
+/// The same over IPv6.
+fn outer6(datagram: &[u8]) -> Vec<u8> {
+    let length = (8 + datagram.len() as u16).to_be_bytes();
+    let ip = [&[0x60, 0, 0, 0, length[0], length[1], 17, 64][..], &gnb6().octets(), &n3_ip6().octets()].concat();
+    let udp = [0x08, 0x68, 0x08, 0x68, length[0], length[1], 0, 0];
+    [&[2; 12][..], &[0x86, 0xdd], &ip, &udp, datagram].concat()
+}
+
 /// Both datapaths.
 struct Pair {
     kernel: Bench,
@@ -110,8 +126,11 @@ impl Pair {
             ip(&format!("addr add {ours}/24 dev {name}a"));
             ip(&format!("neigh add {theirs} lladdr 02:00:00:00:00:02 dev {name}a nud permanent"));
         }
+        ip(&format!("-6 addr add {}/64 dev n3a nodad", n3_ip6()));
+        ip(&format!("-6 neigh add {} lladdr 02:00:00:00:00:02 dev n3a nud permanent", gnb6()));
         let mut config = UpfConfig { datapath: DatapathChoice::Xdp, ..UpfConfig::default() };
         config.n3.address = (N3, 2152).into();
+        config.n3.address6 = Some(n3_ip6());
         config.n6.mode = N6Mode::Routing;
         config.xdp.interfaces = vec!["n3a".into(), "n6a".into()];
         (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (4096, 65_536, 262_144);
@@ -126,7 +145,7 @@ impl Pair {
         let to_network: Vec<Vec<u8>> = self.kernel.left.to_network.lock().unwrap().drain(..).collect();
         let tunnelled = to_peers.into_iter().find(|(_, octets)| matches!(decode(octets), Ok(Message::GPdu(_))));
         match (tunnelled, to_network.into_iter().next()) {
-            (Some((IpAddr::V4(peer), octets)), None) => Out::Tunnel(peer, octets),
+            (Some((peer, octets)), None) => Out::Tunnel(peer, octets),
             (None, Some(packet)) => Out::Network(without_ttl(packet)),
             (None, None) => Out::Nothing,
             both => panic!("one packet became {both:?}"),
@@ -147,7 +166,14 @@ impl Pair {
             && packet[22..24] == 2152u16.to_be_bytes()
         {
             let peer = Ipv4Addr::from_octets([packet[16], packet[17], packet[18], packet[19]]);
-            return Out::Tunnel(peer, packet[28..].to_vec());
+            return Out::Tunnel(peer.into(), packet[28..].to_vec());
+        }
+        if packet[0] == 0x60 && packet[6] == 17 && packet[8..24] == n3_ip6().octets() && packet[42..44] == [0x08, 0x68]
+        {
+            let peer = <[u8; 16]>::try_from(&packet[24..40]).expect("16 octets");
+            let length = usize::from(u16::from_be_bytes([packet[44], packet[45]]));
+            assert_eq!((packet[4..6].to_vec(), 40 + length), (packet[44..46].to_vec(), packet.len()), "lengths");
+            return Out::Tunnel(Ipv6Addr::from(peer).into(), packet[48..].to_vec());
         }
         if whole && frame[6..12] != LINK {
             let mut right = packet.clone();
@@ -157,9 +183,9 @@ impl Pair {
         Out::Network(without_ttl(packet))
     }
 
-    fn uplink(&mut self, datagram: &[u8], whole: bool) -> (Out, Out) {
+    fn uplink(&mut self, datagram: &[u8], whole: bool, over_ip6: bool) -> (Out, Out) {
         self.kernel.send_n3(datagram);
-        let frame = outer(datagram);
+        let frame = if over_ip6 { outer6(datagram) } else { outer(datagram) };
         (self.of_kernel(), self.of_xdp(self.ports[0], &frame, whole))
     }
 
@@ -466,7 +492,11 @@ fn one_set(pair: &mut Pair, seed: u64) -> usize {
     let mut draw = Draw::new(seed);
     let mut sessions = Vec::new();
     for n in 0..SESSIONS {
-        let session = draw.session(n);
+        let mut session = draw.session(n);
+        // The gNB of every third one has IPv6 on N3.
+        for far in session.fars.values_mut().filter(|_| (seed + u64::from(n)) % 3 == 0) {
+            far.tunnel = far.tunnel.map(|tunnel| Tunnel { peer: gnb6().into(), ..tunnel });
+        }
         let taken = pair.xdp.apply(&Change::to(&session));
         if let Err(error) = taken {
             // What `xdp` cannot do it says; `kernel` has no such limits.
@@ -480,7 +510,7 @@ fn one_set(pair: &mut Pair, seed: u64) -> usize {
     for nth in 0..PACKETS {
         let (packet, up) = if draw.chance(60) { (draw.uplink(), true) } else { (draw.downlink(), false) };
         let whole = draw.was_whole();
-        let (kernel, xdp) = if up { pair.uplink(&packet, whole) } else { pair.downlink(&packet) };
+        let (kernel, xdp) = if up { pair.uplink(&packet, whole, nth % 3 == 0) } else { pair.downlink(&packet) };
         forwarded += usize::from(kernel != Out::Nothing);
         assert_eq!(
             kernel, xdp,

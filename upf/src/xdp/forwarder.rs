@@ -3,12 +3,12 @@ use super::state::State;
 use crate::config::XdpConfig;
 use crate::counters::{Counters, DropReason};
 use crate::datapath::{Buffered, Event, EventSender, Reached, Shaping, Usage};
+use crate::gtpu::Gtpu;
 use crate::rules::{Session, Tunnel};
 use crate::telemetry::{Fill, Traffic, Volume};
 use martlet_gtpu::end_marker;
 use martlet_upf_xdp::{Programs, types};
 use std::collections::HashMap;
-use std::net::UdpSocket;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -34,7 +34,7 @@ pub(super) struct Forwarder {
     /// Translation of addresses by the programs.
     pub nat: types::nat_settings,
     /// GTP-U that is not for the programs.
-    pub gtpu: UdpSocket,
+    pub gtpu: Arc<Gtpu>,
     /// Frames of ours.
     pub frames: PacketSocket,
     /// The programs' end of the link with the kernel.
@@ -67,7 +67,7 @@ impl Forwarder {
         exits: Vec<Vec<u8>>,
         nat: types::nat_settings,
         events: EventSender,
-        gtpu: UdpSocket,
+        gtpu: Arc<Gtpu>,
         frames: PacketSocket,
         inner: u32,
         quiet_until: Option<Instant>,
@@ -116,9 +116,9 @@ impl Forwarder {
 
     pub fn send_end_markers(&self, tunnels: &[Tunnel]) {
         for tunnel in tunnels {
-            let sent = self.gtpu.send_to(&end_marker(tunnel.teid, None), (tunnel.peer, martlet_gtpu::PORT));
+            let sent = self.gtpu.send(&end_marker(tunnel.teid, None), tunnel.peer);
             match sent {
-                Ok(_) => self.counters.end_markers_sent.add(1),
+                Ok(()) => self.counters.end_markers_sent.add(1),
                 Err(error) => tracing::debug!(peer = %tunnel.peer, %error, "End Marker not sent"),
             }
         }

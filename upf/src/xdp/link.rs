@@ -114,6 +114,10 @@ impl Link {
             let path = format!("/proc/sys/net/ipv4/conf/{inner}/{setting}");
             std::fs::write(&path, value).map_err(|error| (path, error))?;
         }
+        if config.n3.addresses().1.is_some() {
+            let path = format!("/proc/sys/net/ipv6/conf/{outer}/forwarding");
+            std::fs::write(&path, "1").map_err(|error| (path, error))?;
+        }
         device::without_checksum_offload(outer).map_err(|error| ("the checksums".into(), error))?;
         for index in [self.inner, self.outer] {
             netlink.up(index, LARGEST).map_err(|error| ("the state".into(), error))?;

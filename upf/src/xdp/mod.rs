@@ -7,6 +7,7 @@
 //! | `nat` | flows whose addresses the programs translate |
 //! | `ring`, `waiting` | what the programs tell, and packets that wait |
 //! | `socket`, `thread` | what is left to user space: signalling, what nobody knows, what came in parts |
+//! | `beside`, `beyond` | sessions of frames, which user space carries; what nobody does |
 //! | `shape`, `batching` | what the thermal governor asks for |
 //! | `trace` | packets shown to who traces |
 //! | `controller` | which programs packets meet: attached, pinned, taken over, replaced |
@@ -16,6 +17,7 @@
 //! interfaces: to find neighbours, to translate addresses, to fragment, to answer with ICMP.
 mod apply;
 mod batching;
+mod beside;
 mod beyond;
 mod compile;
 mod controller;
@@ -41,12 +43,16 @@ mod waiting;
 use crate::config::{N6Mode, UpfConfig, XdpMode};
 use crate::counters::Counters;
 use crate::datapath::{Buffered, Change, Datapath, DatapathError, EventSender, Shaping, Usage};
+use crate::gtpu::Gtpu;
+use crate::kernel::beside::Beside;
 use crate::kernel::exits::Exits;
-use crate::kernel::{Signals, nat as kernel_nat, netns, sockets};
+use crate::kernel::{Signals, nat as kernel_nat, netns};
+use crate::rules::SessionKind;
 use crate::telemetry::{Fill, TraceBatch, TraceWish, Traffic};
 use batching::Batching;
+use beside::OfFrames;
 use controller::Controller;
-use forwarder::Forwarder;
+use forwarder::{Forwarder, lock};
 use link::Link;
 use martlet_board::governor::CLASSES;
 use martlet_pfcp::ie::UpFunctionFeatures;
@@ -55,8 +61,8 @@ pub use martlet_upf_xdp::{Verdict, XdpError};
 use nix::net::if_::if_nametoindex;
 use packet_socket::PacketSocket;
 use ring::Ring;
-use std::net::{IpAddr, Ipv4Addr};
-use std::sync::Arc;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use thread::Thread;
 use tokio::sync::mpsc;
@@ -67,6 +73,7 @@ const EXITS: usize = crate::config::MOST_EXITS + 1;
 /// The datapath of programs in the kernel.
 pub struct XdpDatapath {
     forwarder: Arc<Forwarder>,
+    frames: Option<Arc<Mutex<OfFrames>>>,
     // In the order in which they end: first nothing serves the programs any more, then no packet meets them.
     _thread: Thread,
     controller: Arc<Controller>,
@@ -116,6 +123,12 @@ impl XdpDatapath {
         Ok(())
     }
 
+    /// What the datapath of sessions of frames says of a session, if it is one of those.
+    fn of_frames<T>(&self, seid: u64, ask: impl FnOnce(&Beside) -> T) -> Option<T> {
+        let frames = lock(self.frames.as_ref()?);
+        frames.of(seid).map(ask)
+    }
+
     /// The programs, to measure them.
     pub fn programs(&self) -> &Programs {
         &self.forwarder.programs
@@ -127,13 +140,8 @@ impl XdpDatapath {
         failure: mpsc::Sender<String>,
         bench: u32,
     ) -> Result<Self, String> {
-        let local = config.n3.address.ip();
-        let gtpu = sockets::bind(config.n3.address, config.xdp.socket_buffer).map_err(|error| {
-            format!(
-                "GTP-U cannot be served at {} ({error}): change upf.n3.address to one of this machine",
-                config.n3.address
-            )
-        })?;
+        let gtpu = Arc::new(Gtpu::open(&config.n3, config.xdp.socket_buffer)?);
+        let (n3_ip4, n3_ip6) = config.n3.addresses();
         let ports = ports(config)?;
         let link = Link::open(config)?;
         let translation = translation(config);
@@ -150,7 +158,9 @@ impl XdpDatapath {
         let settings = types::settings {
             exit_outer,
             exit_inner,
-            n3_ip4: if let IpAddr::V4(ip) = local { u32::from_ne_bytes(ip.octets()) } else { 0 },
+            n3_ip4: n3_ip4.map_or(0, |ip| u32::from_ne_bytes(ip.octets())),
+            n3_ip6: n3_ip6.map_or([0; 4], words),
+            has_ip6: n3_ip6.is_some().into(),
             has_n6: u32::from(config.n6.mode != N6Mode::None),
             direct: u32::from(direct),
             outer_ifindex: link.outer,
@@ -214,17 +224,21 @@ impl XdpDatapath {
             lowest,
             exit_names,
             translation,
-            events,
-            gtpu,
+            events.clone(),
+            gtpu.clone(),
             frames,
             inner,
             Some(restored_by),
         );
         let forwarder = Arc::new(forwarder);
         crate::metrics::show(&forwarder.counters);
-        let thread = Thread::start(&forwarder, &controller, local, failure)?;
+        let frames = Beside::open(config, &gtpu, &forwarder.counters, events, failure.clone())?;
+        let frames = frames.map(|beside| OfFrames::open(&forwarder, beside)).transpose()?;
+        let frames = frames.map(|frames| Arc::new(Mutex::new(frames)));
+        let thread = Thread::start(&forwarder, &controller, frames.as_ref(), failure)?;
         Ok(XdpDatapath {
             forwarder,
+            frames,
             _thread: thread,
             controller,
             _nat: nat,
@@ -261,7 +275,13 @@ fn translation(config: &UpfConfig) -> types::nat_settings {
 fn ports(config: &UpfConfig) -> Result<Vec<(String, u32)>, String> {
     let mut names = config.xdp.interfaces.clone();
     if names.is_empty() {
-        names.push(interface_of(config.n3.address.ip())?);
+        let (ip4, ip6) = config.n3.addresses();
+        for ip in ip4.map(IpAddr::V4).into_iter().chain(ip6.map(IpAddr::V6)) {
+            let name = interface_of(ip)?;
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
     }
     let index = |name: String| match if_nametoindex(name.as_str()) {
         Ok(index) => Ok((name, index)),
@@ -287,6 +307,14 @@ fn interface_of(address: IpAddr) -> Result<String, String> {
     })
 }
 
+/// An address as the programs have it.
+pub(super) fn words(address: Ipv6Addr) -> [u32; 4] {
+    let octets = address.octets();
+    std::array::from_fn(|n| {
+        u32::from_ne_bytes([octets[4 * n], octets[4 * n + 1], octets[4 * n + 2], octets[4 * n + 3]])
+    })
+}
+
 /// A bucket whose packets cost all the same, for so many in a second.
 fn complaints(per_second: u32) -> types::bucket {
     const SECOND: u64 = 16_000_000_000;
@@ -305,27 +333,34 @@ impl Datapath for XdpDatapath {
 
     fn apply(&mut self, change: &Change<'_>) -> Result<(), DatapathError> {
         self.controller.session_came();
+        if change.session.kind == SessionKind::Ethernet
+            && let Some(frames) = &self.frames
+        {
+            return lock(frames).apply(&self.forwarder, change);
+        }
         self.forwarder.apply(change)
     }
 
     fn remove(&mut self, seid: u64) -> Vec<Usage> {
-        self.forwarder.remove(seid)
+        let of_frames = self.frames.as_ref().and_then(|frames| lock(frames).remove(&self.forwarder, seid));
+        of_frames.unwrap_or_else(|| self.forwarder.remove(seid))
     }
 
     fn take_usage(&mut self, seid: u64, urrs: &[u32]) -> Vec<Usage> {
-        self.forwarder.take_usage(seid, urrs)
+        self.of_frames(seid, |beside| beside.take_usage(seid, urrs))
+            .unwrap_or_else(|| self.forwarder.take_usage(seid, urrs))
     }
 
     fn forwarded(&self, seid: u64) -> [u64; 2] {
-        self.forwarder.forwarded(seid)
+        self.of_frames(seid, |beside| beside.forwarded(seid)).unwrap_or_else(|| self.forwarder.forwarded(seid))
     }
 
     fn last_activity(&self, seid: u64) -> Option<Instant> {
-        self.forwarder.last_activity(seid)
+        self.of_frames(seid, |beside| beside.last_activity(seid)).unwrap_or_else(|| self.forwarder.last_activity(seid))
     }
 
     fn buffered(&self, seid: u64) -> Buffered {
-        self.forwarder.buffered(seid)
+        self.of_frames(seid, |beside| beside.buffered(seid)).unwrap_or_else(|| self.forwarder.buffered(seid))
     }
 
     fn events(&self) -> EventSender {
@@ -338,7 +373,13 @@ impl Datapath for XdpDatapath {
     }
 
     fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
-        self.forwarder.traffic(seids)
+        let mut all = self.forwarder.traffic(seids);
+        for (traffic, seid) in all.iter_mut().zip(seids) {
+            if let Some(of_frames) = self.of_frames(*seid, |beside| beside.traffic(*seid)) {
+                *traffic = of_frames;
+            }
+        }
+        all
     }
 
     fn tables(&self) -> Vec<Fill> {
@@ -351,11 +392,19 @@ impl Datapath for XdpDatapath {
 
     fn shape(&mut self, shaping: &Shaping) {
         self.forwarder.shape(shaping);
+        if let Some(frames) = &self.frames {
+            lock(frames).all().shape(shaping);
+        }
         self.batching.set(shaping.batching);
     }
 
     fn class_octets(&self) -> [u64; CLASSES] {
-        self.forwarder.class_octets()
+        let mut octets = self.forwarder.class_octets();
+        if let Some(frames) = &self.frames {
+            let of_frames = lock(frames).all().class_octets();
+            octets.iter_mut().zip(of_frames).for_each(|(all, more)| *all += more);
+        }
+        octets
     }
 
     fn renew(&self, sample: Option<u32>) -> Result<(), String> {

@@ -14,8 +14,8 @@ type Public = (u32, u16, u8);
 /// What user space knows of translated flows.
 #[derive(Default)]
 pub(super) struct Flows {
-    /// By place, those that were seen and counted, with the flow's public end.
-    seen: Vec<Option<Public>>,
+    /// One bit for each place: of the flow that comes in there, the binding is counted.
+    seen: Vec<u64>,
     /// Flows of each binding.
     bindings: HashMap<Public, u32>,
     resting: VecDeque<(Instant, u32)>,
@@ -34,20 +34,21 @@ impl Flows {
     ) {
         let now = Instant::now();
         while self.resting.front().is_some_and(|(since, _)| now.duration_since(*since) >= AT_REST) {
-            let Some((_, index)) = self.resting.pop_front() else { break };
-            if let Err(error) = programs.give_back_nat_flow(index) {
+            let Some((_, place)) = self.resting.pop_front() else { break };
+            if let Err(error) = programs.give_back_nat_place(place) {
                 tracing::error!(%error, "a place for translated flows is lost");
             }
         }
-        let end = programs.nat_end();
-        self.seen.resize(end as usize, None);
         self.alive = 0;
-        for index in 1..end {
-            let Some(flow) = programs.nat_flow(index) else { continue };
-            let public = (flow.public4, flow.public_port, flow.protocol);
-            let seen = &mut self.seen[index as usize];
-            if *seen != Some(public) {
-                *seen = Some(public);
+        for place in programs.nat_places() {
+            let Some(flow) = programs.nat_flow(place) else { continue };
+            let public = (flow.public.0, flow.public.1, flow.protocol);
+            let (word, bit) = (place as usize / 64, 1 << (place % 64));
+            if self.seen.len() <= word {
+                self.seen.resize(word + 1, 0);
+            }
+            if self.seen[word] & bit == 0 {
+                self.seen[word] |= bit;
                 *self.bindings.entry(public).or_default() += 1;
             }
             let counted = lives(flow.session, flow.incarnation);
@@ -55,9 +56,9 @@ impl Flows {
                 self.alive += 1;
                 continue;
             }
-            programs.forget_nat_flow(index, &flow, counted);
-            *seen = None;
-            self.resting.push_back((now, index));
+            programs.forget_nat_flow(&flow, counted);
+            self.seen[word] &= !bit;
+            self.resting.extend(flow.places.map(|place| (now, place)));
             let left = self.bindings.entry(public).or_default();
             *left = left.saturating_sub(1);
             if *left == 0 {

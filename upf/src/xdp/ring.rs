@@ -1,11 +1,14 @@
 //! The ring in which the programs tell what user space has to know.
 use martlet_upf_xdp::{Programs, XdpError, types};
+use std::net::Ipv6Addr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a program told.
 pub(super) enum Told {
     /// A packet waits.
     Packet { session: u32, pdr: u16, notify: bool, packet: Vec<u8> },
+    /// A tunnelled packet of IPv6 is to be sent: the peer, and the datagram.
+    Send { peer: Ipv6Addr, datagram: Vec<u8> },
     /// A limit of a session was reached.
     Limit { session: u32, limit: usize },
     /// A rule of a session has come to its first mark.
@@ -51,6 +54,12 @@ fn read(octets: &[u8]) -> Option<Told> {
             let start = size_of::<types::event>();
             let packet = octets.get(start..start + length)?.to_vec();
             Some(Told::Packet { session, pdr: argument as u16, notify: argument & 0x10000 != 0, packet })
+        }
+        types::event_kind::EVENT_SEND => {
+            let start = size_of::<types::event>();
+            let packet = octets.get(start..start + length)?;
+            let peer = <[u8; 16]>::try_from(packet.get(24..40)?).ok()?.into();
+            Some(Told::Send { peer, datagram: packet.get(48..)?.to_vec() })
         }
         types::event_kind::EVENT_LIMIT => Some(Told::Limit { session, limit: argument as usize }),
         types::event_kind::EVENT_MARK => Some(Told::Mark { session }),

@@ -11,16 +11,22 @@ use std::time::Instant;
 /// What takes datagrams from the socket.
 pub(super) struct Socket {
     pub complaints: Limiter,
-    pub local: IpAddr,
     pub frame: Vec<u8>,
     pub out: Vec<u8>,
 }
 
 impl Socket {
-    /// Takes a datagram, and gives the answer to it.
-    pub fn take(&mut self, forwarder: &Forwarder, datagram: &[u8], from: SocketAddr, now: Instant) -> Reply {
+    /// Takes a datagram that came to one of our addresses, and gives the answer to it.
+    pub fn take(
+        &mut self,
+        forwarder: &Forwarder,
+        datagram: &[u8],
+        from: SocketAddr,
+        local: IpAddr,
+        now: Instant,
+    ) -> Reply {
         match decode(datagram) {
-            Ok(Message::GPdu(pdu)) => self.take_packet(forwarder, pdu, datagram, from, now),
+            Ok(Message::GPdu(pdu)) => self.take_packet(forwarder, pdu, datagram, (from, local), now),
             Ok(other) => {
                 if let Message::EndMarker { teid, .. } = other {
                     forwarder.relay_end_marker(teid);
@@ -40,10 +46,17 @@ impl Socket {
         None
     }
 
-    fn take_packet(&mut self, forwarder: &Forwarder, pdu: GPdu<'_>, datagram: &[u8], from: SocketAddr, now: Instant) {
+    fn take_packet(
+        &mut self,
+        forwarder: &Forwarder,
+        pdu: GPdu<'_>,
+        datagram: &[u8],
+        (from, local): (SocketAddr, IpAddr),
+        now: Instant,
+    ) {
         if forwarder.lock().by_teid.contains_key(&pdu.teid) {
             // The kernel has put it together, or the session is newer than the packet: it goes the way of the others.
-            self.wrap(datagram, from);
+            self.wrap(datagram, from, local);
             let mut out = std::mem::take(&mut self.out);
             forwarder.run(Program::Socket, &self.frame, &mut out);
             self.out = out;
@@ -54,21 +67,21 @@ impl Socket {
         if !quiet && self.complaints.allows(now) {
             // It goes to the GTP-U port, not to the port that the packet came from (4.4.2.4).
             tracing::debug!(peer = %from, teid = pdu.teid, "G-PDU for an unknown tunnel: Error Indication");
-            let octets = error_indication(pdu.teid, self.local);
-            if forwarder.gtpu.send_to(&octets, (from.ip(), martlet_gtpu::PORT)).is_ok() {
+            let octets = error_indication(pdu.teid, local);
+            if forwarder.gtpu.send(&octets, from.ip()).is_ok() {
                 forwarder.counters.error_indications_sent.add(1);
             }
         }
     }
 
     /// The frame in which a datagram may have come.
-    fn wrap(&mut self, datagram: &[u8], from: SocketAddr) {
+    fn wrap(&mut self, datagram: &[u8], from: SocketAddr, local: IpAddr) {
         let frame = &mut self.frame;
         frame.clear();
         frame.extend(LINK_MAC);
         frame.extend(LINK_MAC);
         let udp = 8 + datagram.len();
-        match (from.ip(), self.local) {
+        match (from.ip(), local) {
             (IpAddr::V4(from), IpAddr::V4(to)) => {
                 frame.extend([8, 0, 0x45, 0]);
                 frame.extend(((20 + udp) as u16).to_be_bytes());

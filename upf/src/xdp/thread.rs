@@ -1,4 +1,5 @@
 //! The thread beside the programs: what they tell, and what is left to the socket.
+use super::beside::OfFrames;
 use super::controller::Controller;
 use super::forwarder::{Forwarder, lock};
 use super::socket::Socket;
@@ -10,10 +11,10 @@ use crate::kernel::threads::transient;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -32,14 +33,14 @@ impl Thread {
     pub fn start(
         forwarder: &Arc<Forwarder>,
         controller: &Arc<Controller>,
-        local: IpAddr,
+        frames: Option<&Arc<Mutex<OfFrames>>>,
         failure: mpsc::Sender<String>,
     ) -> Result<Self, String> {
         let failed = |error: io::Error| format!("the thread of the datapath cannot be started: {error}");
         let (stop, stopped) = UnixStream::pair().map_err(failed)?;
-        let (forwarder, controller) = (forwarder.clone(), controller.clone());
+        let (forwarder, controller, frames) = (forwarder.clone(), controller.clone(), frames.cloned());
         let work = move || {
-            if let Err(error) = serve(&forwarder, &controller, local, &stopped) {
+            if let Err(error) = serve(&forwarder, &controller, frames.as_deref(), &stopped) {
                 let _ = failure.try_send(format!("upf-xdp can serve no more packets: {error}"));
             }
         };
@@ -57,23 +58,37 @@ impl Drop for Thread {
     }
 }
 
-fn serve(forwarder: &Forwarder, controller: &Controller, local: IpAddr, stopped: &UnixStream) -> io::Result<()> {
+/// The tunnel of a packet, or of the end of some (TS 29.281, 5.1).
+fn teid_of(datagram: &[u8]) -> Option<u32> {
+    let header = datagram.first_chunk::<8>().filter(|header| matches!(header[1], 254 | 255))?;
+    Some(u32::from_be_bytes([header[4], header[5], header[6], header[7]]))
+}
+
+fn serve(
+    forwarder: &Forwarder,
+    controller: &Controller,
+    frames: Option<&Mutex<OfFrames>>,
+    stopped: &UnixStream,
+) -> io::Result<()> {
     let ring = lock(&forwarder.ring).descriptor();
     // SAFETY: the ring's descriptor is open for as long as the forwarder lives, which is longer than this function.
     let ring = unsafe { BorrowedFd::borrow_raw(ring) };
     let complaints = Limiter::per_second(forwarder.limits.complaints_per_second);
-    let mut socket = Socket { complaints, local, frame: Vec::new(), out: Vec::new() };
+    let mut socket = Socket { complaints, frame: Vec::new(), out: Vec::new() };
     let mut batch = Batch::new();
     let mut looked_up = Instant::now();
     loop {
-        let [told, datagrams, stop] = {
+        let (told, stop, datagrams) = {
             let wait = |fd| PollFd::new(fd, PollFlags::POLLIN);
-            let mut waiting = [wait(ring), wait(forwarder.gtpu.as_fd()), wait(stopped.as_fd())];
+            let mut waiting = vec![wait(ring), wait(stopped.as_fd())];
+            waiting.extend(forwarder.gtpu.each().map(|(_, socket)| wait(socket.as_fd())));
             match poll(&mut waiting, PollTimeout::from(HOPS_MS)) {
                 Err(Errno::EINTR) => continue,
                 Err(error) => return Err(error.into()),
-                Ok(_) => waiting.map(|fd| fd.any().unwrap_or(true)),
+                Ok(_) => {}
             }
+            let ready = |fd: &PollFd<'_>| fd.any().unwrap_or(true);
+            (ready(&waiting[0]), ready(&waiting[1]), waiting[2..].iter().map(ready).collect::<Vec<bool>>())
         };
         if stop {
             return Ok(());
@@ -94,14 +109,21 @@ fn serve(forwarder: &Forwarder, controller: &Controller, local: IpAddr, stopped:
                 forwarder.release(state, seid);
             }
         }
-        if datagrams {
-            receive(forwarder, &mut socket, &mut batch)?;
+        for ((local, from), _) in forwarder.gtpu.each().zip(datagrams).filter(|(_, ready)| *ready) {
+            receive(forwarder, frames, &mut socket, &mut batch, local, from)?;
         }
     }
 }
 
-fn receive(forwarder: &Forwarder, socket: &mut Socket, batch: &mut Batch) -> io::Result<()> {
-    match batch.receive(&forwarder.gtpu) {
+fn receive(
+    forwarder: &Forwarder,
+    frames: Option<&Mutex<OfFrames>>,
+    socket: &mut Socket,
+    batch: &mut Batch,
+    local: IpAddr,
+    gtpu: &UdpSocket,
+) -> io::Result<()> {
+    match batch.receive(gtpu) {
         Ok(_) => {}
         // A peer's closed port shows here, too.
         Err(error) if transient(&error) => return Ok(()),
@@ -111,9 +133,18 @@ fn receive(forwarder: &Forwarder, socket: &mut Socket, batch: &mut Batch) -> io:
     batch.each(|datagram| {
         forwarder.counters.received_packets.add(1);
         let Some((buffer, from)) = datagram else { return forwarder.counters.dropped(DropReason::Malformed) };
+        if let Some(frames) = frames
+            && let Some(teid) = teid_of(buffer.get(HEADROOM..).unwrap_or_default())
+        {
+            let frames = lock(frames);
+            if frames.all().knows(teid) {
+                frames.all().take(buffer, HEADROOM, from, local, now);
+                return;
+            }
+        }
         let datagram = buffer.get(HEADROOM..).unwrap_or_default();
-        if let Some(reply) = socket.take(forwarder, datagram, from, now)
-            && let Err(error) = forwarder.gtpu.send_to(&reply, from)
+        if let Some(reply) = socket.take(forwarder, datagram, from, local, now)
+            && let Err(error) = gtpu.send_to(&reply, from)
         {
             tracing::debug!(peer = %from, %error, "GTP-U answer not sent");
         }

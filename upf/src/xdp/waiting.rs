@@ -31,6 +31,14 @@ impl Forwarder {
                         to_release.push(seid);
                     }
                 }
+                Told::Send { peer, datagram } => {
+                    // The kernel finds the neighbour, and divides what is too large.
+                    if let Err(error) = self.gtpu.send(&datagram, peer.into()) {
+                        self.counters.lost_packets.add(1);
+                        self.counters.dropped(DropReason::N3);
+                        tracing::debug!(%peer, %error, "a packet of a tunnel was not sent");
+                    }
+                }
                 Told::Limit { session, limit } => {
                     if let Some(seid) = state.by_slot.get(&session).copied() {
                         self.limit_reached(state, seid, limit);

@@ -55,6 +55,11 @@ impl Bench {
     }
 
     pub fn new(change: impl FnOnce(&mut UpfConfig)) -> Bench {
+        Self::measuring(0, change)
+    }
+
+    /// The same with programs that measure, of so many sessions.
+    pub fn measuring(sessions: u32, change: impl FnOnce(&mut UpfConfig)) -> Bench {
         let n3 = Link::new("n3", 1, N3, GNB);
         let n6 = Link::new("n6", 2, Ipv4Addr::new(10, 98, 0, 1), HOST);
         let mut config = UpfConfig { datapath: DatapathChoice::Xdp, ..UpfConfig::default() };
@@ -63,7 +68,7 @@ impl Bench {
         config.xdp.interfaces = vec!["n3a".into(), "n6a".into()];
         (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (64, 256, 512);
         change(&mut config);
-        let (datapath, signals) = XdpDatapath::open(&config).expect("the datapath");
+        let (datapath, signals) = XdpDatapath::open_to_measure(&config, sessions).expect("the datapath");
         Bench { datapath, n3, n6, signals }
     }
 

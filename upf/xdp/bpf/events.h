@@ -60,7 +60,7 @@ struct event_long {
 		struct type *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0); \
 		if (!e) \
 			return 0; \
-		e->event.kind = EVENT_PACKET; \
+		e->event.kind = argument & ARGUMENT_SEND ? EVENT_SEND : EVENT_PACKET; \
 		e->event.session = session; \
 		e->event.argument = argument; \
 		e->event.length = length; \

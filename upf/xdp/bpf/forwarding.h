@@ -111,6 +111,57 @@ inline_always struct hop *next_hop4(struct xdp_md *ctx, __be32 source, __be32 de
 	return hop && hop->ifindex ? hop : NULL;
 }
 
+inline_always int is_n3_ip6(const __be32 *address)
+{
+	return !((address[0] ^ settings.n3_ip6[0]) | (address[1] ^ settings.n3_ip6[1]) |
+		 (address[2] ^ settings.n3_ip6[2]) | (address[3] ^ settings.n3_ip6[3]));
+}
+
+/* Hops of IPv6 are never taken for those of IPv4. */
+#define HOP_IP6 0x80000000u
+
+/* The same as `find_hop4` for the end of a tunnel over IPv6. */
+global int find_hop6(struct xdp_md *ctx, struct hop *hop, struct rule_rest *rest)
+{
+	if (!hop || !rest)
+		return 0;
+	struct bpf_fib_lookup fib = {
+		.family = 10 /* AF_INET6 */,
+		.l4_protocol = IPPROTO_UDP,
+		/* The kernel asks of the interface whether it forwards IPv6: ours does. */
+		.ifindex = settings.outer_ifindex,
+	};
+	for (int i = 0; i < 4; i++) {
+		fib.ipv6_src[i] = settings.n3_ip6[i];
+		fib.ipv6_dst[i] = rest->peer6[i];
+	}
+	__u32 now = globals.generation | HOP_IP6;
+	int ok = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0) == BPF_FIB_LKUP_RET_SUCCESS && usable(fib.ifindex);
+	hop->generation = 0;
+	for (int i = 0; i < 4; i++)
+		hop->destination[i] = rest->peer6[i];
+	hop->ifindex = ok ? fib.ifindex : 0;
+	hop->mtu = fib.mtu_result;
+	__builtin_memcpy(hop->to, fib.dmac, 6);
+	__builtin_memcpy(hop->from, fib.smac, 6);
+	hop->generation = ok ? now : 0;
+	return ok;
+}
+
+/* The next hop towards the end of a tunnel over IPv6, or nothing where the kernel has to find the way. */
+inline_always struct hop *next_hop6(struct xdp_md *ctx, struct rule_rest *rest)
+{
+	struct hop *hop = hop_of(rest->peer6[2] ^ rest->peer6[3], rest->peer6[1]);
+	if (!hop)
+		return NULL;
+	__u32 differs = hop->generation ^ (globals.generation | HOP_IP6);
+	for (int i = 0; i < 4; i++)
+		differs |= hop->destination[i] ^ rest->peer6[i];
+	if (unlikely(differs))
+		find_hop6(ctx, hop, rest);
+	return hop->ifindex ? hop : NULL;
+}
+
 /* Sends a frame to an interface. What came from user space, user space sends: it finds the interface before the frame. */
 inline_always int send_to(struct xdp_md *ctx, __u32 ifindex, enum origin origin)
 {
@@ -221,9 +272,69 @@ inline_always int into_tunnel4(struct xdp_md *ctx, __u32 offset, __u32 length, s
 	return leave(ctx, hop, origin);
 }
 
+/* The same over IPv6. UDP goes without a checksum there, as tunnels may (RFC 6935): what is within has its own. Of `place` the
+ * lower half is the offset, and the upper half the length. What is larger than the way takes, and what has no way yet, the
+ * socket sends: routers do not divide packets of IPv6. */
+global int into_tunnel6(struct xdp_md *ctx, __u64 place, struct rule *rule, int qfi, int origin)
+{
+	__u32 offset = place & 2047, length = place >> 32;
+	struct rule_rest *rest = rule ? rest_of(rule) : NULL;
+	if (!rule || !rest)
+		return lost(DROP_N3);
+	__u32 extension = qfi >= 0 ? sizeof(struct gtp_extension) : 0;
+	__u32 headers = sizeof(struct outer6) + extension, payload = length + headers - sizeof(struct ipv6hdr);
+	__be32 teid = rule->teid;
+	__u8 type = rule->flags & RULE_TUNNEL_UP ? 0x10 : 0;
+	if (length > 0xffff || payload > 0xffff || !trim(ctx, offset + length) ||
+	    bpf_xdp_adjust_head(ctx, (int)offset - (int)(sizeof(struct ethhdr) + headers)))
+		return lost(DROP_N3);
+	struct ethhdr *eth = data_of(ctx);
+	struct outer6 *outer = (void *)(eth + 1);
+	struct gtp_extension *more = (void *)(outer + 1);
+	if ((void *)(more + 1) > end_of(ctx))
+		return lost(DROP_N3);
+	*(__be32 *)&outer->ip = bpf_htonl(0x60000000);
+	outer->ip.payload_len = bpf_htons(payload);
+	outer->ip.nexthdr = IPPROTO_UDP;
+	outer->ip.hop_limit = OUTER_TTL;
+	for (int i = 0; i < 4; i++) {
+		((__be32 *)&outer->ip.saddr)[i] = settings.n3_ip6[i];
+		((__be32 *)&outer->ip.daddr)[i] = rest->peer6[i];
+	}
+	outer->udp.source = outer->udp.dest = bpf_htons(GTP_PORT);
+	outer->udp.len = bpf_htons(payload);
+	outer->udp.check = 0;
+	outer->gtp.flags = extension ? GTP_FLAGS | GTP_EXTENDED : GTP_FLAGS;
+	outer->gtp.type = GTP_G_PDU;
+	outer->gtp.length = bpf_htons(length + extension);
+	outer->gtp.teid = teid;
+	if (extension) {
+		*(__be32 *)&more->optional = bpf_htonl(GTP_CONTAINER);
+		*(__be32 *)&more->container = bpf_htonl(0x01000000 | type << 16 | qfi << 8);
+	}
+	__u32 whole = length + headers;
+	struct hop *hop = next_hop6(ctx, rest);
+	if (unlikely(!hop || whole > hop->mtu)) {
+		if (!give(ctx, sizeof(*eth), whole, NONE, ARGUMENT_SEND))
+			return lost(DROP_N3);
+		COUNT(to_kernel);
+		return XDP_DROP;
+	}
+	link_to(eth, hop->to, hop->from, bpf_htons(ETH_P_IPV6));
+	return leave(ctx, hop, origin);
+}
+
+inline_always int into_tunnel(struct xdp_md *ctx, __u32 offset, __u32 length, struct rule *rule, int qfi, enum origin origin)
+{
+	if (settings.has_ip6 && unlikely(rule->flags & RULE_TUNNEL6))
+		return into_tunnel6(ctx, offset | (__u64)length << 32, rule, qfi, origin);
+	return into_tunnel4(ctx, offset, length, rule, qfi, origin);
+}
+
 /* A packet for the data network without its tunnel: it lies `offset` octets into the frame, which has no link header of
  * its own yet. With a rule it is a UE's, whose address may be translated. */
-inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule, enum origin origin)
+inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule, __u64 hash,
+			     enum origin origin)
 {
 	static const __u8 own[6] = LINK_MAC, bounce[6] = BOUNCE_MAC;
 	if (unlikely(!trim(ctx, offset + flow->length)))
@@ -242,7 +353,7 @@ inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow
 		int fits = hop && hop->ifindex && flow->length <= hop->mtu;
 		/* What the kernel takes or answers has the UE's address. */
 		if (rule && settings.nat.addresses && hop && !hop->local && (fits || !hop->ifindex || !flow->dont_fragment)) {
-			if (unlikely(!translate_out(ctx, sizeof(*eth), flow, rule)))
+			if (unlikely(!translate_out(ctx, sizeof(*eth), flow, rule, hash)))
 				return lost(DROP_NAT);
 			eth = data_of(ctx);
 			ip = (void *)(eth + 1);

@@ -56,7 +56,7 @@ global int extensions(struct xdp_md *ctx, __u32 at, __u8 next, struct tunnelled 
 	if (!found)
 		return -1;
 	void *data = data_of(ctx), *end = end_of(ctx);
-	if (at > 256)
+	if (at > 1024)
 		return -1;
 	for (int i = 0; i < MOST_EXTENSIONS && next; i++) {
 		__u8 *header = data + at;

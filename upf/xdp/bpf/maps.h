@@ -20,9 +20,9 @@
  * is in a table of the kernel. */
 TABLE(teid_cells, BPF_MAP_TYPE_ARRAY, __u32, struct cells, 1024, BPF_F_MMAPABLE);
 TABLE(ue4_cells, BPF_MAP_TYPE_ARRAY, __u32, struct cells, 1024, BPF_F_MMAPABLE);
-TABLE(by_teid, BPF_MAP_TYPE_HASH, __be32, __u32, 1024, 0);
-TABLE(by_ue4, BPF_MAP_TYPE_HASH, __be32, __u32, 1024, 0);
-TABLE(by_ue6, BPF_MAP_TYPE_HASH, __be64, __u32, 1024, 0);
+TABLE(by_teid, BPF_MAP_TYPE_HASH, __be32, __u32, 1024, BPF_F_NO_PREALLOC);
+TABLE(by_ue4, BPF_MAP_TYPE_HASH, __be32, __u32, 1024, BPF_F_NO_PREALLOC);
+TABLE(by_ue6, BPF_MAP_TYPE_HASH, __be64, __u32, 1024, BPF_F_NO_PREALLOC);
 
 TABLE(rules, BPF_MAP_TYPE_ARRAY, __u32, struct rule, 1024, BPF_F_MMAPABLE);
 TABLE(rates, BPF_MAP_TYPE_ARRAY, __u32, struct rate, RATES, BPF_F_MMAPABLE);
@@ -43,19 +43,23 @@ TABLE(hops, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct hop, HOPS, 0);
 /* Interfaces to which packets may be redirected. */
 TABLE(ports, BPF_MAP_TYPE_HASH, __u32, __u32, 64, 0);
 
-/* Translated flows, and those that are free again. */
-TABLE(nat_flows, BPF_MAP_TYPE_ARRAY, __u32, struct nat_flow, 1, BPF_F_MMAPABLE);
-/* Mappable only so that each set fills one line of the cache. */
-TABLE(nat_cells, BPF_MAP_TYPE_ARRAY, __u32, struct nat_cells, 1, BPF_F_MMAPABLE);
-TABLE(nat_by_key, BPF_MAP_TYPE_HASH, struct nat_key, __u32, 1, 0);
+/* Directions of translated flows. The first two lines are nobody's; then come those that keys say, in pairs, and then others,
+ * which `nat_by_key` leads to; of those that are free again, `nat_free` has the places. */
+TABLE(nat_lines, BPF_MAP_TYPE_ARRAY, __u32, struct nat_line, 4, BPF_F_MMAPABLE);
+/* How many places are taken of so many lines that follow each other. */
+#define NAT_BLOCK 64
+TABLE(nat_blocks, BPF_MAP_TYPE_ARRAY, __u32, __u32, 1, BPF_F_MMAPABLE);
+TABLE(nat_by_key, BPF_MAP_TYPE_HASH, struct nat_key, __u32, 1, BPF_F_NO_PREALLOC);
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
 	__uint(max_entries, 1);
 	__uint(value_size, 4);
 } nat_free SEC(".maps");
+/* Flows that a processor is making. */
+TABLE(nat_making, BPF_MAP_TYPE_HASH, struct nat_key, __u32, 1024, 0);
 /* Bindings by the UE's end, and by the public one. */
-TABLE(nat_of_ue, BPF_MAP_TYPE_HASH, struct nat_end, struct nat_binding, 1, 0);
-TABLE(nat_of_public, BPF_MAP_TYPE_HASH, struct nat_end, struct nat_binding, 1, 0);
+TABLE(nat_of_ue, BPF_MAP_TYPE_HASH, struct nat_end, struct nat_binding, 1, BPF_F_NO_PREALLOC);
+TABLE(nat_of_public, BPF_MAP_TYPE_HASH, struct nat_end, struct nat_binding, 1, BPF_F_NO_PREALLOC);
 TABLE(nat_parts, BPF_MAP_TYPE_LRU_HASH, struct nat_part, struct nat_part_of, 4096, 0);
 
 struct {
@@ -79,7 +83,7 @@ struct {
 
 const volatile struct settings settings;
 
-volatile struct globals globals = { .generation = 1, .ue4_low = 0xffffffff, .nat_next = 1 };
+volatile struct globals globals = { .generation = 1, .ue4_low = 0xffffffff };
 
 /* The types that user space needs, and that neither a table nor a variable has. */
 struct shared_types {
@@ -88,7 +92,7 @@ struct shared_types {
 	enum rule_flag rule_flag;
 	enum filter_flag filter_flag;
 	enum drop drop;
-	enum nat_seen nat_seen;
+	enum nat_state nat_state;
 	enum event_kind event_kind;
 };
 struct shared_types shared_types SEC(".data.types");

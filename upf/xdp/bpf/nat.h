@@ -69,7 +69,7 @@ global int nat_out_slow(struct xdp_md *ctx, __u32 offset, __u32 session, __u32 i
 		ip->saddr = address;
 		return 1;
 	}
-	struct nat_key key = { .near = ip->saddr, .far = ip->daddr, .protocol = ip->protocol };
+	struct nat_key key = { .near = ip->saddr, .far = ip->daddr, .kind = nat_kind(ip->protocol, 0) };
 	struct icmp *icmp = NULL;
 	if (ip->protocol == IPPROTO_ICMP) {
 		__u32 header = ip->ihl * 4;
@@ -88,22 +88,47 @@ global int nat_out_slow(struct xdp_md *ctx, __u32 offset, __u32 session, __u32 i
 	struct nat_flow *flow = nat_flow_at(index);
 	if (!index || !flow)
 		return 0;
-	__u64 ticks = bpf_jiffies64();
-	if ((flow->incarnation != incarnation || nat_is_over(flow, ticks)) && !nat_renew(index, session, incarnation))
+	__u32 ticks = bpf_jiffies64();
+	if ((flow->incarnation != incarnation || nat_is_over(flow, &key, ticks)) && !nat_renew(&key, session, incarnation))
 		return 0;
-	nat_see(flow, 0, ticks);
-	ip->check = changed(ip->check, flow->address_change);
-	ip->saddr = flow->public4;
+	nat_see(flow, &key, 0, ticks);
+	ip->check = changed(ip->check, nat_address_change(flow));
+	ip->saddr = flow->other;
 	if (icmp) {
-		icmp->checksum = changed(icmp->checksum, flow->transport_change);
-		icmp->id = flow->public_port;
+		icmp->checksum = changed(icmp->checksum, nat_transport_change(flow));
+		icmp->id = nat_new_port(flow);
 	}
 	return 1;
 }
 
+inline_always int nat_is_common(struct flow *flow)
+{
+	return flow->fragment != 2 && (flow->protocol == IPPROTO_TCP || flow->protocol == IPPROTO_UDP);
+}
+
+/* The hash of what a packet of a UE is translated by, with which `nat_out` goes on; 0: it is not known. What lies there is on
+ * its way from memory while the packet's rule is found. */
+inline_always __u64 nat_prepare(struct xdp_md *ctx, __u32 offset, struct flow *flow)
+{
+	__u32 at = flow->transport;
+	if (!settings.nat.addresses || flow->version != 4 || !nat_is_common(flow) || at > 60 || offset > 1024)
+		return 0;
+	__be16 *ports = data_of(ctx) + offset + at;
+	if ((void *)(ports + 2) > end_of(ctx))
+		return 0;
+	struct nat_key key = {
+		.near = flow->source4,
+		.far = flow->destination4,
+		.near_port = ports[0],
+		.far_port = ports[1],
+		.kind = nat_kind(flow->protocol, 0),
+	};
+	return nat_expect(&key);
+}
+
 /* Gives a packet of a UE, whose IP header lies at an offset, its public address. 0: there is none for it, or it has no
  * ports. */
-global int nat_out(struct xdp_md *ctx, __u32 offset, struct rule *rule)
+global int nat_out(struct xdp_md *ctx, __u32 offset, struct rule *rule, __u64 hash)
 {
 	if (!rule || offset > 1024)
 		return 0;
@@ -119,34 +144,39 @@ global int nat_out(struct xdp_md *ctx, __u32 offset, struct rule *rule)
 		.far = ip->daddr,
 		.near_port = *place.near,
 		.far_port = *place.far,
-		.protocol = ip->protocol,
+		.kind = nat_kind(ip->protocol, 0),
 	};
-	__u64 ticks = bpf_jiffies64();
-	struct nat_flow *flow = nat_find(&key);
+	__u32 ticks = bpf_jiffies64();
+	if (unlikely(!hash))
+		hash = nat_hash(&key);
+	struct nat_flow *flow = nat_find(&key, hash);
 	if (unlikely(!flow)) {
 		__u32 index = nat_begin(&key, session_of(rule), rule->incarnation);
 		flow = nat_flow_at(index);
 		if (!index || !flow)
 			return 0;
-	} else if (unlikely(flow->incarnation != rule->incarnation || nat_is_over(flow, ticks) ||
-			    (place.flags & TCP_SYN && nat_lifetime(flow) == settings.nat.tcp_transitory &&
-			     flow->seen & (NAT_RESET | NAT_FIN_IN | NAT_FIN_OUT)))) {
-		__u32 index = nat_find_slow(&key);
-		if (!index || !nat_renew(index, session_of(rule), rule->incarnation))
+	} else if (unlikely(flow->incarnation != rule->incarnation || nat_is_over(flow, &key, ticks) ||
+			    (place.flags & TCP_SYN && nat_lifetime(nat_state(flow)) == settings.nat.tcp_transitory &&
+			     nat_state(flow) & (NAT_RESET | NAT_FIN_IN | NAT_FIN_OUT)))) {
+		if (!nat_renew(&key, session_of(rule), rule->incarnation))
 			return 0;
 	}
-	nat_see(flow, nat_bits(0, key.protocol, place.flags, flow->seen), ticks);
-	ip->check = changed(ip->check, flow->address_change);
-	ip->saddr = flow->public4;
-	nat_correct(place.checksum, flow->transport_change, key.protocol);
-	*place.near = flow->public_port;
+	__u32 state = nat_state(flow);
+	__be32 address = flow->other;
+	__be16 port = state >> NAT_PORT_SHIFT;
+	nat_see(flow, &key, nat_bits(0, nat_protocol(state), place.flags, state), ticks);
+	__u32 change = change32(key.near, address);
+	ip->check = changed(ip->check, fold16(change));
+	ip->saddr = address;
+	nat_correct(place.checksum, fold16(change + change16(key.near_port, port)), nat_protocol(state));
+	*place.near = port;
 	return 1;
 }
 
-inline_always int translate_out(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule)
+inline_always int translate_out(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule, __u64 hash)
 {
-	if (likely(flow->fragment != 2 && (flow->protocol == IPPROTO_TCP || flow->protocol == IPPROTO_UDP)))
-		return nat_out(ctx, offset, rule);
+	if (likely(nat_is_common(flow)))
+		return nat_out(ctx, offset, rule, hash);
 	return nat_out_slow(ctx, offset, session_of(rule), rule->incarnation);
 }
 
@@ -176,7 +206,7 @@ global int nat_in_slow(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 		ip->daddr = of->ue;
 		return NAT_DONE;
 	}
-	struct nat_key key = { .near = ip->daddr, .far = ip->saddr, .protocol = ip->protocol, .inward = 1 };
+	struct nat_key key = { .near = ip->daddr, .far = ip->saddr, .kind = nat_kind(ip->protocol, 1) };
 	struct icmp *icmp = NULL;
 	if (ip->protocol == IPPROTO_ICMP) {
 		__u32 header = ip->ihl * 4;
@@ -189,7 +219,7 @@ global int nat_in_slow(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 			if (!about || !flow)
 				return NAT_FOREIGN;
 			packet->incarnation = flow->incarnation;
-			packet->destination4 = flow->ue;
+			packet->destination4 = flow->other;
 			return NAT_DONE;
 		}
 		if (icmp->type != ICMP_ECHO_REPLY && icmp->type != ICMP_TIMESTAMP_REPLY)
@@ -198,24 +228,24 @@ global int nat_in_slow(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 	}
 	__u32 index = nat_find_slow(&key);
 	struct nat_flow *flow = nat_flow_at(index);
-	__u64 ticks = bpf_jiffies64();
-	if (!index || !flow || nat_is_over(flow, ticks))
+	__u32 ticks = bpf_jiffies64();
+	if (!index || !flow || nat_is_over(flow, &key, ticks))
 		return NAT_FOREIGN;
-	nat_see(flow, NAT_ANSWERED, ticks);
+	nat_see(flow, &key, NAT_ANSWERED, ticks);
 	packet->incarnation = flow->incarnation;
-	packet->destination4 = flow->ue;
+	packet->destination4 = flow->other;
 	if (packet->fragment) {
 		/* Its later parts are the UE's, too. */
 		struct nat_part part = nat_part_key(ip);
-		struct nat_part_of of = { .ue = flow->ue, .incarnation = flow->incarnation };
+		struct nat_part_of of = { .ue = flow->other, .incarnation = flow->incarnation };
 		if (bpf_map_update_elem(&nat_parts, &part, &of, BPF_ANY))
 			return NAT_LOST;
 	}
-	ip->check = changed(ip->check, ~flow->address_change);
-	ip->daddr = flow->ue;
+	ip->check = changed(ip->check, nat_address_change(flow));
+	ip->daddr = flow->other;
 	if (icmp) {
-		icmp->checksum = changed(icmp->checksum, ~flow->transport_change);
-		icmp->id = flow->ue_port;
+		icmp->checksum = changed(icmp->checksum, nat_transport_change(flow));
+		icmp->id = nat_new_port(flow);
 	}
 	return NAT_DONE;
 }
@@ -248,33 +278,36 @@ global int nat_in(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 		.far = ip->saddr,
 		.near_port = *place.near,
 		.far_port = *place.far,
-		.protocol = ip->protocol,
-		.inward = 1,
+		.kind = nat_kind(ip->protocol, 1),
 	};
-	__u64 ticks = bpf_jiffies64();
-	struct nat_flow *flow = nat_find(&key);
+	__u32 ticks = bpf_jiffies64();
+	struct nat_flow *flow = nat_find(&key, nat_hash(&key));
 	if (unlikely(!flow)) {
 		__u32 index = settings.nat.full_cone ? nat_accept(&key) : NONE;
 		flow = nat_flow_at(index);
 		if (!index || !flow)
 			return NAT_FOREIGN;
 	}
-	if (unlikely(nat_is_over(flow, ticks)))
+	if (unlikely(nat_is_over(flow, &key, ticks)))
 		return NAT_FOREIGN;
 	/* The kernel would answer what it got with the address of the UE. */
 	if (unlikely(packet->ttl <= 1))
 		return nat_answer(ctx, offset, ICMP_EXCEEDED << 8, 0);
 	if (unlikely(packet->dont_fragment && packet->length > settings.n6_mtu))
 		return nat_answer(ctx, offset, ICMP_UNREACHABLE << 8 | ICMP_TOO_LARGE, settings.n6_mtu);
-	nat_see(flow, nat_bits(1, key.protocol, place.flags, flow->seen), ticks);
+	__u32 state = nat_state(flow);
+	__be32 address = flow->other;
+	__be16 port = state >> NAT_PORT_SHIFT;
 	packet->incarnation = flow->incarnation;
-	packet->destination4 = flow->ue;
+	packet->destination4 = address;
+	nat_see(flow, &key, nat_bits(1, nat_protocol(state), place.flags, state), ticks);
 	if (unlikely(packet->fragment))
-		nat_expect_parts(ctx, offset, flow->ue, flow->incarnation);
-	ip->check = changed(ip->check, ~flow->address_change);
-	ip->daddr = flow->ue;
-	nat_correct(place.checksum, ~flow->transport_change, key.protocol);
-	*place.near = flow->ue_port;
+		nat_expect_parts(ctx, offset, address, packet->incarnation);
+	__u32 change = change32(key.near, address);
+	ip->check = changed(ip->check, fold16(change));
+	ip->daddr = address;
+	nat_correct(place.checksum, fold16(change + change16(key.near_port, port)), nat_protocol(state));
+	*place.near = port;
 	return NAT_DONE;
 }
 

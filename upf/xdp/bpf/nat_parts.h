@@ -91,7 +91,7 @@ global __u32 nat_error(struct xdp_md *ctx, __u32 offset, int inward)
 	if ((void *)(l4 + 8) > end)
 		return NONE;
 	__u8 protocol = inner->protocol;
-	struct nat_key key = { .protocol = protocol, .inward = inward };
+	struct nat_key key = { .kind = nat_kind(protocol, inward) };
 	/* It tells of a packet that went the other way: what it was sent from is near. */
 	key.near = inward ? inner->saddr : inner->daddr;
 	key.far = inward ? inner->daddr : inner->saddr;
@@ -116,15 +116,11 @@ global __u32 nat_error(struct xdp_md *ctx, __u32 offset, int inward)
 	key.near_port = *port;
 	__u32 index = nat_find_slow(&key);
 	struct nat_flow *flow = nat_flow_at(index);
-	if (!index || !flow || nat_is_over(flow, bpf_jiffies64()))
+	if (!index || !flow || nat_is_over(flow, &key, bpf_jiffies64()))
 		return NONE;
-	__be32 address = inward ? flow->ue : flow->public4;
-	__be16 new_port = inward ? flow->ue_port : flow->public_port;
-	__u16 of_address = flow->address_change, of_transport = flow->transport_change;
-	if (inward) {
-		of_address = ~of_address;
-		of_transport = ~of_transport;
-	}
+	__be32 address = flow->other;
+	__be16 new_port = nat_new_port(flow);
+	__u16 of_address = nat_address_change(flow), of_transport = nat_transport_change(flow);
 	/* What the message's own checksum covers: the sum over the inner IP header stays what it was. */
 	__u32 change = change16(*port, new_port);
 	if (checksum && !(protocol == IPPROTO_UDP && !*checksum)) {

@@ -23,7 +23,10 @@ inline_always int has_to_wait(struct rule *rule, enum origin origin)
 inline_always int admit(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule, enum origin origin)
 {
 	__u32 flags = rule->flags;
-	if (unlikely(flags & (RULE_DROP | RULE_BUFFER | RULE_HELD))) {
+	if (unlikely(flags & (RULE_DROP | RULE_BUFFER | RULE_HELD | RULE_SOCKET))) {
+		/* A frame may look like a packet. */
+		if (flags & RULE_SOCKET)
+			return not_ours();
 		if (flags & RULE_DROP)
 			return dropped_of(rule, DROP_ACTION);
 		if (has_to_wait(rule, origin))
@@ -65,8 +68,8 @@ inline_always int to_ue(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u
 	if (verdict >= 0)
 		return verdict;
 	if (likely(rule->flags & RULE_TUNNEL))
-		return into_tunnel4(ctx, offset, flow->length, rule, qfi_of(rule, NULL), origin);
-	return to_network(ctx, offset, flow, NULL, origin);
+		return into_tunnel(ctx, offset, flow->length, rule, qfi_of(rule, NULL), origin);
+	return to_network(ctx, offset, flow, NULL, 0, origin);
 }
 
 /* The same for a packet that another UE sent. */
@@ -91,28 +94,32 @@ global int hairpin(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct r
 	if (!bpf_map_lookup_elem(&nat_of_public, &end))
 		return 0;
 	flow->read = 0;
-	return nat_out(ctx, offset, rule) && nat_in(ctx, offset, flow) == NAT_DONE ? 1 : -1;
+	return nat_out(ctx, offset, rule, 0) && nat_in(ctx, offset, flow) == NAT_DONE ? 1 : -1;
 }
 
 /* A G-PDU. Packets of unknown tunnels are seen by user space, within a rate, for it to send Error Indications. */
 inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, struct flow *flow, enum origin origin)
 {
-	__u32 entrance = entrance_of_teid(tunnel->teid);
-	if (unlikely(!entrance))
-		return complain(DROP_UNKNOWN_TUNNEL);
 	void *data = data_of(ctx), *end = end_of(ctx);
-	__u64 offset = tunnel->inner;
-	if (offset > 1024)
-		return dropped(DROP_MALFORMED);
-	/* Older kernels have to see once more that it is small. */
+	__u64 offset = tunnel->inner, hash = 0;
+	/* Older kernels have to see that it is small. */
 	barrier_var(offset);
 	offset &= 2047;
 	__u8 *first = data + offset;
-	if ((void *)(first + 1) > end)
-		return dropped(DROP_MALFORMED);
-	__be16 protocol = *first >> 4 == 6 ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
-	if (unlikely(!read_ip(data + offset, end, protocol, flow) || offset + flow->length > tunnel->end))
-		return dropped(DROP_MALFORMED);
+	int whole = 0;
+	if (offset == tunnel->inner && offset <= 1024 && (void *)(first + 1) <= end) {
+		__be16 protocol = *first >> 4 == 6 ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
+		whole = read_ip(data + offset, end, protocol, flow) && offset + flow->length <= tunnel->end;
+		if (likely(whole))
+			hash = nat_prepare(ctx, offset, flow);
+	}
+	__u32 entrance = entrance_of_teid(tunnel->teid);
+	if (unlikely(!entrance))
+		return complain(DROP_UNKNOWN_TUNNEL);
+	if (unlikely(!whole)) {
+		struct rule *of_frames = any_of(entrance);
+		return of_frames && of_frames->flags & RULE_SOCKET ? not_ours() : dropped(DROP_MALFORMED);
+	}
 	struct rule *rule = classify(ctx, offset, flow, tunnel, entrance, 1);
 	/* A PDR need not name the UE's address; that of its session counts all the same. */
 	if (unlikely(!rule)) {
@@ -128,7 +135,7 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 	if (verdict >= 0)
 		return verdict;
 	if (unlikely(rule->flags & RULE_TUNNEL))
-		return into_tunnel4(ctx, offset, flow->length, rule, qfi_of(rule, tunnel), origin);
+		return into_tunnel(ctx, offset, flow->length, rule, qfi_of(rule, tunnel), origin);
 	if (settings.local_switching) {
 		__u32 other = entrance_of_ue(flow, 0);
 		if (unlikely(other)) {
@@ -144,5 +151,5 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 		if (outcome)
 			return other ? between_ues(ctx, offset, flow, other, origin) : lost(DROP_NAT);
 	}
-	return to_network(ctx, offset, flow, rule, origin);
+	return to_network(ctx, offset, flow, rule, hash, origin);
 }

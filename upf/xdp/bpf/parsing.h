@@ -220,6 +220,32 @@ global int read_transport(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 	return 1;
 }
 
+/* Octets from an outer IPv6 header to UDP behind its extension headers; 0 where that is not there, or the packet came in
+ * parts. `offset` is that of the IP header. */
+global int udp_behind(struct xdp_md *ctx, __u32 offset)
+{
+	void *data = data_of(ctx), *end = end_of(ctx);
+	struct ipv6hdr *ip = data + offset;
+	if (offset > 64 || (void *)(ip + 1) > end)
+		return 0;
+	__u8 next = ip->nexthdr;
+	__u32 at = sizeof(*ip);
+	for (int i = 0; i < MOST_EXTENSIONS; i++) {
+		if (next == IPPROTO_UDP)
+			return at;
+		if (next != 0 && next != 43 && next != 60)
+			return 0;
+		__u8 *header = data + offset + at;
+		if ((void *)(header + 8) > end)
+			return 0;
+		next = header[0];
+		at += (header[1] + 1) * 8;
+		if (at > 511)
+			return 0;
+	}
+	return 0;
+}
+
 /* The same for the most common packets, at once; 0 for others. */
 inline_always int read_ports4(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 {

@@ -11,31 +11,45 @@ inline_always int handle(struct xdp_md *ctx, enum origin origin)
 	if (!offset)
 		return not_ours();
 	struct flow flow = {};
+	/* Octets of the outer IP header of a tunnelled packet. */
+	__u32 header = 0;
 	if (protocol == bpf_htons(ETH_P_IP)) {
 		struct iphdr *ip = data + offset;
 		if ((void *)(ip + 1) > end)
 			return not_ours();
 		if (ip->daddr == settings.n3_ip4) {
-			__u32 header = ip->ihl * 4;
-			struct udphdr *udp = (void *)ip + header;
-			if (ip->protocol != IPPROTO_UDP || header < sizeof(*ip) || (void *)(udp + 1) > end ||
-			    udp->dest != bpf_htons(GTP_PORT))
-				return not_ours();
+			header = ip->ihl * 4;
 			/* The kernel puts parts together; user space then has the whole. */
-			if (ip->frag_off & bpf_htons(IP_MORE_FRAGMENTS | IP_OFFSET))
+			if (ip->protocol != IPPROTO_UDP || header < sizeof(*ip) ||
+			    ip->frag_off & bpf_htons(IP_MORE_FRAGMENTS | IP_OFFSET))
 				return not_ours();
-			struct tunnelled tunnel;
-			__u32 at = offset + header + sizeof(*udp);
-			switch (read_gtp(ctx, at, &tunnel)) {
-			case GTP_PACKET:
-				return from_tunnel(ctx, &tunnel, &flow, origin);
-			case GTP_SIGNALLING:
+		}
+	} else if (settings.has_ip6 && protocol == bpf_htons(ETH_P_IPV6)) {
+		struct ipv6hdr *ip = data + offset;
+		if ((void *)(ip + 1) > end)
+			return not_ours();
+		if (is_n3_ip6((__be32 *)&ip->daddr)) {
+			header = likely(ip->nexthdr == IPPROTO_UDP) ? sizeof(*ip) : udp_behind(ctx, offset);
+			if (!header)
 				return not_ours();
-			case GTP_UNKNOWN_EXTENSION:
-				return complain(DROP_UNKNOWN_EXTENSION);
-			case GTP_MALFORMED:
-				return dropped(DROP_MALFORMED);
-			}
+		}
+	}
+	if (header) {
+		header &= 511;
+		struct udphdr *udp = data + offset + header;
+		if ((void *)(udp + 1) > end || udp->dest != bpf_htons(GTP_PORT))
+			return not_ours();
+		struct tunnelled tunnel;
+		__u32 at = offset + header + sizeof(*udp);
+		switch (read_gtp(ctx, at, &tunnel)) {
+		case GTP_PACKET:
+			return from_tunnel(ctx, &tunnel, &flow, origin);
+		case GTP_SIGNALLING:
+			return not_ours();
+		case GTP_UNKNOWN_EXTENSION:
+			return complain(DROP_UNKNOWN_EXTENSION);
+		case GTP_MALFORMED:
+			return dropped(DROP_MALFORMED);
 		}
 	}
 	if (!read_ip(data + offset, end, protocol, &flow))

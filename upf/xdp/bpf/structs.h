@@ -41,6 +41,8 @@ enum rule_flag {
 	RULE_BY_TEID = 1 << 17,	/* `key` is a TEID; else the address of a UE */
 	RULE_FRESH = 1 << 18,	/* no packet has come since user space took the time of the first one */
 	RULE_SHARED = 1 << 19,	/* QER: rates that it shares with other rules */
+	RULE_SOCKET = 1 << 21,	/* user space carries what comes in its tunnel */
+	RULE_TUNNEL6 = 1 << 20,	/* FAR: whose end has an IPv6 address, `peer6` */
 };
 
 /* A PDR with its FAR and QERs, as far as common packets need it: one line of the cache. What is not counted does not change
@@ -88,6 +90,7 @@ struct rule_rest {
 	__u8 limit_count;
 	__u8 quotas;		/* which of the limits stop packets */
 	__u8 unused;
+	__be32 peer6[4];
 };
 
 /* What several rules have alike of a rate: see `struct bucket`. */
@@ -213,6 +216,7 @@ enum event_kind {
 	EVENT_PACKET = 1,	/* a packet to be buffered, which follows */
 	EVENT_LIMIT = 2,	/* a limit was reached: `argument` is its slot */
 	EVENT_MARK = 3,		/* a rule has reached its first mark */
+	EVENT_SEND = 4,		/* a tunnelled packet of IPv6 for the socket to send, which follows from its IP header on */
 };
 
 struct event {
@@ -221,6 +225,9 @@ struct event {
 	__u32 argument;		/* of a packet: its PDR ID, and 65536 where the CP function is to be notified */
 	__u32 length;		/* octets of the packet */
 };
+
+/* In the argument of a packet: it is to be sent. */
+#define ARGUMENT_SEND 0x80000000u
 
 /* Longest packets that are buffered: common ones, and those of jumbo frames. Powers of two. */
 #define BUFFERED_SHORT 2048
@@ -248,52 +255,52 @@ struct verdict {
 /* Public addresses. */
 #define NAT_ADDRESSES 8
 
-/* What was seen of a translated flow: bits of `struct nat_flow.seen`. */
-enum nat_seen {
+/* Bits of `struct nat_flow.state`, beside the protocol and the port that packets get instead of theirs. */
+enum nat_state {
+	/* What was seen of a flow, the same in both directions. */
 	NAT_ANSWERED = 1 << 0,	/* a packet came from outside */
 	NAT_CONFIRMED = 1 << 1,	/* TCP: and one left after it */
 	NAT_FIN_OUT = 1 << 2,
 	NAT_FIN_IN = 1 << 3,
 	NAT_RESET = 1 << 4,
+	NAT_INWARD = 1 << 5,
+	NAT_USED = 1 << 6,	/* packets find it */
+	NAT_TAKEN = 1 << 7,	/* nobody may take the place */
 };
+#define NAT_SEEN 0x1f
+/* What of it is part of the key. */
+#define NAT_KIND 0xff60
+#define NAT_PROTOCOL_SHIFT 8
+#define NAT_PORT_SHIFT 16
 
-/* Two sides of a flow as packets have them, before their translation. Of ICMP the identifier is the port of the first. */
+/* Two sides of a flow as packets have them, before their translation. */
 struct nat_key {
 	__be32 near;		/* the UE's address, or, of what comes from outside, the public one */
 	__be32 far;
+	__be16 near_port;	/* of ICMP the identifier */
+	__be16 far_port;
+	__u32 kind;		/* NAT_USED, NAT_INWARD and the protocol, as in `struct nat_flow.state` */
+};
+
+/* One direction of a flow that is translated, with all that its packets need: half a line of the cache. It lies at a place
+ * that a hash of its key says, or beside it, if there is room (`nat_find`). */
+struct nat_flow {
+	/* The key. */
+	__be32 near;
+	__be32 far;
 	__be16 near_port;
 	__be16 far_port;
-	__u8 protocol;
-	__u8 inward;
-	__u16 unused;
-};
-
-/* A flow that is translated. Fills a line of the cache. */
-struct nat_flow {
-	__be32 ue;
-	__be32 far;
-	__be32 public4;
-	__be16 ue_port;
-	__be16 far_port;
-	__be16 public_port;
-	__u8 protocol;
-	__u8 used;
-	__u32 seen;
-	__u32 session;
+	__u32 state;		/* in the upper half the new port, as packets have it; 0: the place is free */
+	__be32 other;		/* instead of `near` */
+	__u32 session;		/* inward: the place of the other direction */
 	__u32 incarnation;
-	__u64 last;		/* the time of the last packet, in ticks */
-	__u16 address_change;	/* what the checksum of the IP header changes by on the way out, */
-	__u16 transport_change;	/* and that of the transport header */
-	__u32 unused;
-	__u64 unused2[2];
+	__u32 last;		/* the time of the last packet, in ticks, as far as that is known to 32 bits */
 };
-
-/* Flows by what their packets look like: some of those with the same hash. A cell has part of the hash in its upper half,
- * and the flow in its lower; 0: none. What is not found here is looked up in a table of the kernel. */
-#define NAT_WAYS 8
-struct nat_cells {
-	__u64 cell[NAT_WAYS];
+#define NAT_WAYS 2
+struct nat_line {
+	struct nat_flow flow[NAT_WAYS];
 };
+_Static_assert(sizeof(struct nat_line) == 64, "two directions of flows are one line of the cache");
 
 /* An address and port, the UE's or the public one, and where it leads on the other side. A UE's port keeps its public one
  * whatever it talks to (RFC 4787, REQ-1). */
@@ -331,7 +338,7 @@ struct nat_settings {
 	__be32 address[NAT_ADDRESSES];
 	__u32 low;		/* their span, in the machine's byte order */
 	__u32 high;
-	__u32 sets;		/* how many there are of `struct nat_cells` */
+	__u32 lines;		/* how many there are for flows by their key; even */
 	__u32 flows;
 	__u32 flows_per_ue;
 	__u32 first_port;
@@ -343,7 +350,7 @@ struct nat_settings {
 	__u32 udp_unanswered;
 	__u32 icmp;
 	__u32 other;
-	__u32 unused;
+	__u32 shortest;		/* of these times */
 };
 
 /* Ways to data networks beside the common one, counted from 1. A rule without a tunnel has it in place of the TEID. */
@@ -362,12 +369,13 @@ struct settings {
 	__u32 teid_cells;	/* how many there are of `struct cells` */
 	__u32 ue4_cells;
 	__u32 homes;		/* how many places there are for rules by their key; even */
-	__u32 unused;
+	__u32 has_ip6;		/* N3 has `n3_ip6` */
 	__u32 tick;		/* nanoseconds */
 	__u32 transmit;		/* frames may go back where they came from */
 	/* Links with the kernel for what leaves by an exit of its own; the first is for none. */
 	__u32 exit_outer[EXITS];
 	__u32 exit_inner[EXITS];
+	__be32 n3_ip6[4];
 	struct nat_settings nat;
 };
 
@@ -377,6 +385,8 @@ struct globals {
 	/* The span of the IPv4 addresses of UEs, in the machine's byte order; for others no table has to be asked. */
 	__u32 ue4_low;
 	__u32 ue4_high;
-	__u32 nat_next;		/* flows from here on have never been used */
+	__u32 nat_flows;	/* that there are */
+	__u32 nat_next;		/* of the places that no key says, those from here on have never been used */
+	__u32 unused;
 	__u64 ticks;		/* as `martlet_clock` found it */
 };

@@ -84,17 +84,17 @@ impl Programs {
     /// A session has no flow.
     pub fn fill_publics(&self, sessions: u32) -> Result<(), XdpError> {
         let mut known = 0;
-        for flow in (1..self.nat_end()).filter_map(|index| self.nat_flow(index)) {
-            let n = u32::from_be(flow.ue).wrapping_sub(bench_ue(0).to_bits());
+        for flow in self.nat_places().filter_map(|place| self.nat_flow(place)) {
+            let n = u32::from_be(flow.ue.0).wrapping_sub(bench_ue(0).to_bits());
             if n < sessions {
-                let public = types::bench_public { address: flow.public4, port: flow.public_port, unused: 0 };
+                let public = types::bench_public { address: flow.public.0, port: flow.public.1, unused: 0 };
                 self.bench_publics.write(n, public);
                 known += 1;
             }
         }
         if known < sessions {
             let error = std::io::Error::other(format!("{known} of {sessions} sessions have a translated flow"));
-            return Err(XdpError::Table { table: "nat_flows", error });
+            return Err(XdpError::Table { table: "nat_lines", error });
         }
         Ok(())
     }

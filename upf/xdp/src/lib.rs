@@ -37,7 +37,7 @@ pub use bench::{Bench, BenchPath, bench_teid, bench_ue};
 pub use error::XdpError;
 pub use features::{kernel, lacking};
 pub use load::{Program, Programs, Sizes};
-pub use nat::{NatTimes, nat_settings};
+pub use nat::{NatFlow, NatTimes, nat_settings};
 pub use pin::Pins;
 pub use run::Verdict;
 pub use table::Table;

@@ -98,6 +98,7 @@ pub struct Programs {
     pub(crate) fence_slot: MapHandle,
     globals: Table<types::globals>,
     homes: u32,
+    nat_lines: u32,
     /// Rules. The first two are none; then come those that packets find by their key, in pairs, and then others.
     pub rules: Table<types::rule>,
     /// Rates. The first one is none.
@@ -130,10 +131,10 @@ fn complete(settings: &mut types::settings, sizes: &Sizes) -> (u32, u32, u32) {
     // A TEID and an address for each session, and twice the room: nine of ten find it.
     settings.homes = sizes.sessions.max(16) * 4;
     settings.tick = tick();
-    // Both directions of a flow, in sets of eight that are half full.
-    let nat_sets = (sizes.nat_flows / 2).max(1);
-    (settings.nat.sets, settings.nat.flows) = (nat_sets, sizes.nat_flows);
-    (cells, groups, nat_sets)
+    // Both directions of a flow, two in a line, and twice the room.
+    let nat_lines = (sizes.nat_flows * 2).max(2).next_multiple_of(2);
+    (settings.nat.lines, settings.nat.flows) = (nat_lines, sizes.nat_flows);
+    (cells, groups, nat_lines)
 }
 
 impl Programs {
@@ -151,9 +152,11 @@ impl Programs {
         sizes: &Sizes,
         tables: &[(String, OwnedFd)],
     ) -> Result<Programs, XdpError> {
-        let (cells, groups, nat_sets) = complete(&mut settings, sizes);
+        let (cells, groups, nat_lines) = complete(&mut settings, sizes);
         let homes = settings.homes;
         let nat_flows = sizes.nat_flows.max(1);
+        // Few find no room at the places that their keys say.
+        let (nat_others, nat_all) = (nat_flows.div_ceil(2) + 64, 2 + nat_lines + nat_flows.div_ceil(4) + 32);
         let mut place = MaybeUninit::uninit();
         let mut open = ProgramsSkelBuilder::default().open(&mut place).map_err(load_error)?;
         if let Some(data) = open.maps.rodata_data.as_mut() {
@@ -175,10 +178,10 @@ impl Programs {
             (&mut maps.buckets, sizes.rules + 1),
             (&mut maps.limits, sizes.rules * 2 + 1),
             (&mut maps.events, sizes.ring),
-            (&mut maps.nat_flows, nat_flows + 1),
-            (&mut maps.nat_cells, nat_sets),
-            (&mut maps.nat_by_key, 2 * nat_flows),
-            (&mut maps.nat_free, nat_flows),
+            (&mut maps.nat_lines, nat_all),
+            (&mut maps.nat_blocks, (nat_all * 2).div_ceil(crate::nat::BLOCK)),
+            (&mut maps.nat_by_key, nat_others),
+            (&mut maps.nat_free, nat_others),
             (&mut maps.nat_of_ue, nat_flows),
             (&mut maps.nat_of_public, nat_flows),
             (&mut maps.bare_by_teid, sizes.bench.max(1)),
@@ -262,7 +265,8 @@ impl Programs {
             stats: handle(&maps.stats)?,
             events: handle(&maps.events)?,
             nat: NatTables {
-                flows: Table::map("nat_flows", maps.nat_flows.as_fd(), entries(&maps.nat_flows))?,
+                flows: Table::map("nat_lines", maps.nat_lines.as_fd(), entries(&maps.nat_lines) * 2)?,
+                blocks: Table::map("nat_blocks", maps.nat_blocks.as_fd(), entries(&maps.nat_blocks))?,
                 by_key: handle(&maps.nat_by_key)?,
                 free: handle(&maps.nat_free)?,
                 of_ue: handle(&maps.nat_of_ue)?,
@@ -279,6 +283,7 @@ impl Programs {
             fence_slot: handle(&maps.fence_slot)?,
             globals: Table::map("data", maps.data.as_fd(), 1)?,
             homes,
+            nat_lines,
             rates: Table::map("rates", maps.rates.as_fd(), entries(&maps.rates))?,
             rules: Table::map("rules", maps.rules.as_fd(), entries(&maps.rules))?,
             rule_rests: Table::map("rule_rests", maps.rule_rests.as_fd(), entries(&maps.rule_rests))?,
@@ -451,9 +456,14 @@ impl Programs {
         Ok((self.globals.u64(0, offset_of!(types::globals, ticks)).load(Ordering::Relaxed), tick()))
     }
 
-    /// One more than flows of which the place has ever been used.
-    pub(crate) fn nat_next(&self) -> u32 {
-        self.globals.u32(0, offset_of!(types::globals, nat_next)).load(Ordering::Relaxed)
+    /// The first place of flows that no key says.
+    pub(crate) fn nat_behind(&self) -> u32 {
+        self.nat_lines * 2 + crate::nat::FIRST
+    }
+
+    /// How many translated flows there are.
+    pub(crate) fn nat_alive(&self) -> &std::sync::atomic::AtomicU32 {
+        self.globals.u32(0, offset_of!(types::globals, nat_flows))
     }
 
     fn generation(&self) -> &std::sync::atomic::AtomicU32 {

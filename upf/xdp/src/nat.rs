@@ -12,6 +12,8 @@ use std::time::Duration;
 /// The tables of translation.
 pub(crate) struct NatTables {
     pub flows: Table<types::nat_flow>,
+    /// How many places of flows are taken, of so many that follow each other.
+    pub blocks: Table<u32>,
     pub by_key: MapHandle,
     pub free: MapHandle,
     pub of_ue: MapHandle,
@@ -55,6 +57,11 @@ pub fn nat_settings(addresses: &[Ipv4Addr], ports: (u16, u16), times: NatTimes, 
         udp_unanswered: ticks(times.udp_unanswered),
         icmp: ticks(times.icmp),
         other: ticks(times.other),
+        shortest: [times.tcp, times.tcp_transitory, times.udp, times.udp_unanswered, times.icmp, times.other]
+            .into_iter()
+            .map(ticks)
+            .min()
+            .unwrap_or(0),
         ..Default::default()
     };
     for (place, address) in settings.address.iter_mut().zip(addresses) {
@@ -63,10 +70,38 @@ pub fn nat_settings(addresses: &[Ipv4Addr], ports: (u16, u16), times: NatTimes, 
     settings
 }
 
+/// Places of a block; as `bpf/maps.h` has it.
+pub(crate) const BLOCK: u32 = 128;
+/// Of the first two lines, which are nobody's.
+pub(crate) const FIRST: u32 = 4;
+
+/// A flow, whose addresses and ports are as packets have them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NatFlow {
+    /// Its places: what goes out, and what comes in.
+    pub places: [u32; 2],
+    /// The UE's end.
+    pub ue: (u32, u16),
+    /// The public end.
+    pub public: (u32, u16),
+    /// The other side.
+    pub far: (u32, u16),
+    /// IP protocol.
+    pub protocol: u8,
+    /// `nat_state`: what was seen.
+    pub state: u32,
+    /// In the table of sessions.
+    pub session: u32,
+    /// Of the session.
+    pub incarnation: u32,
+    /// When the last packet went out, and came in: ticks, as far as they are known to 32 bits.
+    pub last: [u32; 2],
+}
+
 /// Ticks for which a flow lives after its last packet; as `nat_lifetime` in `bpf/nat_flows.h`.
-fn lifetime(settings: &types::nat_settings, flow: &types::nat_flow) -> u32 {
-    use types::nat_seen as seen;
-    let has = |bits: u32| flow.seen & bits == bits;
+fn lifetime(settings: &types::nat_settings, flow: &NatFlow) -> u32 {
+    use types::nat_state as seen;
+    let has = |bits: u32| flow.state & bits == bits;
     match i32::from(flow.protocol) {
         libc::IPPROTO_UDP if has(seen::NAT_ANSWERED.0) => settings.udp,
         libc::IPPROTO_UDP => settings.udp_unanswered,
@@ -85,40 +120,63 @@ fn octets<T: Copy>(value: &T) -> &[u8] {
 }
 
 impl Programs {
-    /// Places of flows that have ever been used: 1 to less than this.
-    pub fn nat_end(&self) -> u32 {
-        self.nat_next().min(self.nat.flows.entries() as u32)
+    /// All places of flows that may be in use: those of blocks in which any is.
+    pub fn nat_places(&self) -> impl Iterator<Item = u32> + '_ {
+        let end = self.nat.flows.entries() as u32;
+        let used = (0..self.nat.blocks.entries() as u32)
+            .filter(|block| self.nat.blocks.u32(*block, 0).load(Ordering::Relaxed) > 0);
+        used.flat_map(move |block| (block * BLOCK).max(FIRST)..((block + 1) * BLOCK).min(end))
     }
 
-    /// A flow, or nothing where the place is free.
-    pub fn nat_flow(&self, index: u32) -> Option<types::nat_flow> {
-        Some(self.nat.flows.read(index)).filter(|flow| flow.used != 0)
+    /// The flow of which what comes in lies at a place; nothing where no flow's does.
+    pub fn nat_flow(&self, place: u32) -> Option<NatFlow> {
+        use types::nat_state as bit;
+        let kind = |state: u32| state & (bit::NAT_USED.0 | bit::NAT_INWARD.0);
+        // What lies at a place is not written anew while it is used, but for times and what was seen.
+        let inward = self.nat.flows.read(place);
+        if kind(inward.state) != bit::NAT_USED.0 | bit::NAT_INWARD.0 {
+            return None;
+        }
+        let outward = Some(inward.session).filter(|at| (*at as usize) < self.nat.flows.entries())?;
+        let places = [outward, place];
+        let outward = self.nat.flows.read(outward);
+        let fits =
+            kind(outward.state) == bit::NAT_USED.0 && outward.near == inward.other && outward.other == inward.near;
+        fits.then_some(NatFlow {
+            places,
+            ue: (outward.near, outward.near_port),
+            public: (inward.near, inward.near_port),
+            far: (inward.far, inward.far_port),
+            protocol: (inward.state >> 8) as u8,
+            state: inward.state,
+            session: outward.session,
+            incarnation: outward.incarnation,
+            last: [outward.last, inward.last],
+        })
     }
 
     /// Whether a flow's time is over at a time of the programs.
-    pub fn nat_is_over(&self, settings: &types::nat_settings, flow: &types::nat_flow, ticks: u64) -> bool {
-        flow.last.saturating_add(lifetime(settings, flow).into()) < ticks
+    pub fn nat_is_over(&self, settings: &types::nat_settings, flow: &NatFlow, ticks: u64) -> bool {
+        let lifetime = lifetime(settings, flow) as i32;
+        flow.last.iter().all(|last| (ticks as u32).wrapping_sub(*last) as i32 > lifetime)
     }
 
-    /// Takes a flow away. Its place must rest before it is [given back](Self::give_back_nat_flow), for a program may be
-    /// looking at it. `counted` is whether its session lives, and counts it.
-    pub fn forget_nat_flow(&self, index: u32, flow: &types::nat_flow, counted: bool) {
-        let outward = types::nat_key {
-            near: flow.ue,
-            far: flow.far,
-            near_port: flow.ue_port,
-            far_port: flow.far_port,
-            protocol: flow.protocol,
-            inward: 0,
-            unused: 0,
-        };
-        let inward = types::nat_key { near: flow.public4, near_port: flow.public_port, inward: 1, ..outward };
-        for key in [outward, inward] {
-            let _ = self.nat.by_key.delete(octets(&key));
+    /// Takes a flow away. Its places must rest before they are [given back](Self::give_back_nat_place), for a program may be
+    /// looking at them. `counted` is whether its session lives, and counts it.
+    pub fn forget_nat_flow(&self, flow: &NatFlow, counted: bool) {
+        use types::nat_state as bit;
+        let kind = bit::NAT_USED.0 | u32::from(flow.protocol) << 8;
+        let ((near, near_port), (far, far_port)) = (flow.ue, flow.far);
+        let outward = types::nat_key { near, near_port, far, far_port, kind };
+        let (near, near_port) = flow.public;
+        let inward = types::nat_key { near, near_port, far, far_port, kind: kind | bit::NAT_INWARD.0 };
+        for (place, key) in flow.places.into_iter().zip([outward, inward]) {
+            if place >= self.nat_behind() {
+                let _ = self.nat.by_key.delete(octets(&key));
+            }
+            self.nat.flows.u32(place, offset_of!(types::nat_flow, state)).store(bit::NAT_TAKEN.0, Ordering::Release);
         }
-        let used = offset_of!(types::nat_flow, used);
-        // The octet lies in a word with the protocol and a port, which say nothing any more.
-        self.nat.flows.u32(index, used & !3).store(0, Ordering::Release);
+        self.nat_alive().fetch_sub(1, Ordering::Relaxed);
         let session = flow.session;
         if counted && self.sessions.entries() > session as usize {
             self.sessions.u32(session, offset_of!(types::session, flows)).fetch_sub(1, Ordering::Relaxed);
@@ -129,16 +187,20 @@ impl Programs {
     ///
     /// # Errors
     /// The table does not take it.
-    pub fn give_back_nat_flow(&self, index: u32) -> Result<(), XdpError> {
-        let outcome = self.nat.free.update(&[], &index.to_ne_bytes(), MapFlags::ANY);
+    pub fn give_back_nat_place(&self, place: u32) -> Result<(), XdpError> {
+        self.nat.blocks.u32(place / BLOCK, 0).fetch_sub(1, Ordering::Relaxed);
+        self.nat.flows.u32(place, offset_of!(types::nat_flow, state)).store(0, Ordering::Release);
+        if place < self.nat_behind() {
+            return Ok(());
+        }
+        let outcome = self.nat.free.update(&[], &place.to_ne_bytes(), MapFlags::ANY);
         outcome.map_err(|error| crate::load::table_error("nat_free", error))
     }
 
     /// Takes away the binding of a flow, if it is still that of the flow's UE.
-    pub fn forget_nat_binding(&self, flow: &types::nat_flow) {
-        let ue = types::nat_end { address: flow.ue, port: flow.ue_port, protocol: flow.protocol, unused: 0 };
-        let public =
-            types::nat_end { address: flow.public4, port: flow.public_port, protocol: flow.protocol, unused: 0 };
+    pub fn forget_nat_binding(&self, flow: &NatFlow) {
+        let end = |(address, port)| types::nat_end { address, port, protocol: flow.protocol, unused: 0 };
+        let (ue, public) = (end(flow.ue), end(flow.public));
         let leads_to = |table: &MapHandle, from: &types::nat_end, to: &types::nat_end| {
             let found = table.lookup(octets(from), MapFlags::ANY).ok().flatten();
             // Address and port come first.

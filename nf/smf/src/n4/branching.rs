@@ -4,7 +4,7 @@ use super::rules::{self, CHARGING, Plan};
 use crate::session::QFI;
 use martlet_pfcp::ie::*;
 use martlet_pfcp::{SessionEstablishmentRequest, SessionModificationRequest};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 /// Identifiers beside those of a session with one UPF, which the rules towards the gNB share with it.
 const LOCAL_UPLINK: u16 = 3;
@@ -17,7 +17,7 @@ const FROM_ANCHOR: u8 = 2;
 /// The branching point's rules. `anchor` is the anchor's end of N9; `local` are the flow descriptions of what leaves here.
 pub fn branching_point(plan: &Plan<'_>, anchor: (u32, IpAddr), local: &[String]) -> SessionEstablishmentRequest {
     let mut request = rules::establishment(plan);
-    let choose = |id| FTeid::Choose { ipv4: true, ipv6: false, choose_id: Some(id) };
+    let choose = |id| FTeid::Choose { ipv4: true, ipv6: true, choose_id: Some(id) };
     let sdf_filters: Vec<_> =
         local.iter().map(|text| SdfFilter { flow_description: Some(text.clone()), ..SdfFilter::default() }).collect();
     let rule = |id, precedence, pdi, removal: bool, far, marks: bool| CreatePdr {
@@ -72,15 +72,18 @@ pub fn branching_point(plan: &Plan<'_>, anchor: (u32, IpAddr), local: &[String])
 }
 
 /// The branching point's ends: towards gNBs, and towards the anchor.
-pub fn branching_tunnels(created: &[CreatedPdr]) -> Option<((u32, IpAddr), (u32, IpAddr))> {
+pub fn branching_tunnels(created: &[CreatedPdr]) -> Option<((u32, IpAddr, Option<Ipv6Addr>), (u32, IpAddr))> {
     let of = |id| {
         let created = created.iter().find(|created| created.pdr_id == PdrId(id))?;
         match created.local_fteid? {
-            FTeid::Given { teid, ipv4, ipv6 } => Some((teid, ipv4.map(IpAddr::from).or(ipv6.map(IpAddr::from))?)),
+            FTeid::Given { teid, ipv4, ipv6 } => {
+                Some((teid, ipv4.map(IpAddr::from).or(ipv6.map(IpAddr::from))?, ipv6.filter(|_| ipv4.is_some())))
+            }
             FTeid::Choose { .. } => None,
         }
     };
-    Some((of(rules::UPLINK)?, of(rules::DOWNLINK)?))
+    let (n3, n9) = (of(rules::UPLINK)?, of(rules::DOWNLINK)?);
+    Some((n3, (n9.0, n9.1)))
 }
 
 /// A change of flows and bit rate, for the anchor and for the branching point, which knows the bit rate alone.

@@ -25,7 +25,7 @@ pub fn switch_to_gnb(teid: u32, address: IpAddr) -> SessionModificationRequest {
 /// A tunnel of the UPF's, which leads to this one of the target gNB. The UPF says in its answer which it is.
 pub fn forward(teid: u32, address: IpAddr) -> SessionModificationRequest {
     let pdi = Pdi {
-        local_fteid: Some(FTeid::Choose { ipv4: true, ipv6: false, choose_id: None }),
+        local_fteid: Some(FTeid::Choose { ipv4: true, ipv6: true, choose_id: None }),
         ..Pdi::of(Interface::Access)
     };
     SessionModificationRequest {

@@ -148,7 +148,7 @@ pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
     };
     let local_fteid = match plan.restored {
         // All flows have one tunnel.
-        None => FTeid::Choose { ipv4: true, ipv6: false, choose_id: (!plan.flows.is_empty()).then_some(1) },
+        None => FTeid::Choose { ipv4: true, ipv6: true, choose_id: (!plan.flows.is_empty()).then_some(1) },
         Some((teid, IpAddr::V4(ip))) => FTeid::Given { teid, ipv4: Some(ip), ipv6: None },
         Some((teid, IpAddr::V6(ip))) => FTeid::Given { teid, ipv4: None, ipv6: Some(ip) },
     };

@@ -100,7 +100,8 @@ async fn prepared(session: &mut Session, octets: &Bytes) -> Updated {
 /// A tunnel of the UPF's that leads to the target.
 async fn forward_through_upf(session: &Session, target: GtpTunnel) -> Result<GtpTunnel, N4Error> {
     let upf = session.upf.ok_or(N4Error::NoUpf)?;
-    let request = forward(target.teid, target.address);
+    let (teid, address) = upf.gnb(&target);
+    let request = forward(teid, address);
     match session.smf.n4.request(upf.upf, Some(upf.seid), request).await? {
         Message::SessionModificationResponse(answer) if answer.cause.is_accepted() => {
             let (teid, address) =
@@ -139,9 +140,10 @@ async fn completed(session: &mut Session) -> Updated {
     let Some(Handover { target: Some(target), started, .. }) = session.handover.take() else {
         return Err(wrong("no handover was prepared"));
     };
-    session.gnb = Some((target.teid, target.address));
+    let (teid, address) = session.end_of(&target);
+    session.gnb = Some((teid, address));
     session.active = true;
-    if let Err(error) = session.modify(switch_to_gnb(target.teid, target.address)).await {
+    if let Err(error) = session.modify(switch_to_gnb(teid, address)).await {
         metrics::procedure("handover", "failed", started);
         return Err(Problem::new(504, "PEER_NOT_RESPONDING").detail(error.to_string()));
     }

@@ -25,10 +25,10 @@ pub async fn run(session: &mut Session, octets: &Bytes) -> Updated {
         let cause = Cause::radioNetwork(CauseRadioNetwork::unknown_PDU_session_ID);
         return Err(refused(403, "N2_SM_ERROR", "the session is being released".into(), cause));
     }
-    let (tunnel, before) = (request.downlink, session.gnb);
-    (session.active, session.gnb) = (true, Some((tunnel.teid, tunnel.address)));
+    let ((teid, address), before) = (session.end_of(&request.downlink), session.gnb);
+    (session.active, session.gnb) = (true, Some((teid, address)));
     (session.activating, session.waiting, session.stale) = (false, false, false);
-    if let Err(error) = session.modify(switch_to_gnb(tunnel.teid, tunnel.address)).await {
+    if let Err(error) = session.modify(switch_to_gnb(teid, address)).await {
         metrics::procedure("path_switch", "failed", started);
         session.gnb = before;
         let cause = Cause::transport(CauseTransport::transport_resource_unavailable);

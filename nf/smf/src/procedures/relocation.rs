@@ -113,8 +113,7 @@ async fn taken_over(session: &mut Session, upf: UpfSession) {
     session.upf = Some(upf);
     session.smf.sessions.locate(session.reference, upf);
     let Some((teid, address)) = session.gnb.filter(|_| session.active) else { return };
-    let change =
-        UplinkTunnelChange { uplink: GtpTunnel::new(upf.address, upf.teid), downlink: GtpTunnel::new(address, teid) };
+    let change = UplinkTunnelChange { uplink: upf.n3(), downlink: GtpTunnel::new(address, teid) };
     let request = ModifyRequest { uplink_changes: vec![change], ..ModifyRequest::default() }.encode();
     let Ok(request) = request.inspect_err(|error| tracing::error!(%error, "an N2 transfer does not encode")) else {
         return;

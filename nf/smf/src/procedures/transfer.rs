@@ -60,8 +60,8 @@ impl Session {
             PduSessionType::Unstructured => SessionType::Unstructured,
             _ => SessionType::Ipv4,
         };
-        let request = SetupRequest::new(GtpTunnel::new(upf.address, upf.teid), kind, flows)
-            .with_ambr(self.ambr.downlink.bps(), self.ambr.uplink.bps());
+        let request =
+            SetupRequest::new(upf.n3(), kind, flows).with_ambr(self.ambr.downlink.bps(), self.ambr.uplink.bps());
         let encoded = request.encode();
         encoded.inspect_err(|error| tracing::error!(%error, "an N2 transfer does not encode")).ok()
     }

@@ -108,10 +108,10 @@ async fn from_gnb(session: &mut Session, kind: &N2SmInfoType, octets: &Bytes) ->
             let started = Instant::now();
             let wrong = |e: &dyn std::fmt::Display| Problem::new(403, "N2_SM_ERROR").detail(e.to_string());
             let response = SetupResponse::decode(octets).map_err(|e| wrong(&e))?;
-            let tunnel = response.downlink.tunnel;
-            (session.active, session.gnb) = (true, Some((tunnel.teid, tunnel.address)));
+            let (teid, address) = session.end_of(&response.downlink.tunnel);
+            (session.active, session.gnb) = (true, Some((teid, address)));
             (session.activating, session.waiting, session.stale) = (false, false, false);
-            if let Err(error) = session.modify(to_gnb(tunnel.teid, tunnel.address)).await {
+            if let Err(error) = session.modify(to_gnb(teid, address)).await {
                 session.active = false;
                 return Err(Problem::new(504, "PEER_NOT_RESPONDING").detail(error.to_string()));
             }

@@ -59,7 +59,7 @@ async fn branch(session: &Session, anchor: UpfSession, branching: &BranchingConf
     }
     let seid = answer.up_fseid.ok_or(N4Error::Unexpected("no F-SEID"))?.seid;
     let (n3, n9) = branching_tunnels(&answer.created_pdrs).ok_or(N4Error::Unexpected("no F-TEID"))?;
-    let upf = UpfSession { upf: branching.via, generation, seid, teid: n3.0, address: n3.1 };
+    let upf = UpfSession { upf: branching.via, generation, seid, teid: n3.0, address: n3.1, second: n3.2 };
     match n4.request(anchor.upf, Some(anchor.seid), to_gnb(n9.0, n9.1)).await {
         Ok(Message::SessionModificationResponse(answer)) if answer.cause.is_accepted() => {
             Ok(Established { upf, anchor: Some(anchor) })
@@ -189,13 +189,17 @@ async fn request(
     }
     let seid = answer.up_fseid.ok_or(N4Error::Unexpected("no F-SEID"))?.seid;
     let chosen = answer.created_pdrs.iter().find_map(|created| match created.local_fteid {
-        Some(FTeid::Given { teid, ipv4, ipv6 }) => Some((teid, ipv4.map(IpAddr::V4).or(ipv6.map(IpAddr::V6))?)),
+        Some(FTeid::Given { teid, ipv4, ipv6 }) => {
+            Some((teid, ipv4.map(IpAddr::V4).or(ipv6.map(IpAddr::V6))?, ipv6.filter(|_| ipv4.is_some())))
+        }
         _ => None,
     });
+    let same = session.upf.filter(|before| restored == Some((before.teid, before.address)));
+    let restored = restored.map(|(teid, address)| (teid, address, same.and_then(|before| before.second)));
     // A UPF need not repeat what it was given.
-    let (teid, address) = chosen.or(restored).ok_or(N4Error::Unexpected("no F-TEID"))?;
-    if restored.is_some_and(|restored| restored != (teid, address)) {
+    let (teid, address, second) = chosen.or(restored).ok_or(N4Error::Unexpected("no F-TEID"))?;
+    if restored.is_some_and(|restored| (restored.0, restored.1) != (teid, address)) {
         return Err(N4Error::Unexpected("another F-TEID"));
     }
-    Ok(UpfSession { upf, generation, seid, teid, address })
+    Ok(UpfSession { upf, generation, seid, teid, address, second })
 }

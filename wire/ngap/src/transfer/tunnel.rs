@@ -28,6 +28,11 @@ impl GtpTunnel {
         Self { address, second_address: None, teid }
     }
 
+    /// The address of this end for packets from another one: of the IP version that the other one has, if this end has it.
+    pub fn address_from(&self, other: IpAddr) -> IpAddr {
+        self.second_address.filter(|_| other.is_ipv6()).map_or(self.address, IpAddr::V6)
+    }
+
     pub(super) fn to_asn(self) -> UPTransportLayerInformation<'static> {
         let bits = match (self.address, self.second_address) {
             (IpAddr::V4(v4), None) => BitString::from(v4.octets()),

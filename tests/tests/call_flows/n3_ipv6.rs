@@ -1,0 +1,87 @@
+//! N3 over IPv6, alone and beside IPv4 (TS 38.414, 5.1; TS 29.281, 4.4.1).
+use anyhow::{Context, Result, ensure};
+use martlet::core::Sbi;
+use martlet_ran::{Gnb, Ue};
+use martlet_tests::{GATEWAY, TestCore, in_namespace, ping, reaches, run};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+const fn end(n: u16) -> Ipv6Addr {
+    Ipv6Addr::new(0xfd70, 0, 0, 0, 0, 0, 0, n)
+}
+
+const UPF: Ipv6Addr = end(8);
+
+/// Gives this machine the addresses of all ends.
+async fn addresses() {
+    for address in [UPF, end(1), end(2)] {
+        run("ip", &["-6", "addr", "add", &format!("{address}/128"), "dev", "lo", "nodad"]).await.expect("an address");
+    }
+}
+
+async fn gnb(core: &TestCore, number: u8, n3: Option<IpAddr>) -> Result<Gnb> {
+    let mut config = core.gnb_config(number);
+    config.n3 = n3.or(config.n3);
+    Ok(Gnb::connect(config).await?)
+}
+
+/// A phone that is idle is paged for a packet of another one, and gets it.
+async fn is_paged(core: &TestCore, phone: (&Ue, Ipv4Addr), by: (&Ue, Ipv4Addr)) -> Result<()> {
+    phone.0.release_to_idle().await?;
+    core.until("one phone is idle", |counts| counts.connected == 1).await?;
+    by.0.send_ip(1, ping(by.1, phone.1, 7)).await?;
+    let comes = async {
+        loop {
+            let (_, packet) = phone.0.recv_ip().await?;
+            if packet.get(12..16) == Some(&by.1.octets()) {
+                return anyhow::Ok(());
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), comes).await.context("the packet that waited")?
+}
+
+#[test]
+fn gnbs_with_ipv6_alone_are_served() {
+    in_namespace(|| async {
+        addresses().await;
+        let core = TestCore::start(Sbi::Http, |config| config.upf.n3.address = (UPF, 2152).into()).await?;
+        let (one, other) = (gnb(&core, 1, Some(end(1).into())).await?, gnb(&core, 2, Some(end(2).into())).await?);
+        let (phone, address) = core.phone_with_session(&one, 1).await?;
+        reaches(&phone, 1, GATEWAY).await?;
+        phone.handover_to(&other).await?;
+        reaches(&phone, 1, GATEWAY).await?;
+        phone.xn_handover_to(&one).await?;
+        reaches(&phone, 1, GATEWAY).await?;
+        let (second, of_second) = core.phone_with_session(&other, 2).await?;
+        is_paged(&core, (&phone, address), (&second, of_second)).await?;
+        ensure!(one.error_indications() == 0 && other.error_indications() == 0, "errors were indicated");
+        phone.deregister().await?;
+        second.deregister().await?;
+        core.until_nothing_is_left().await
+    });
+}
+
+#[test]
+fn gnbs_of_either_ip_version_are_served_by_one_upf() {
+    in_namespace(|| async {
+        addresses().await;
+        let core = TestCore::start(Sbi::Http, |config| config.upf.n3.address6 = Some(UPF)).await?;
+        let (one, other) = (gnb(&core, 1, None).await?, gnb(&core, 2, Some(end(2).into())).await?);
+        let (phone, address) = core.phone_with_session(&one, 1).await?;
+        let (second, of_second) = core.phone_with_session(&other, 2).await?;
+        reaches(&phone, 1, GATEWAY).await?;
+        reaches(&second, 1, GATEWAY).await?;
+        is_paged(&core, (&phone, address), (&second, of_second)).await?;
+        is_paged(&core, (&second, of_second), (&phone, address)).await?;
+        // From a gNB of the one version to a gNB of the other: what is forwarded goes through the UPF.
+        for to in [&other, &one, &other] {
+            phone.handover_to(to).await?;
+            reaches(&phone, 1, GATEWAY).await?;
+        }
+        ensure!(one.error_indications() == 0 && other.error_indications() == 0, "errors were indicated");
+        phone.deregister().await?;
+        second.deregister().await?;
+        core.until_nothing_is_left().await
+    });
+}

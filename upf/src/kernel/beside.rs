@@ -1,0 +1,114 @@
+//! Sessions of Ethernet frames beside another datapath, which carries packets of IP alone: it leaves their tunnels to the
+//! GTP-U sockets that both share.
+use super::forwarder::Forwarder;
+use super::lan;
+use super::outlet::Outlet;
+use super::threads::Threads;
+use crate::config::UpfConfig;
+use crate::counters::Counters;
+use crate::datapath::{Buffered, Change, DatapathError, EventSender, Shaping, Usage};
+use crate::gtpu::Gtpu;
+use crate::signalling::Reply;
+use crate::telemetry::Traffic;
+use martlet_board::governor::CLASSES;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::mpsc;
+
+/// Packets leave into tunnels, or as frames of a network; there is no data network of IP.
+struct Tunnels(Arc<Gtpu>);
+
+impl Outlet for Tunnels {
+    fn to_peer(&self, datagram: &[u8], peer: IpAddr) -> io::Result<()> {
+        self.0.send(datagram, peer)
+    }
+
+    fn to_network(&self, _: &[u8], _: usize) -> io::Result<()> {
+        Err(io::ErrorKind::NotConnected.into())
+    }
+}
+
+/// Those sessions; they end with this.
+pub(crate) struct Beside {
+    forwarder: Arc<Forwarder<Tunnels>>,
+    _threads: Threads,
+}
+
+impl Beside {
+    /// Makes the networks of `upf.n6.ethernet`; nothing where there are none. What is carried counts in `counters`. The error
+    /// says what a person can do.
+    pub fn open(
+        config: &UpfConfig,
+        gtpu: &Arc<Gtpu>,
+        counters: &Arc<Counters>,
+        events: EventSender,
+        failure: mpsc::Sender<String>,
+    ) -> Result<Option<Self>, String> {
+        if config.n6.ethernet.is_empty() {
+            return Ok(None);
+        }
+        let lans = lan::open(config)?;
+        let forwarder = Forwarder::new(Tunnels(gtpu.clone()), config.kernel.clone(), events).with(lans);
+        let forwarder = forwarder.lowest(config.governor.lowest.clone()).counting(counters.clone());
+        let forwarder = Arc::new(forwarder);
+        let threads = Threads::of_lans(&forwarder, failure)?;
+        Ok(Some(Beside { forwarder, _threads: threads }))
+    }
+
+    /// Whether a tunnel is one of its sessions'.
+    pub fn knows(&self, teid: u32) -> bool {
+        self.forwarder.by_teid(teid).is_some()
+    }
+
+    /// A message of one of its tunnels, `start` octets into a buffer that it fills, which came to `local`.
+    pub fn take(&self, buffer: &mut [u8], start: usize, from: SocketAddr, local: IpAddr, now: Instant) -> Reply {
+        self.forwarder.take_datagram(buffer, start, from, local, now)
+    }
+
+    /// See [`Datapath::apply`](crate::datapath::Datapath::apply).
+    pub fn apply(&self, change: &Change<'_>) -> Result<(), DatapathError> {
+        self.forwarder.apply(change)
+    }
+
+    /// See [`Datapath::remove`](crate::datapath::Datapath::remove).
+    pub fn remove(&self, seid: u64) -> Vec<Usage> {
+        self.forwarder.remove(seid)
+    }
+
+    /// See [`Datapath::take_usage`](crate::datapath::Datapath::take_usage).
+    pub fn take_usage(&self, seid: u64, urrs: &[u32]) -> Vec<Usage> {
+        self.forwarder.take_usage(seid, urrs)
+    }
+
+    /// See [`Datapath::forwarded`](crate::datapath::Datapath::forwarded).
+    pub fn forwarded(&self, seid: u64) -> [u64; 2] {
+        self.forwarder.forwarded(seid)
+    }
+
+    /// See [`Datapath::last_activity`](crate::datapath::Datapath::last_activity).
+    pub fn last_activity(&self, seid: u64) -> Option<Instant> {
+        self.forwarder.last_activity(seid)
+    }
+
+    /// See [`Datapath::buffered`](crate::datapath::Datapath::buffered).
+    pub fn buffered(&self, seid: u64) -> Buffered {
+        self.forwarder.buffered_of(seid)
+    }
+
+    /// See [`Datapath::traffic`](crate::datapath::Datapath::traffic).
+    pub fn traffic(&self, seid: u64) -> Traffic {
+        self.forwarder.traffic(&[seid]).pop().unwrap_or_default()
+    }
+
+    /// See [`Datapath::shape`](crate::datapath::Datapath::shape).
+    pub fn shape(&self, shaping: &Shaping) {
+        self.forwarder.shape(shaping);
+    }
+
+    /// See [`Datapath::class_octets`](crate::datapath::Datapath::class_octets).
+    pub fn class_octets(&self) -> [u64; CLASSES] {
+        self.forwarder.shaper.octets.each_ref().map(|octets| octets.get())
+    }
+}
