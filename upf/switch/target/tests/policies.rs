@@ -56,7 +56,11 @@ fn one_each(bed: &Bed, n: u32) {
 }
 
 /// With a policy, the sessions that are to be on the switch are, and the others are not.
-fn with(policy: OffloadPolicy, change: impl FnOnce(&mut martlet_upf::config::SwitchConfig) + Send + 'static, on: [bool; 2]) {
+fn with(
+    policy: OffloadPolicy,
+    change: impl FnOnce(&mut martlet_upf::config::SwitchConfig) + Send + 'static,
+    on: [bool; 2],
+) {
     in_namespace(move || {
         let mut bed = Bed::new(DatapathChoice::Kernel, |config| {
             config.policy = policy;
