@@ -31,7 +31,9 @@ impl Switch {
 
     fn command(&self, words: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_martlet"));
-        command.args(["--log", "error", "switch", "--switch", &self.address.to_string()]).args(words.split_whitespace());
+        command
+            .args(["--log", "error", "switch", "--switch", &self.address.to_string()])
+            .args(words.split_whitespace());
         command.env("HOME", &self.folder).current_dir(&self.folder);
         command
     }
@@ -77,14 +79,20 @@ fn rules_are_added_shown_changed_and_deleted() {
     assert_eq!(switch.does("rule list"), "");
     // What would be written is shown, and not written.
     let shown = switch.does(&format!("rule add --dry-run {DECAP}"));
-    assert!(shown.contains("gtp_decap") && shown.contains("teid=") && shown.contains("-> decap(ue=0xa3c0001"), "{shown}");
+    assert!(
+        shown.contains("gtp_decap") && shown.contains("teid=") && shown.contains("-> decap(ue=0xa3c0001"),
+        "{shown}"
+    );
     assert_eq!(switch.does("rule list"), "");
     assert_eq!(switch.does(&format!("rule add {DECAP}")).trim(), DECAP);
     switch.refuses(&format!("rule add {DECAP}"), "already has an entry");
     // A rule that names no counter has one that no other has.
     let free = switch.does("rule add decap teid 0x1001 ue 10.60.0.2 via 1");
     assert!(free.trim().ends_with("counter 0"), "{free}");
-    assert_eq!(switch.does("rule set decap teid 0x1000 ue 10.60.0.9 via 2 counter 7").trim(), DECAP.replace("0.1 via 1", "0.9 via 2"));
+    assert_eq!(
+        switch.does("rule set decap teid 0x1000 ue 10.60.0.9 via 2 counter 7").trim(),
+        DECAP.replace("0.1 via 1", "0.9 via 2")
+    );
     assert_eq!(switch.does("rule list decap").lines().count(), 2);
     assert_eq!(switch.does("rule list encap"), "");
     let counters = switch.does("counters");
@@ -128,16 +136,24 @@ fn what_is_wrong_is_told_with_its_place() {
 #[test]
 fn files_are_written_whole_or_not_at_all() {
     let Some(switch) = Switch::start("files") else { return };
-    switch.write("wrong", "# two of three are wrong\ndecap teid 1 ue 10.60.0.1 via 1\ndecap teid 2 ue 10.60.0 via 1\nfoo\n");
+    switch.write(
+        "wrong",
+        "# two of three are wrong\ndecap teid 1 ue 10.60.0.1 via 1\ndecap teid 2 ue 10.60.0 via 1\nfoo\n",
+    );
     let (well, said) = switch.says("rule load wrong");
-    assert!(!well && said.contains("wrong:3:17:") && said.contains("wrong:4:1:") && said.contains("nothing was written"), "{said}");
+    assert!(
+        !well && said.contains("wrong:3:17:") && said.contains("wrong:4:1:") && said.contains("nothing was written"),
+        "{said}"
+    );
     // What only the switch can tell: the same key twice, and a table's size.
     switch.write("twice", "decap teid 1 ue 10.60.0.1 via 1\ndecap teid 1 ue 10.60.0.2 via 1\n");
     let (well, said) = switch.says("rule load twice");
     assert!(!well && said.contains("twice:2: ") && said.contains("nothing was written"), "{said}");
     assert_eq!(switch.does("rule list"), "");
-    let many: String = (0..1000).map(|n| format!("decap teid {} ue 10.61.{}.{} via 1\n", 5000 + n, n / 250, n % 250)).collect();
-    switch.write("many", &format!("{many}hop number 1 source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port 1\n"));
+    let many: String =
+        (0..1000).map(|n| format!("decap teid {} ue 10.61.{}.{} via 1\n", 5000 + n, n / 250, n % 250)).collect();
+    switch
+        .write("many", &format!("{many}hop number 1 source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port 1\n"));
     let shown = switch.does("rule load --dry-run many");
     assert_eq!(shown.lines().count(), 1001);
     assert_eq!(switch.does("rule list"), "");
@@ -160,7 +176,8 @@ fn the_shell_does_line_by_line_and_remembers() {
     let Some(switch) = Switch::start("shell") else { return };
     let mut shell = switch.command("");
     let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a shell");
-    let lines = format!("help\nrule try {DECAP}\nrule add {DECAP}\nrule add decap teid y\nrule list\nwatch 1\nrule\nquit\n");
+    let lines =
+        format!("help\nrule try {DECAP}\nrule add {DECAP}\nrule add decap teid y\nrule list\nwatch 1\nrule\nquit\n");
     shell.stdin.take().expect("piped").write_all(lines.as_bytes()).expect("written");
     let output = shell.wait_with_output().expect("it ends");
     let said = String::from_utf8_lossy(&output.stdout);

@@ -121,6 +121,9 @@ impl TestCore {
         let core = Core::start(&config, sbi, &environment, trigger).await?;
         let started = TestCore { bodies, core, number, folder, wires, config, environment };
         started.wait_until_associated().await?;
+        if started.wires.is_some() {
+            started.wait_for_the_switch().await?;
+        }
         Ok(started)
     }
 
@@ -129,6 +132,16 @@ impl TestCore {
         let status = self.core.status_source();
         let up = || status().to_string().contains("\"associated\":true").then_some(());
         eventually("the SMF is associated with the UPF", up, || status().to_string()).await
+    }
+
+    /// A switch is a process that takes its time to start, on a busy machine more than other things here do.
+    async fn wait_for_the_switch(&self) -> Result<()> {
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while !self.status("upf").to_string().contains("\"connected\":true") {
+            anyhow::ensure!(std::time::Instant::now() < until, "no switch: {}", self.status("upf"));
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        Ok(())
     }
 
     /// Its configuration.

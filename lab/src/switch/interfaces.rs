@@ -99,7 +99,9 @@ pub(super) fn measure(output: &mut Output, args: &SwitchArgs) -> Result<()> {
             }
             let frames = plan.frames(load);
             let done = on_processors(|parting| {
-                let wire = Wire::apart(choice, Rules::Full, load.1, parting, |config| of_lab(config, load.1))?;
+                let wire = Wire::apart(choice, Rules::Full, load.1, parting, |config| {
+                    of_lab(config, load.1, parting.is_some())
+                })?;
                 let mut done = Vec::new();
                 for &frame in &frames {
                     for (direction, uplink) in DIRECTIONS {
@@ -140,16 +142,14 @@ pub(super) fn measure(output: &mut Output, args: &SwitchArgs) -> Result<()> {
 }
 
 /// Room for all rules, and a switch that keeps its processor where it has one for itself.
-fn of_lab(config: &mut UpfConfig, rules: u32) {
+fn of_lab(config: &mut UpfConfig, rules: u32, alone: bool) {
     config.n6.mtu = 1500;
     config.switch.sessions = 131_072;
     if rules > 10_000 {
         // Who looks at what they carry is the UPF's processor, not the switch's: now and then, here.
         config.switch.sample_ms = 5_000;
     }
-    if std::thread::available_parallelism().map_or(1, usize::from) > 1
-        && let Some(run) = &mut config.switch.run
-    {
+    if let Some(run) = config.switch.run.as_mut().filter(|_| alone) {
         run.spin_us = Some(10_000_000);
     }
 }
@@ -235,7 +235,8 @@ fn write(
         point.rate,
     ));
     for (q, ns) in &point.latency {
-        output.row(format_args!("{direction}_latency_{q}_{name},{frame},{rules},{variant},0,{ns},{:.0}", point.paced))?;
+        output
+            .row(format_args!("{direction}_latency_{q}_{name},{frame},{rules},{variant},0,{ns},{:.0}", point.paced))?;
         // Of what the links and the tester take; a quantile of the sum is no sum of quantiles, so this is an estimate.
         let tester = format!("latency_whole.tester.{direction}_{frame}_{}_interface.{q}", load_name(LOADS[0]));
         let own = output.find(&tester).map_or(0.0, |figure| figure.value);
@@ -255,7 +256,8 @@ fn ratios(output: &mut Output, plan: &Plan) {
             for (direction, _) in DIRECTIONS {
                 let point = format!("{direction}_{frame}_{}_interface", load_name(load));
                 for (what, statistic) in [("pps", "loss_free"), ("latency", "p50"), ("latency_whole", "p50")] {
-                    let of = |variant: &str| output.find(&format!("{what}.{variant}.{point}.{statistic}")).map(|f| f.value);
+                    let of =
+                        |variant: &str| output.find(&format!("{what}.{variant}.{point}.{statistic}")).map(|f| f.value);
                     if let (Some(switch), Some(kernel)) = (of("switch"), of("kernel")) {
                         let id = format!("{what}.switch_over_kernel.{point}");
                         output.figure(Figure::once(id, "times", switch / kernel));
@@ -268,7 +270,10 @@ fn ratios(output: &mut Output, plan: &Plan) {
 
 /// Milliseconds from the first packet of a session that is hot from then on until its rules are in force on the switch.
 fn hot_to_in_force(parting: Option<usize>) -> Result<f64> {
-    let hot = |config: &mut UpfConfig| config.switch.policy = OffloadPolicy::Hot;
+    let hot = |config: &mut UpfConfig| {
+        of_lab(config, 1, parting.is_some());
+        config.switch.policy = OffloadPolicy::Hot;
+    };
     let wire = Wire::apart(Some(DatapathChoice::Switch), Rules::Full, 1, parting, hot)?;
     let started = Instant::now();
     while wire.moved_on() == 0 {
@@ -284,7 +289,7 @@ fn hot_to_in_force(parting: Option<usize>) -> Result<f64> {
 fn issued(parting: Option<usize>, rules: u32) -> Result<(f64, u64, u64)> {
     let mut address = None;
     let wire = Wire::apart(Some(DatapathChoice::Switch), Rules::Full, 1, parting, |config| {
-        of_lab(config, 1);
+        of_lab(config, 1, parting.is_some());
         address = Some((config.switch.address, config.switch.device));
     })?;
     let (address, device) = address.context("a switch")?;
@@ -295,7 +300,8 @@ fn issued(parting: Option<usize>, rules: u32) -> Result<(f64, u64, u64)> {
             client.lead(Some(1_000)).await?;
             let info = client.program().info.clone();
             let rule = |n: u32| -> Result<Update> {
-                let line = format!("decap teid {} ue 10.200.{}.{} via 1 counter {n}", 0x100_0000 + n, n >> 8 & 255, n & 255);
+                let line =
+                    format!("decap teid {} ue 10.200.{}.{} via 1 counter {n}", 0x100_0000 + n, n >> 8 & 255, n & 255);
                 let entry = rules::parse(&info, &rules::words(&line), 0, false, &mut || None);
                 Ok(Update { operation: Operation::Insert, entry: entry? })
             };

@@ -204,7 +204,8 @@ fn beside_the_paper(output: &mut Output, load: (u32, u32)) {
 }
 
 fn asked_for(output: &mut Output, load: (u32, u32)) {
-    let mut text = String::from("### Asked for, over interfaces\n\n| what | asked | measured | |\n| --- | --- | --- | --- |\n");
+    let mut text =
+        String::from("### Asked for, over interfaces\n\n| what | asked | measured | |\n| --- | --- | --- | --- |\n");
     let mut row = |what: &str, asked: &str, measured: f64, reached: bool| {
         let reached = if reached { "reached" } else { "**not reached**" };
         let _ = writeln!(text, "| {what} | {asked} | {measured:.2} | {reached} |");

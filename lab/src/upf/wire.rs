@@ -203,7 +203,14 @@ impl Wire {
     }
 
     /// Sends single packets, as evenly as the machine does it, so that none waits for the one before.
-    pub fn paced_one_by_one(&self, uplink: bool, length: u32, rate: f64, time: Duration, sessions: u32) -> Result<Round> {
+    pub fn paced_one_by_one(
+        &self,
+        uplink: bool,
+        length: u32,
+        rate: f64,
+        time: Duration,
+        sessions: u32,
+    ) -> Result<Round> {
         let path = self.path(uplink, length)?;
         let step = Duration::from_secs_f64(1.0 / rate);
         self.round(|| {

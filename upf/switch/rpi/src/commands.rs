@@ -58,7 +58,8 @@ pub async fn line(client: &mut Client, election: Option<u64>, text: &str) -> Res
             }
         }
         ["watch", rounds] => {
-            let number = |_| wrong(RuleError { column: words[1].0, message: format!("{rounds:?} is no number of rounds") });
+            let number =
+                |_| wrong(RuleError { column: words[1].0, message: format!("{rounds:?} is no number of rounds") });
             watch(client, 1, Some(rounds.parse().map_err(number)?)).await
         }
         ["meter", meter, rate, burst] => {
@@ -278,8 +279,10 @@ pub async fn watch(client: &mut Client, every: u64, rounds: Option<u32>) -> Resu
             println!("{:>8} {:>12} {:>12} {:>14}", "counter", "packets/s", "Mbit/s", "packets");
             for (counter, (packets, octets)) in &now {
                 let (p, o) = before.get(counter).copied().unwrap_or_default();
-                let (more, bits) =
-                    ((packets.saturating_sub(p)) as f64 / every as f64, (octets.saturating_sub(o)) as f64 * 8.0 / every as f64 / 1e6);
+                let (more, bits) = (
+                    (packets.saturating_sub(p)) as f64 / every as f64,
+                    (octets.saturating_sub(o)) as f64 * 8.0 / every as f64 / 1e6,
+                );
                 if more > 0.0 {
                     println!("{counter:>8} {more:>12.0} {bits:>12.2} {packets:>14}");
                 }

@@ -14,6 +14,9 @@ pub const PATIENCE: Duration = Duration::from_millis(50);
 /// Receive queues of an interface that a port takes frames from.
 const QUEUES: u32 = 16;
 
+/// The longest packet that fits into a chunk of the sockets' memory (`c/xsk.c`), with its Ethernet header and a VLAN's.
+const LONGEST: u32 = 2048 - 256 - 18;
+
 const MAP_CREATE: i64 = 0;
 const MAP_UPDATE_ELEM: i64 = 2;
 const PROG_LOAD: i64 = 5;
@@ -235,6 +238,12 @@ pub fn open(
 ) -> Result<Lanes, SwitchError> {
     let failed = |what: &str, error: std::io::Error| SwitchError::Port(format!("{interface}: AF_XDP: {what}: {error}"));
     let ifindex = crate::sockets::number(interface)?;
+    let longest = crate::sockets::longest(interface)?;
+    if longest > LONGEST {
+        return Err(SwitchError::Port(format!(
+            "{interface}: AF_XDP takes packets of up to {LONGEST} octets, and it has a link of {longest}"
+        )));
+    }
     let queues = queues(interface);
     if queues > QUEUES {
         return Err(SwitchError::Port(format!(

@@ -96,7 +96,11 @@ pub fn bind(
         (By::Best, None) => {}
         (By::Best, Some(alive)) => match by_lanes(alive) {
             Ok(open) => return Ok(open),
-            Err(error) => tracing::info!(%error, "a packet socket takes its frames"),
+            Err(error) => {
+                tracing::info!(%error, "a packet socket takes its frames");
+                // Which takes them as they are: they must not have been put together.
+                sockets::take_from_programs(interface, false);
+            }
         },
     }
     let Port { socket, divert } = sockets::open(interface)?;

@@ -3,7 +3,7 @@ use crate::as_target::SwitchTarget;
 use crate::assemble::{Engine, Ports};
 use crate::lanes::Alive;
 use crate::pcap::Carrier;
-use crate::ports::{self, Binding};
+use crate::ports::{self, Binding, By};
 use crate::sockets;
 use crate::switch::Switch;
 use crate::{UPF, dpdk};
@@ -81,6 +81,15 @@ pub fn base(program: &Program) -> Vec<Update> {
 /// Runs a switch until it is told to end.
 pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<(), String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
+    // The way without a switch comes first: the switch takes its time to start.
+    for (peer, native_binding) in [&settings.n3, &settings.n6].into_iter().flatten() {
+        if let (Some(peer), Some(native)) = (peer.interface(), native_binding.interface()) {
+            sockets::join(peer, native).map_err(|error| text(&error))?;
+            if !matches!(native_binding, Binding::Interface(By::Packet, _)) {
+                sockets::take_from_programs(native, true);
+            }
+        }
+    }
     let program = Arc::new(martlet_p4c_swx::compile(UPF).map_err(|error| format!("upf.p4:{error}"))?);
     dpdk::start(settings.memory).map_err(|error| text(&error))?;
     let switch = Switch::new(program.clone(), Ports::Rings, settings.engine).map_err(|error| text(&error))?;
@@ -113,9 +122,6 @@ pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<
     switch.spin(settings.spin);
     for (wire, outside, inside) in [(&settings.n3, ACCESS, NATIVE_N3), (&settings.n6, CORE, NATIVE_N6)] {
         let Some((peer, native)) = wire else { continue };
-        if let (Some(peer), Some(native)) = (peer.interface(), native.interface()) {
-            sockets::join(peer, native).map_err(|error| text(&error))?;
-        }
         for (binding, port, other) in [(peer, outside, inside), (native, inside, outside)] {
             match binding {
                 Binding::Files(files) => {

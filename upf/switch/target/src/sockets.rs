@@ -60,21 +60,13 @@ pub fn part(one: &str, other: &str) {
 
 /// Has the other end of a veth pair send frames as a wire would carry them: with checksums, one packet each.
 pub fn plain(interface: &str) -> Result<(), SwitchError> {
-    /// `struct ethtool_value`.
-    #[repr(C)]
-    struct Value {
-        command: u32,
-        value: u32,
-    }
     const TRANSMIT_CHECKSUMS: u32 = 0x17;
     const SEGMENTATION: u32 = 0x1f;
     const GENERIC_SEGMENTATION: u32 = 0x24;
-    const GENERIC_RECEIVE: u32 = 0x2c;
     number(interface)?;
     // Segmentation needs checksums, so it goes first.
     for command in [SEGMENTATION, GENERIC_SEGMENTATION, GENERIC_RECEIVE, TRANSMIT_CHECKSUMS] {
-        let mut value = Value { command, value: 0 };
-        match ethtool(interface, (&raw mut value).cast()) {
+        match switch_feature(interface, command, false) {
             Err(error) if command == TRANSMIT_CHECKSUMS => {
                 return Err(failed(interface, "it keeps leaving checksums to others", error));
             }
@@ -82,6 +74,56 @@ pub fn plain(interface: &str) -> Result<(), SwitchError> {
         }
     }
     Ok(())
+}
+
+/// What puts packets together when they are received.
+const GENERIC_RECEIVE: u32 = 0x2c;
+
+fn switch_feature(interface: &str, command: u32, on: bool) -> std::io::Result<()> {
+    /// `struct ethtool_value`.
+    #[repr(C)]
+    struct Value {
+        command: u32,
+        value: u32,
+    }
+    let mut value = Value { command, value: on.into() };
+    ethtool(interface, (&raw mut value).cast())
+}
+
+/// Has one end of a veth pair take the frames that XDP programs send at the other end when there is no program here, too:
+/// without it they are lost there.
+pub(crate) fn take_from_programs(interface: &str, on: bool) {
+    if let Err(error) = switch_feature(interface, GENERIC_RECEIVE, on) {
+        tracing::debug!(interface, %error, on, "generic receive offload cannot be turned");
+    }
+}
+
+/// The longest packet that an interface sends, in octets.
+pub(crate) fn longest(interface: &str) -> Result<u32, SwitchError> {
+    /// `struct ifreq` with `ifr_mtu`.
+    #[repr(C)]
+    struct Request {
+        name: [u8; 16],
+        longest: i32,
+        rest: [u32; 5],
+    }
+    let asked = || -> std::io::Result<i32> {
+        let control = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
+        let mut request = Request { name: name_of(interface), longest: 0, rest: [0; 5] };
+        // SAFETY: a request as long as `struct ifreq`, which lives until the end of the call.
+        let status = unsafe { libc::ioctl(control.as_raw_fd(), libc::SIOCGIFMTU as libc::Ioctl, &raw mut request) };
+        if status < 0 { Err(std::io::Error::last_os_error()) } else { Ok(request.longest) }
+    };
+    let longest = asked().map_err(|error| failed(interface, "its longest packet is not told", error))?;
+    Ok(longest.unsigned_abs())
+}
+
+/// The name of an interface as the kernel wants it.
+fn name_of(interface: &str) -> [u8; 16] {
+    let mut name = [0; 16];
+    let length = interface.len().min(15);
+    name[..length].copy_from_slice(&interface.as_bytes()[..length]);
+    name
 }
 
 /// Asks the driver of an interface something: `data` is what SIOCETHTOOL points to, as long as its command says.
@@ -95,10 +137,7 @@ pub(crate) fn ethtool(interface: &str, data: *mut libc::c_void) -> std::io::Resu
     }
     const SIOCETHTOOL: libc::Ioctl = 0x8946;
     let control = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
-    let mut name = [0; 16];
-    let length = interface.len().min(15);
-    name[..length].copy_from_slice(&interface.as_bytes()[..length]);
-    let request = Request { name, data, rest: [0; 2] };
+    let request = Request { name: name_of(interface), data, rest: [0; 2] };
     // SAFETY: a request as long as `struct ifreq`, whose data lives until the end of the call.
     let status = unsafe { libc::ioctl(control.as_raw_fd(), SIOCETHTOOL, &raw const request) };
     if status < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }

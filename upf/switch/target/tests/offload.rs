@@ -189,55 +189,54 @@ fn volumes_and_limits_hold_whichever_path_a_packet_takes() {
 }
 
 #[test]
-fn the_native_upf_takes_over_from_a_killed_switch() {
-    in_namespace(|| {
-        let mut bed = Bed::new(DatapathChoice::Kernel, |config| config.policy = OffloadPolicy::All);
-        bed.apply(&session());
-        bed.eventually("it is on the switch", |bed| bed.on_switch() == 1);
-        let (mut before, mut restarted) = (0, 0);
-        let sent = Traffic::during(&mut bed, 0, Duration::from_millis(1), |bed| {
-            std::thread::sleep(Duration::from_millis(400));
-            before = bed.datapath.counters().uplink_packets.get();
-            drop(bed.switch.take());
-            std::thread::sleep(Duration::from_millis(2_000));
-            restarted = bed.counted_so_far();
-            bed.start_switch();
-            std::thread::sleep(Duration::from_millis(400));
-        });
-        for (name, end) in [("data network", &bed.dn), ("gNB", &bed.gnb)] {
-            let mut came = end.wait(sent as usize - 100);
-            // A switch that starts goes on by its rules at once: it may overtake what the native UPF has left.
-            let until = came.iter().position(|n| *n >= restarted).unwrap_or(came.len());
-            assert!(came[..until].is_sorted_by(|a, b| a < b), "{name}: in order");
-            came.sort_unstable();
-            assert!(came.is_sorted_by(|a, b| a < b), "{name}: none twice");
-            let lost: Vec<u32> = (0..sent).filter(|n| came.binary_search(n).is_err()).collect();
-            println!(
-                "{name}: of {sent} packets, one a millisecond, {} were lost when the switch was killed",
-                lost.len()
-            );
-            let runs: Vec<&[u32]> = lost.chunk_by(|a, b| a + 1 == *b).collect();
-            println!("{:?}", runs.iter().map(|run| (run[0], run.len())).collect::<Vec<_>>());
-            // Within 100 ms the native path has all of them, but for what the kernel says that it had no room for.
-            assert!(runs.first().is_none_or(|run| run.len() <= 100), "{runs:?}");
-            assert!(lost.len() as u64 <= 100 + no_room(), "from {:?} to {:?}", lost.first(), lost.last());
-        }
-        assert_eq!(bed.on_switch(), 1, "its rules are there again");
-        // It really is: the native UPF sees no packet of it.
-        let native = bed.datapath.details()["native"].clone();
-        assert_eq!(native["name"], "kernel");
-        let seen = bed.datapath.forwarded(1);
-        let more = Traffic::during(&mut bed, 100_000, Duration::from_millis(1), |_| {
-            std::thread::sleep(Duration::from_millis(200))
-        });
-        all_came(&bed, 100_000, more);
-        assert_eq!(bed.datapath.forwarded(1), seen);
-        // What was counted and not yet told when the switch was killed may be missing, and nothing else; never less than before.
-        let usage = bed.usage();
-        assert!(
-            usage.uplink_packets >= before.max(u64::from(sent + more).saturating_sub(500)),
-            "{usage:?} {sent} {more}"
-        );
-        assert!(usage.uplink_packets <= u64::from(sent + more));
+fn kernel_takes_over_from_a_killed_switch() {
+    in_namespace(|| a_switch_is_killed(DatapathChoice::Kernel));
+}
+
+#[test]
+fn xdp_takes_over_from_a_killed_switch() {
+    in_namespace(|| a_switch_is_killed(DatapathChoice::Xdp));
+}
+
+fn a_switch_is_killed(native: DatapathChoice) {
+    let mut bed = Bed::new(native, |config| config.policy = OffloadPolicy::All);
+    bed.apply(&session());
+    bed.eventually("it is on the switch", |bed| bed.on_switch() == 1);
+    let (mut before, mut restarted) = (0, 0);
+    let sent = Traffic::during(&mut bed, 0, Duration::from_millis(1), |bed| {
+        std::thread::sleep(Duration::from_millis(400));
+        before = bed.datapath.counters().uplink_packets.get();
+        drop(bed.switch.take());
+        std::thread::sleep(Duration::from_millis(2_000));
+        restarted = bed.counted_so_far();
+        bed.start_switch();
+        std::thread::sleep(Duration::from_millis(400));
     });
+    for (name, end) in [("data network", &bed.dn), ("gNB", &bed.gnb)] {
+        let mut came = end.wait(sent as usize - 100);
+        // A switch that starts goes on by its rules at once: it may overtake what the native UPF has left.
+        let until = came.iter().position(|n| *n >= restarted).unwrap_or(came.len());
+        assert!(came[..until].is_sorted_by(|a, b| a < b), "{name}: in order");
+        came.sort_unstable();
+        assert!(came.is_sorted_by(|a, b| a < b), "{name}: none twice");
+        let lost: Vec<u32> = (0..sent).filter(|n| came.binary_search(n).is_err()).collect();
+        println!("{name}: of {sent} packets, one a millisecond, {} were lost when the switch was killed", lost.len());
+        let runs: Vec<&[u32]> = lost.chunk_by(|a, b| a + 1 == *b).collect();
+        println!("{:?}", runs.iter().map(|run| (run[0], run.len())).collect::<Vec<_>>());
+        // Within 100 ms the native path has all of them, but for what the kernel says that it had no room for.
+        assert!(runs.first().is_none_or(|run| run.len() <= 100), "{runs:?}");
+        assert!(lost.len() as u64 <= 100 + no_room(), "from {:?} to {:?}", lost.first(), lost.last());
+    }
+    assert_eq!(bed.on_switch(), 1, "its rules are there again");
+    // It really is: the native UPF sees no packet of it.
+    let seen = bed.datapath.forwarded(1);
+    let more = Traffic::during(&mut bed, 100_000, Duration::from_millis(1), |_| {
+        std::thread::sleep(Duration::from_millis(200))
+    });
+    all_came(&bed, 100_000, more);
+    assert_eq!(bed.datapath.forwarded(1), seen);
+    // What was counted and not yet told when the switch was killed may be missing, and nothing else; never less than before.
+    let usage = bed.usage();
+    assert!(usage.uplink_packets >= before.max(u64::from(sent + more).saturating_sub(500)), "{usage:?} {sent} {more}");
+    assert!(usage.uplink_packets <= u64::from(sent + more));
 }

@@ -8,7 +8,6 @@ use martlet_upf::config::{DatapathChoice, DnnConfig, N6Mode, SwitchConfig, UpfCo
 use martlet_upf::datapath::{Change, Datapath, Event, Usage};
 use martlet_upf::rules::*;
 use martlet_upf::{Signals, SwitchDatapath};
-use martlet_upf_xdp::{Attachment, Traffic};
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
@@ -22,7 +21,6 @@ pub struct Bed {
     pub signals: Signals,
     pub switch: Option<Process>,
     state: std::path::PathBuf,
-    _passes: Vec<Attachment>,
 }
 
 fn sysctl(name: &str, value: &str) {
@@ -52,15 +50,6 @@ impl Bed {
         for interface in ["all", "default", "upf3", "upf6"] {
             sysctl(&format!("conf/{interface}/rp_filter"), "0");
         }
-        let mut passes = Vec::new();
-        if native == DatapathChoice::Xdp {
-            // Frames that programs send are taken by an interface that has one, too. These let them pass.
-            let traffic = Traffic::load().expect("programs");
-            for interface in ["native3", "native6"] {
-                let index = nix::net::if_::if_nametoindex(interface).expect("the interface");
-                passes.push(traffic.pass(index).expect("a program"));
-            }
-        }
         let (gnb, dn) = (End::open("gnb"), End::open("dn"));
         let state = std::env::temp_dir().join(format!("martlet-offload-{}-{:?}", std::process::id(), Instant::now()));
         let mut config = UpfConfig { datapath: DatapathChoice::Switch, ..UpfConfig::default() };
@@ -74,10 +63,8 @@ impl Bed {
         (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (64, 256, 512);
         change(&mut config.switch);
         assert_eq!(config.check(), []);
-        let mut bed = {
-            let (datapath, signals) = SwitchDatapath::open(&config).expect("the datapath");
-            Bed { gnb, dn, datapath, signals, switch: None, state, _passes: passes }
-        };
+        let (datapath, signals) = SwitchDatapath::open(&config).expect("the datapath");
+        let mut bed = Bed { gnb, dn, datapath, signals, switch: None, state };
         bed.start_switch();
         bed
     }
