@@ -11,8 +11,11 @@ const PROGRAM: &str = "../p4/upf.p4";
 const HEADERS: &str = "/usr/local/share/martlet/swx";
 
 fn main() {
-    let sources = ["c/switch.c", "c/packets.c", "c/exact.c", "c/xsk.c"];
-    for path in sources.iter().chain(&["c/switch.h", "c/internal.h", "c/widths.h", "c/generate.c", PROGRAM]) {
+    let sources = ["start", "switch", "tables", "exact", "arrays", "packets", "xsk"].map(|name| format!("c/{name}.c"));
+    for path in ["c/switch.h", "c/internal.h", "c/widths.h", "c/generate.c", PROGRAM] {
+        println!("cargo:rerun-if-changed={path}");
+    }
+    for path in &sources {
         println!("cargo:rerun-if-changed={path}");
     }
     println!("cargo:rustc-check-cfg=cfg(swx_library)");

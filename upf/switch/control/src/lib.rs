@@ -13,6 +13,7 @@ pub mod client;
 pub mod counters;
 pub mod error;
 pub mod journal;
+mod kinds;
 pub mod model;
 pub mod p4runtime;
 pub mod ranges;

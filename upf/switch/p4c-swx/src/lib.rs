@@ -3,17 +3,25 @@
 //! In goes a program; out come the pipeline as a [`Spec`], whose text is a `.spec` file, and the [`P4Info`] that
 //! controllers load. What is outside the subset is refused with line and column, never guessed. The README says what the
 //! subset is.
+mod actions;
 mod ast;
 mod code;
+mod deparser;
 mod error;
+mod expressions;
+mod fields;
+mod instances;
 mod lexer;
 mod lower;
 mod names;
 pub mod p4info;
 mod parser;
 mod regions;
+mod signature;
 pub mod spec;
 mod statements;
+mod states;
+mod tables;
 
 pub use error::{CompileError, Position};
 pub use p4info::P4Info;

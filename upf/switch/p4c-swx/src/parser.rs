@@ -3,7 +3,7 @@ use crate::ast::*;
 use crate::error::{CompileError, Position, error};
 use crate::lexer::{Kind, Token, tokens};
 
-type Result<T> = std::result::Result<T, CompileError>;
+pub(crate) type Result<T> = std::result::Result<T, CompileError>;
 
 /// Words of P4_16 that no name may be.
 const KEYWORDS: [&str; 41] = [
@@ -51,9 +51,9 @@ const KEYWORDS: [&str; 41] = [
 ];
 
 /// How deep expressions and blocks may be nested: the stack is finite.
-const DEEPEST: u32 = 64;
+pub(crate) const DEEPEST: u32 = 64;
 
-struct Parser_ {
+pub(crate) struct Parser_ {
     tokens: Vec<Token>,
     next: usize,
     depth: u32,
@@ -70,29 +70,29 @@ pub fn parse(source: &str) -> Result<Vec<Declaration>> {
 }
 
 impl Parser_ {
-    fn peek(&self) -> &Token {
+    pub(crate) fn peek(&self) -> &Token {
         &self.tokens[self.next]
     }
 
-    fn at(&self) -> Position {
+    pub(crate) fn at(&self) -> Position {
         self.peek().at
     }
 
-    fn advance(&mut self) -> Token {
+    pub(crate) fn advance(&mut self) -> Token {
         let token = self.tokens[self.next].clone();
         self.next = (self.next + 1).min(self.tokens.len() - 1);
         token
     }
 
-    fn is_sign(&self, sign: &str) -> bool {
+    pub(crate) fn is_sign(&self, sign: &str) -> bool {
         matches!(&self.peek().kind, Kind::Sign(found) if *found == sign)
     }
 
-    fn is_word(&self, word: &str) -> bool {
+    pub(crate) fn is_word(&self, word: &str) -> bool {
         matches!(&self.peek().kind, Kind::Name(found) if found == word)
     }
 
-    fn take(&mut self, sign: &str) -> bool {
+    pub(crate) fn take(&mut self, sign: &str) -> bool {
         let found = self.is_sign(sign) || self.is_word(sign);
         if found {
             self.advance();
@@ -100,7 +100,7 @@ impl Parser_ {
         found
     }
 
-    fn found(&self) -> String {
+    pub(crate) fn found(&self) -> String {
         match &self.peek().kind {
             Kind::Name(name) => format!("{name:?}"),
             Kind::Number(_, value) => format!("the number {value}"),
@@ -110,16 +110,16 @@ impl Parser_ {
         }
     }
 
-    fn expected<T>(&self, what: &str) -> Result<T> {
+    pub(crate) fn expected<T>(&self, what: &str) -> Result<T> {
         error(self.at(), format!("{what} is expected here, not {}", self.found()))
     }
 
-    fn expect(&mut self, sign: &str) -> Result<Position> {
+    pub(crate) fn expect(&mut self, sign: &str) -> Result<Position> {
         let at = self.at();
         if self.take(sign) { Ok(at) } else { self.expected(&format!("{sign:?}")) }
     }
 
-    fn word(&mut self) -> Result<Name> {
+    pub(crate) fn word(&mut self) -> Result<Name> {
         let Token { kind, at } = self.peek().clone();
         match kind {
             Kind::Name(text) if !text.starts_with('@') => {
@@ -130,7 +130,7 @@ impl Parser_ {
         }
     }
 
-    fn name(&mut self) -> Result<Name> {
+    pub(crate) fn name(&mut self) -> Result<Name> {
         let at = self.at();
         let name = self.word()?;
         if KEYWORDS.contains(&name.text.as_str()) {
@@ -139,7 +139,7 @@ impl Parser_ {
         Ok(name)
     }
 
-    fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    pub(crate) fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth == DEEPEST {
             return error(self.at(), format!("this is nested deeper than {DEEPEST} levels"));
         }
@@ -441,160 +441,5 @@ impl Parser_ {
             }
         }
         Ok(table)
-    }
-
-    fn block(&mut self) -> Result<Vec<Statement>> {
-        self.expect("{")?;
-        let mut statements = Vec::new();
-        while !self.take("}") {
-            if self.is_sign("{") {
-                statements.extend(self.deeper(Self::block)?);
-            } else {
-                statements.push(self.statement()?);
-            }
-        }
-        Ok(statements)
-    }
-
-    fn branch(&mut self) -> Result<Vec<Statement>> {
-        if self.is_sign("{") { self.block() } else { Ok(vec![self.statement()?]) }
-    }
-
-    fn statement(&mut self) -> Result<Statement> {
-        self.deeper(|parser| {
-            let at = parser.at();
-            if parser.take("if") {
-                parser.expect("(")?;
-                let condition = parser.expression()?;
-                parser.expect(")")?;
-                let then = parser.branch()?;
-                let otherwise = if parser.take("else") { parser.branch()? } else { vec![] };
-                return Ok(Statement::If(condition, then, otherwise));
-            }
-            if parser.take("return") {
-                parser.expect(";")?;
-                return Ok(Statement::Return(at));
-            }
-            for word in ["switch", "exit", "for", "bit", "const"] {
-                if parser.is_word(word) {
-                    return error(at, format!("{word} is not within the subset here"));
-                }
-            }
-            let path = parser.path()?;
-            if parser.take("=") {
-                let value = parser.expression()?;
-                parser.expect(";")?;
-                return Ok(Statement::Assign(path, value));
-            }
-            if !parser.is_sign("(") {
-                return parser.expected("\"=\" or a call");
-            }
-            let arguments = parser.arguments()?;
-            parser.expect(";")?;
-            Ok(Statement::Call(Expression::Call(path, arguments, vec![])))
-        })
-    }
-
-    fn arguments(&mut self) -> Result<Vec<Expression>> {
-        self.expect("(")?;
-        let mut arguments = Vec::new();
-        while !self.is_sign(")") {
-            arguments.push(self.expression()?);
-            if !self.take(",") {
-                break;
-            }
-        }
-        self.expect(")")?;
-        Ok(arguments)
-    }
-
-    fn path(&mut self) -> Result<Vec<Name>> {
-        let mut path = vec![self.name()?];
-        while self.take(".") {
-            path.push(self.word()?);
-        }
-        if self.is_sign("[") {
-            return error(self.at(), "slices and header stacks are not within the subset");
-        }
-        Ok(path)
-    }
-
-    fn expression(&mut self) -> Result<Expression> {
-        self.binary(0)
-    }
-
-    fn sum(&mut self) -> Result<Expression> {
-        self.binary(4)
-    }
-
-    /// Operators by level, the loosest first. P4's precedence: `||`, `&&`, equality, order, `|`, `^`, `&`, sums.
-    fn binary(&mut self, level: usize) -> Result<Expression> {
-        const LEVELS: [&[(&str, Binary)]; 8] = [
-            &[("||", Binary::Either)],
-            &[("&&", Binary::Both)],
-            &[("==", Binary::Equal), ("!=", Binary::Unequal)],
-            &[("<=", Binary::AtMost), (">=", Binary::AtLeast), ("<", Binary::Less), (">", Binary::Greater)],
-            &[("|", Binary::Or)],
-            &[("^", Binary::Xor)],
-            &[("&", Binary::And)],
-            &[("+", Binary::Add), ("-", Binary::Subtract)],
-        ];
-        let Some(operators) = LEVELS.get(level) else { return self.deeper(Self::unary) };
-        let mut left = self.binary(level + 1)?;
-        let mut terms = 0;
-        'more: loop {
-            for (sign, operator) in *operators {
-                let at = self.at();
-                if self.take(sign) {
-                    terms += 1;
-                    if terms > DEEPEST {
-                        return error(at, format!("this expression has more than {DEEPEST} terms"));
-                    }
-                    let right = self.binary(level + 1)?;
-                    left = Expression::Binary(*operator, left.into(), right.into(), at);
-                    continue 'more;
-                }
-            }
-            return Ok(left);
-        }
-    }
-
-    fn unary(&mut self) -> Result<Expression> {
-        let at = self.at();
-        if self.take("!") {
-            return Ok(Expression::Not(self.deeper(Self::unary)?.into(), at));
-        }
-        if self.take("(") {
-            if self.is_word("bit") {
-                return error(at, "casts are not within the subset: assign to a field of the other width");
-            }
-            let inner = self.deeper(Self::expression)?;
-            self.expect(")")?;
-            return Ok(inner);
-        }
-        for (word, value) in [("true", true), ("false", false)] {
-            if self.take(word) {
-                return Ok(Expression::Boolean(value, at));
-            }
-        }
-        if let Kind::Number(width, value) = self.peek().kind {
-            self.advance();
-            return Ok(Expression::Number(width, value, at));
-        }
-        for sign in ["~", "-", "<<", "*", "++"] {
-            if self.is_sign(sign) {
-                return error(at, format!("the operator {sign} is not within the subset"));
-            }
-        }
-        let path = self.path()?;
-        if !self.is_sign("(") {
-            return Ok(Expression::Path(path));
-        }
-        let arguments = self.arguments()?;
-        let mut behind = Vec::new();
-        while self.take(".") {
-            behind.push(self.word()?);
-        }
-        Ok(Expression::Call(path, arguments, behind))
     }
 }

@@ -1,4 +1,4 @@
-/* What switch.c and packets.c share. */
+/* What the C files share. */
 #ifndef MARTLET_SWITCH_INTERNAL_H
 #define MARTLET_SWITCH_INTERNAL_H
 #include "switch.h"

@@ -131,5 +131,4 @@ int mswx_exact_add(void *table, uint64_t key, uint64_t value);
 int mswx_exact_del(void *table, uint64_t key);
 int mswx_exact_find(void *table, uint64_t key, uint64_t *value);
 void mswx_exact_free(void *table);
-int mswx_codegen(const char *spec, const char *code, uint32_t *line, const char **message);
 #endif

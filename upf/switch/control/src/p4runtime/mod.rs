@@ -1,7 +1,11 @@
 //! P4Runtime 1.4 over gRPC, the interface of this field's controllers: server and client.
+mod arbitration;
 pub mod convert;
 pub mod messages;
+mod packets;
+mod reads;
 mod server;
+mod writes;
 
 pub use server::{Server, VERSION};
 

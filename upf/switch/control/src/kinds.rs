@@ -1,0 +1,218 @@
+//! The kinds of rules of RPI's language, and their words.
+/// Where the value of a word goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A field of the table's key.
+    Key(&'static str),
+    /// A parameter of the action.
+    Argument(&'static str),
+    /// The priority of the entry.
+    Priority,
+}
+
+/// How a value is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// `7` or `0x7`
+    Number,
+    /// `10.60.0.1`
+    Address,
+    /// `10.0.0.0/8`
+    Prefix,
+    /// `02:00:00:00:00:01`
+    Mac,
+    /// `80` or `80-90`
+    Range,
+    /// `tcp`, `udp`, `icmp`, or a number
+    Protocol,
+}
+
+impl Form {
+    /// An example, for help and errors.
+    pub fn example(self) -> &'static str {
+        match self {
+            Form::Number => "7 or 0x7",
+            Form::Address => "10.60.0.1",
+            Form::Prefix => "10.0.0.0/8",
+            Form::Mac => "02:00:00:00:00:01",
+            Form::Range => "80 or 80-90",
+            Form::Protocol => "tcp, udp, icmp or 6",
+        }
+    }
+}
+
+/// What stands for a word that is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absent {
+    /// It has to be there.
+    Required,
+    /// This number.
+    Is(u64),
+    /// A counter that no rule has.
+    FreeCounter,
+    /// It matches everything.
+    Anything,
+}
+
+/// A word of a rule.
+#[derive(Debug, Clone, Copy)]
+pub struct Word {
+    /// The word.
+    pub word: &'static str,
+    /// Where its value goes.
+    pub place: Place,
+    /// How it is written.
+    pub form: Form,
+    /// What stands for it when it is left out.
+    pub absent: Absent,
+}
+
+/// A kind of rule.
+#[derive(Debug, Clone, Copy)]
+pub struct Kind {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, for people.
+    pub help: &'static str,
+    /// Its table.
+    pub table: &'static str,
+    /// Its action.
+    pub action: &'static str,
+    /// Its words.
+    pub words: &'static [Word],
+}
+
+const fn key(word: &'static str, field: &'static str, form: Form) -> Word {
+    Word { word, place: Place::Key(field), form, absent: Absent::Required }
+}
+const fn open_key(word: &'static str, field: &'static str, form: Form) -> Word {
+    Word { word, place: Place::Key(field), form, absent: Absent::Anything }
+}
+const fn argument(word: &'static str, parameter: &'static str, form: Form) -> Word {
+    Word { word, place: Place::Argument(parameter), form, absent: Absent::Required }
+}
+const fn optional(word: &'static str, value: u64) -> Word {
+    Word { word, place: Place::Argument(word), form: Form::Number, absent: Absent::Is(value) }
+}
+const COUNTER: Word =
+    Word { word: "counter", place: Place::Argument("counter"), form: Form::Number, absent: Absent::FreeCounter };
+const METER: Word = optional("meter", 0);
+const VIA: Word = argument("via", "next_hop", Form::Number);
+const SESSION: Word = argument("session", "session", Form::Number);
+const OF_SESSION: Word = key("session", "session", Form::Number);
+const OF_APPLICATION: Word = key("application", "application", Form::Number);
+
+/// All kinds of rules.
+pub const KINDS: &[Kind] = &[
+    Kind {
+        name: "decap",
+        help: "packets of a tunnel, from a UE, to the data network",
+        table: "gtp_decap",
+        action: "decap",
+        words: &[
+            key("teid", "teid", Form::Number),
+            argument("ue", "ue", Form::Address),
+            VIA,
+            COUNTER,
+            METER,
+            optional("qfi", 0),
+        ],
+    },
+    Kind {
+        name: "decap-filtered",
+        help: "as decap, where applications say more",
+        table: "gtp_decap",
+        action: "decap_filtered",
+        words: &[key("teid", "teid", Form::Number), argument("ue", "ue", Form::Address), SESSION, METER],
+    },
+    Kind {
+        name: "encap",
+        help: "packets for a UE, into a tunnel to its gNB",
+        table: "gtp_encap",
+        action: "encap",
+        words: &[
+            key("ue", "ue", Form::Address),
+            argument("teid", "teid", Form::Number),
+            argument("from", "source", Form::Address),
+            argument("to", "destination", Form::Address),
+            argument("qfi", "qfi", Form::Number),
+            VIA,
+            optional("tos", 0),
+            COUNTER,
+            METER,
+        ],
+    },
+    Kind {
+        name: "encap-filtered",
+        help: "as encap, where applications say more",
+        table: "gtp_encap",
+        action: "encap_filtered",
+        words: &[key("ue", "ue", Form::Address), SESSION, METER],
+    },
+    Kind {
+        name: "hop",
+        help: "a next hop: how packets leave",
+        table: "l2_forward",
+        action: "l2",
+        words: &[
+            key("number", "next_hop", Form::Number),
+            argument("source", "source", Form::Mac),
+            argument("destination", "destination", Form::Mac),
+            argument("port", "port", Form::Number),
+        ],
+    },
+    Kind {
+        name: "application",
+        help: "packets of a session that are of an application",
+        table: "applications",
+        action: "application",
+        words: &[
+            argument("application", "application", Form::Number),
+            open_key("session", "session", Form::Number),
+            open_key("remote", "remote", Form::Prefix),
+            open_key("ports", "remote_port", Form::Range),
+            open_key("protocol", "protocol", Form::Protocol),
+            open_key("qfi", "qfi", Form::Number),
+            Word { word: "priority", place: Place::Priority, form: Form::Number, absent: Absent::Is(1) },
+        ],
+    },
+    Kind {
+        name: "uplink",
+        help: "what becomes of an application's packets from a UE",
+        table: "uplink_terminations",
+        action: "uplink_forward",
+        words: &[OF_SESSION, OF_APPLICATION, VIA, COUNTER, METER],
+    },
+    Kind {
+        name: "uplink-closed",
+        help: "an application's packets from a UE are dropped",
+        table: "uplink_terminations",
+        action: "gate_closed",
+        words: &[OF_SESSION, OF_APPLICATION, COUNTER],
+    },
+    Kind {
+        name: "downlink",
+        help: "what becomes of an application's packets for a UE",
+        table: "downlink_terminations",
+        action: "downlink_forward",
+        words: &[
+            OF_SESSION,
+            OF_APPLICATION,
+            argument("teid", "teid", Form::Number),
+            argument("from", "source", Form::Address),
+            argument("to", "destination", Form::Address),
+            argument("qfi", "qfi", Form::Number),
+            VIA,
+            optional("tos", 0),
+            COUNTER,
+            METER,
+        ],
+    },
+    Kind {
+        name: "downlink-closed",
+        help: "an application's packets for a UE are dropped",
+        table: "downlink_terminations",
+        action: "gate_closed",
+        words: &[OF_SESSION, OF_APPLICATION, COUNTER],
+    },
+];

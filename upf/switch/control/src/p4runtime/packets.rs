@@ -1,0 +1,51 @@
+//! Packets to controllers and from them.
+use super::convert;
+use super::messages::{self as m, stream_response};
+use super::server::{QUEUE, Server};
+use crate::error::{Code as WriteCode, WriteError, refuse};
+use std::time::Duration;
+
+impl Server {
+    pub(super) async fn packets_in(&self) {
+        let mut tick = tokio::time::interval(Duration::from_millis(2));
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tick.tick().await;
+            for _ in 0..QUEUE {
+                let Some((port, payload)) = self.tables.target().receive() else { break };
+                let metadata = vec![m::PacketMetadata { metadata_id: 1, value: convert::to_octets(port.into()) }];
+                let update = stream_response::Update::Packet(m::Packet { payload, metadata });
+                if let Some(primary) = self.arbitration().primary() {
+                    // A controller that does not keep up loses packets, as by any slow link.
+                    let _ = primary.sender.try_send(Ok(m::StreamMessageResponse { update: Some(update) }));
+                }
+            }
+        }
+    }
+
+    pub(super) fn packet_out(&self, id: u64, packet: &m::Packet) -> Result<(), WriteError> {
+        let is_primary = {
+            let arbitration = self.arbitration();
+            let election = arbitration.controllers.get(&id).and_then(|controller| controller.election);
+            election.is_some() && election == arbitration.highest
+        };
+        if !is_primary {
+            return refuse(WriteCode::PermissionDenied, "only the primary controller sends packets");
+        }
+        let [metadata] = &packet.metadata[..] else {
+            return refuse(WriteCode::InvalidArgument, "a packet has one field of metadata, 1: its egress port");
+        };
+        let port = convert::from_octets(&metadata.value, 32, "egress_port")? as u32;
+        if metadata.metadata_id != 1 || port >= self.tables.target().ports() {
+            let ports = self.tables.target().ports();
+            return refuse(
+                WriteCode::InvalidArgument,
+                format!("egress_port is field 1, and one of the ports 0 to {}", ports - 1),
+            );
+        }
+        self.tables
+            .target()
+            .send(port, &packet.payload)
+            .map_err(|message| WriteError { code: WriteCode::Internal, message })
+    }
+}

@@ -1,0 +1,61 @@
+//! What paths name: fields and headers.
+use crate::ast::*;
+use crate::error::error;
+use crate::lower::{INPUT, Lowering, OUTPUT, Result, Role};
+
+impl Lowering {
+    /// A field that numbers are kept in, for scratch.
+    pub fn temporary(&mut self, bits: u32) -> String {
+        self.temporaries += 1;
+        let name = format!("temporary{}", self.temporaries);
+        self.metadata.push((name.clone(), bits));
+        format!("m.{name}")
+    }
+
+    /// The field that a path names, in SWX's terms, and its width.
+    pub fn field(&self, path: &[Name]) -> Result<(String, u32)> {
+        let first = &path[0];
+        let unknown = |name: &Name| error(name.at, format!("{:?} is not known here", name.text));
+        if let [only] = path
+            && let Some((name, bits)) = self.arguments.iter().find(|(name, _)| *name == only.text)
+        {
+            return Ok((format!("t.{name}"), *bits));
+        }
+        let Some(role) = self.roles.get(&first.text) else { return unknown(first) };
+        let found = |fields: &[(&str, u32)], name: &Name| match fields.iter().find(|(field, _)| *field == name.text) {
+            Some((field, bits)) => Ok((format!("m.{field}"), *bits)),
+            None => unknown(name),
+        };
+        match (role, &path[1..]) {
+            (Role::Headers, [header, field]) => {
+                let of = self.header_type(header)?;
+                match self.names.headers[of].iter().find(|(name, _)| *name == field.text) {
+                    Some((name, bits)) => Ok((format!("h.{}.{name}", header.text), *bits)),
+                    None => error(field.at, format!("the header {:?} has no field {:?}", header.text, field.text)),
+                }
+            }
+            (Role::Metadata, [field]) => match self.metadata.iter().find(|(name, _)| *name == field.text) {
+                Some((name, bits)) => Ok((format!("m.{name}"), *bits)),
+                None => unknown(field),
+            },
+            (Role::Input, [field]) => found(INPUT, field),
+            (Role::Output, [field]) => found(OUTPUT, field),
+            _ => error(first.at, "a field is expected here"),
+        }
+    }
+
+    pub fn header_type(&self, header: &Name) -> Result<&str> {
+        match self.headers.iter().find(|(name, _)| *name == header.text) {
+            Some((_, of)) => Ok(of),
+            None => error(header.at, format!("there is no header {:?}", header.text)),
+        }
+    }
+
+    /// The header that a path such as `hdr.ipv4` names, with the method behind it.
+    pub fn header_of<'a>(&self, path: &'a [Name]) -> Option<(&'a Name, &'a Name)> {
+        match path {
+            [first, header, method] if self.roles.get(&first.text) == Some(&Role::Headers) => Some((header, method)),
+            _ => None,
+        }
+    }
+}

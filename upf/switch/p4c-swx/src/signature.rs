@@ -1,0 +1,79 @@
+//! The parameters of a block, and what the first names of paths in it stand for.
+use crate::ast::*;
+use crate::error::error;
+use crate::lower::{INPUT, Lowering, OUTPUT, Result, Role};
+
+impl Lowering {
+    /// Checks the parameters of a block, and what the first names of paths in it stand for. What is asked of a parameter
+    /// is its type where the architecture gives it, else its direction.
+    pub(crate) fn signature(&mut self, block: &Name, parameters: &[Parameter], wanted: &[(&str, Role)]) -> Result<()> {
+        if parameters.len() != wanted.len() {
+            return error(block.at, format!("{} takes {} parameters: {wanted:?}", block.text, wanted.len()));
+        }
+        self.roles.clear();
+        for (parameter, (asked, role)) in parameters.iter().zip(wanted) {
+            let name = &parameter.name;
+            let Type::Named(of) = &parameter.of else {
+                return error(name.at, "this parameter is of a type with a name");
+            };
+            match role {
+                Role::Headers => self.take_headers(of)?,
+                Role::Metadata => self.take_metadata(of)?,
+                _ if of.text != *asked => return error(of.at, format!("this parameter is of the type {asked}")),
+                _ => {}
+            }
+            let direction = match role {
+                Role::Headers | Role::Metadata => Some(*asked),
+                Role::Input => Some("in"),
+                Role::Output => Some("inout"),
+                Role::Packet => None,
+            };
+            if parameter.direction.as_ref().map(|d| d.text.as_str()) != direction {
+                return error(name.at, format!("the direction of this parameter is {:?}", direction.unwrap_or("none")));
+            }
+            if self.roles.insert(name.text.clone(), *role).is_some() {
+                return error(name.at, "two parameters have this name");
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn take_headers(&mut self, of: &Name) -> Result<()> {
+        let Some(fields) = self.names.structs.get(&of.text) else {
+            return error(of.at, format!("{:?} is no struct", of.text));
+        };
+        let mut headers = Vec::new();
+        for field in fields {
+            match &field.of {
+                Type::Named(header) if self.names.headers.contains_key(&header.text) => {
+                    headers.push((field.name.text.clone(), header.text.clone()));
+                }
+                _ => return error(field.name.at, "a struct of headers has headers alone"),
+            }
+        }
+        if !self.headers.is_empty() && self.headers != headers {
+            return error(of.at, "parser, control and deparser take the same headers");
+        }
+        self.headers = headers;
+        Ok(())
+    }
+
+    pub(crate) fn take_metadata(&mut self, of: &Name) -> Result<()> {
+        let Some(fields) = self.names.structs.get(&of.text) else {
+            return error(of.at, format!("{:?} is no struct", of.text));
+        };
+        let metadata = self.names.fields(fields)?;
+        for (taken, _) in INPUT.iter().chain(OUTPUT).chain(&[("drop", 8)]) {
+            if let Some(field) = fields.iter().find(|field| field.name.text == *taken) {
+                return error(field.name.at, format!("{taken:?} is a name of the architecture: choose another"));
+            }
+        }
+        if !self.metadata.is_empty() && !self.metadata.starts_with(&metadata) {
+            return error(of.at, "parser and control take the same metadata");
+        }
+        if self.metadata.is_empty() {
+            self.metadata = metadata;
+        }
+        Ok(())
+    }
+}
