@@ -68,6 +68,11 @@ impl Client {
         self.wish(&format!("rounds {n} {count}"))
     }
 
+    /// How long so many LPP procedures took the LMF: capabilities, then location information. None where the way knows no LPP.
+    pub(super) fn procedures(&mut self, count: usize) -> Result<Vec<Duration>> {
+        self.wish(&format!("procedures {count}"))
+    }
+
     /// How long new connections took until their first message was answered: full (`setup`), resumed (`resume`), and with that
     /// message in the first flight (`early`). None where the channel cannot do that.
     pub(super) fn setups(&mut self, how: &str, count: usize) -> Result<Vec<Duration>> {

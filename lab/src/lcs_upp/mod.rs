@@ -115,7 +115,9 @@ struct Subject {
     server_used: Vec<Usage>,
     /// Milliseconds of each new connection until its first answer: as [`SETUPS`].
     setups: [Vec<f64>; 3],
-    /// Resident kilobytes of the client when it had done its rounds.
+    /// Milliseconds of each LPP procedure.
+    procedures: Vec<f64>,
+    /// Resident kilobytes of the client when it had done its rounds, and its LPP procedures.
     resident: u64,
 }
 
@@ -150,6 +152,7 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
             client_used: none(),
             server_used: none(),
             setups: Default::default(),
+            procedures: Vec::new(),
             resident: 0,
         });
     }
@@ -175,6 +178,9 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
         subject.client.be_lean()?;
         let largest = sizes.iter().copied().max().unwrap_or(1);
         subject.client.rounds(largest, BLOCK.min(rounds))?;
+        subject.procedures = milliseconds(
+            &subject.client.procedures(WARM_UP + args.setups)?.into_iter().skip(WARM_UP).collect::<Vec<_>>(),
+        );
         subject.resident = proc_usage::resident_kb(subject.client.pid());
         let name = subject.way.name();
         let count = if args.quick { args.setups.min(5) } else { args.setups };
@@ -237,6 +243,9 @@ fn figures(output: &mut Output, path: PathKind, subjects: &[Subject], sizes: &[u
             if let Some(median) = crate::stats::median(setups) {
                 output.figure(Figure::of(format!("{how}.{name}.{path}.p50"), "ms", median));
             }
+        }
+        if let Some(median) = crate::stats::median(&subject.procedures) {
+            output.figure(Figure::of(format!("lpp_procedure.{name}.{path}.p50"), "ms", median));
         }
         output.figure(Figure::once(format!("resident.client.{name}.once"), "kB", subject.resident as f64));
     }

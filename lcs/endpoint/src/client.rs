@@ -40,6 +40,14 @@ impl Asker {
         }
     }
 
+    fn procedures(&mut self, count: usize) -> Result<Vec<Duration>> {
+        match self {
+            Asker::Channel(talk) => (0..count).map(|_| talk.procedure()).collect(),
+            // It knows messages, and nothing of what is in them.
+            Asker::Kernel(..) => Ok(Vec::new()),
+        }
+    }
+
     fn channel(&mut self) -> &mut dyn Channel {
         match self {
             Asker::Channel(talk) => talk.channel(),
@@ -83,7 +91,7 @@ fn bring_up(way: Way, to: SocketAddr, known: &Connector, new: &Connector, how: &
 
 /// Connects to an address, or to one and, with octets in the first flight, to another one behind a comma. It does what its standard
 /// input says: first the server's certificate, then lines. `rounds N COUNT` is answered with the
-/// nanoseconds of each round; `setup COUNT`, `resume COUNT` and `early COUNT` with those of each new connection until its
+/// nanoseconds of each round; `procedures COUNT` with those that LPP procedures took the LMF; `setup COUNT`, `resume COUNT` and `early COUNT` with those of each new connection until its
 /// first answer, full, resumed, and with the first message in its first flight; nothing where the channel cannot do that. `lean` calls
 /// `let_go`, which lets go of memory that is not used.
 ///
@@ -123,6 +131,7 @@ pub fn ask(to: &str, end: &End, let_go: fn()) -> Result<()> {
         let times: Vec<Duration> = match words[0] {
             "lean" => Vec::new(),
             "rounds" => asker.rounds(number(1)?, number(2)?)?,
+            "procedures" => asker.procedures(number(1)?)?,
             "resume" if !way.kind().resumes() => Vec::new(),
             "early" if !way.kind().takes_early() => Vec::new(),
             how @ ("setup" | "resume" | "early") => {

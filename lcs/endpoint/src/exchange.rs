@@ -1,4 +1,5 @@
 //! One round, at both ends: an uplink message is made, sent, verified, echoed downlink, and verified.
+use crate::procedure::{self, Next};
 use anyhow::{Context, Result, bail, ensure};
 use martlet_lcs_channel::{Channel, ChannelError};
 use martlet_lcsupp::{Framer, Message as Upp, PayloadType, Transport};
@@ -82,9 +83,36 @@ impl Talk {
     }
 }
 
+impl Talk {
+    /// An LPP procedure: how long it took the LMF.
+    pub fn procedure(&mut self) -> Result<Duration> {
+        self.channel.send(&procedure::beginning()?)?;
+        loop {
+            let next = match self.framer.next()? {
+                Some(Upp::Downlink(message)) => {
+                    ensure!(message.session == procedure::SESSION, "a message of another session");
+                    procedure::next(&message)?
+                }
+                Some(_) => bail!("no DL LCS-UP TRANSPORT came"),
+                None => {
+                    self.input.clear();
+                    ensure!(self.channel.receive(&mut self.input)?, "the other end closed the channel");
+                    self.framer.push(&self.input);
+                    continue;
+                }
+            };
+            match next {
+                Next::Answer(octets) => self.channel.send(&octets)?,
+                Next::Done(took) => return Ok(took),
+            }
+        }
+    }
+}
+
 /// The LMF's end, until the other one closes the channel.
 pub fn echo(channel: &mut dyn Channel) -> Result<()> {
     let session = vec![0x5e; SESSION];
+    let mut lmf = procedure::Lmf::new();
     let (mut framer, mut input, mut output) = (Framer::new(), Vec::new(), Vec::new());
     loop {
         input.clear();
@@ -97,6 +125,10 @@ pub fn echo(channel: &mut dyn Channel) -> Result<()> {
         }
         while let Some(message) = framer.next()? {
             let Upp::Uplink(transport) = message else { bail!("no UL LCS-UP TRANSPORT came") };
+            if transport.session == procedure::SESSION {
+                channel.send(&lmf.answer(&transport)?)?;
+                continue;
+            }
             ensure!(transport.payload_type == PayloadType::Lpp && transport.session == session, "a session of nobody");
             output.clear();
             Upp::Downlink(transport).encode_into(&mut output)?;

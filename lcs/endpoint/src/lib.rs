@@ -10,6 +10,7 @@
 mod client;
 mod end;
 mod exchange;
+mod procedure;
 mod server;
 mod way;
 

@@ -498,3 +498,68 @@ fn a_command_for_another_connection_replaces_the_one_that_is_there() {
     bed.run();
     assert_eq!((bed.ue.state(), bed.lmf.established()), (UeState::Established, 1));
 }
+
+/// What an LMF does: events with their UEs, what it says on channels, and which it closes.
+fn did(lmf: &mut LmfSide<u32>) -> (Vec<(u32, LmfEvent)>, Vec<ChannelId>) {
+    let (mut events, mut closed) = (Vec::new(), Vec::new());
+    while let Some(action) = lmf.action() {
+        match action {
+            LmfAction::Event(ue, event) => events.push((ue, event)),
+            LmfAction::Close(channel) => closed.push(channel),
+            LmfAction::Nas(..) | LmfAction::Send(..) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    (events, closed)
+}
+
+#[test]
+fn no_ue_acts_for_another() {
+    const OTHER: u32 = 8;
+    let now = Instant::now();
+    let address = LmfAddress::Ipv4("127.0.0.1".parse().unwrap());
+    let mut lmf = LmfSide::new(Timers::default(), LmfLimits::default(), address);
+    for (ue, channel, session) in [(UE, ChannelId(1), b"a"), (OTHER, ChannelId(2), b"b")] {
+        lmf.establish(now, ue, identity(ue as u8)).unwrap();
+        lmf.channel_opened(now, channel);
+        lmf.received(channel, &Message::BindingRequest(identity(ue as u8)).encode().unwrap());
+        lmf.negotiation(now, &ue, &[0xc2]);
+        lmf.open_session(&ue, session).unwrap();
+    }
+    did(&mut lmf);
+    assert_eq!(lmf.established(), 2);
+
+    // In the other's session, over its own channel.
+    let uplink = |session| {
+        let transport = Transport { payload_type: PayloadType::Lpp, payload: &[0, 1, 1], session };
+        Message::Uplink(transport).encode().unwrap()
+    };
+    lmf.received(ChannelId(2), &uplink(b"a"));
+    assert_eq!(did(&mut lmf), (vec![(OTHER, LmfEvent::Refused(Wrong::Session))], vec![]));
+    lmf.received(ChannelId(2), &uplink(b"b"));
+    assert_eq!(did(&mut lmf), (vec![(OTHER, LmfEvent::Uplink(payload(&[0, 1, 1], b"b")))], vec![]));
+
+    // With the other's identity, over its own channel and over a new one.
+    let taken = Message::BindingRequest(identity(UE as u8)).encode().unwrap();
+    lmf.received(ChannelId(2), &taken);
+    let (events, closed) = did(&mut lmf);
+    assert!(events.iter().all(|(ue, _)| *ue == OTHER) && closed == [ChannelId(2)], "{events:?}");
+    assert_eq!((lmf.is_established(&UE), lmf.is_established(&OTHER)), (true, false));
+    lmf.channel_opened(now, ChannelId(3));
+    lmf.received(ChannelId(3), &taken);
+    let mut refused = Vec::new();
+    while let Some(action) = lmf.action() {
+        refused.extend(matches!(action, LmfAction::Refused(ChannelId(3), Wrong::BoundTwice)).then_some(()));
+    }
+    assert_eq!((refused.len(), lmf.ue_of(ChannelId(1))), (1, Some(&UE)));
+
+    // Over NAS it speaks of itself alone: each message that ends or changes a connection leaves the other's as it is.
+    for octets in [&[0xc3, 1][..], &[0xc4], &[0xc7], &[0xc8], &[0xca], &[0xcb, 5], &[0xc2]] {
+        lmf.negotiation(now, &OTHER, octets);
+        let (events, closed) = did(&mut lmf);
+        assert!(events.iter().all(|(ue, _)| *ue == OTHER) && closed.is_empty(), "{octets:02x?}: {events:?}");
+        assert!(lmf.is_established(&UE), "{octets:02x?}");
+    }
+    lmf.received(ChannelId(1), &uplink(b"a"));
+    assert_eq!(did(&mut lmf).0, [(UE, LmfEvent::Uplink(payload(&[0, 1, 1], b"a")))]);
+}

@@ -6,6 +6,7 @@
 
 mod config;
 mod determine_location;
+mod listening;
 mod lpp;
 mod metrics;
 mod nrppa;

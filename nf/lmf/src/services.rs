@@ -1,4 +1,5 @@
 //! What the LMF produces, and what AMFs call back.
+use crate::listening::Heard;
 use crate::owner::{Command, Supi};
 use crate::{Lmf, determine_location, metrics};
 use martlet_sbi::{Multipart, Problem};
@@ -59,10 +60,14 @@ impl LmfCallback for Lmf {
             N1MessageClass::UppCmi => self.shared.ask(Command::Negotiation { ue: supi.into(), octets }).await,
             N1MessageClass::Lpp => {
                 let correlation = body.json.lcs_correlation_id.as_deref().unwrap_or_default();
-                if self.shared.heard(correlation, octets) {
-                    return Ok(());
+                match self.shared.listening.heard(supi, correlation, octets) {
+                    Heard::Taken => return Ok(()),
+                    Heard::Nobody => metrics::refused("lpp of nobody"),
+                    Heard::Another => {
+                        metrics::refused("lpp of another");
+                        tracing::warn!(supi, correlation, "a UE answers in the session of another");
+                    }
                 }
-                metrics::refused("lpp of nobody");
                 Err(Problem::new(404, "CONTEXT_NOT_FOUND").detail("nobody waits for the LPP message"))
             }
             ref other => Err(Problem::new(404, "CONTEXT_NOT_FOUND").detail(format!("the LMF has no use for {other}"))),

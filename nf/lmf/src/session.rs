@@ -67,7 +67,7 @@ impl Session {
                 let opened = answered.await.map_err(|_| gone("the LMF ends"))?;
                 opened.map_err(|why| gone(&format!("no session with the UE: {why:?}")))?;
             }
-            Carrier::ControlPlane => shared.listen(&identity, sink),
+            Carrier::ControlPlane => shared.listening.listen(ue, &identity, sink),
         }
         Ok(Session { shared: shared.clone(), ue: ue.clone(), carrier, identity, payloads, ready: VecDeque::new() })
     }
@@ -138,7 +138,7 @@ impl Drop for Session {
                 // Where the queue is full, the session goes with its connection.
                 let _ = self.shared.owner.try_send(close);
             }
-            Carrier::ControlPlane => self.shared.unlisten(&self.identity),
+            Carrier::ControlPlane => self.shared.listening.unlisten(&self.identity),
         }
     }
 }

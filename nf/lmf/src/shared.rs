@@ -1,10 +1,10 @@
 //! What the procedures, the owner of the connections, and the services share.
 use crate::config::LmfConfig;
+use crate::listening::Listening;
 use crate::nrppa::Nrppa;
 use crate::owner::{Command, Supi};
 use crate::session::gone;
-use martlet_lcs_protocol::{Loss, Payload};
-use martlet_lcsupp::PayloadType;
+use martlet_lcs_protocol::Loss;
 use martlet_nf::{Criteria, NfContext};
 use martlet_sbi::{Multipart, Problem, content_type};
 use martlet_sbi_api::common::RefToBinaryData;
@@ -15,8 +15,7 @@ use martlet_sbi_api::namf_communication::{
 use martlet_sbi_api::namf_location::{AmfLocationClient, LocationType, RequestPosInfo};
 use martlet_sbi_api::nlmf_location::ExternalClientType;
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
@@ -27,13 +26,13 @@ pub(crate) struct Shared {
     pub(crate) owner: mpsc::Sender<Command>,
     /// What is said with gNBs.
     pub(crate) nrppa: Nrppa,
-    /// Who waits for LPP messages over NAS, by LCS correlation identity.
-    listening: Mutex<HashMap<String, mpsc::Sender<Payload>>>,
+    /// Who waits for LPP messages over NAS.
+    pub(crate) listening: Listening,
 }
 
 impl Shared {
     pub(crate) fn new(config: LmfConfig, context: Arc<NfContext>, owner: mpsc::Sender<Command>) -> Arc<Self> {
-        Arc::new(Shared { config, context, owner, listening: Mutex::default(), nrppa: Nrppa::default() })
+        Arc::new(Shared { config, context, owner, listening: Listening::default(), nrppa: Nrppa::default() })
     }
 
     /// An AMF, for what is about no UE.
@@ -117,26 +116,6 @@ impl Shared {
         let (answer, answered) = oneshot::channel();
         self.ask(Command::Status { ue, answer }).await?;
         answered.await.map_err(|_| gone("the LMF ends"))
-    }
-
-    fn listening(&self) -> MutexGuard<'_, HashMap<String, mpsc::Sender<Payload>>> {
-        self.listening.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    /// LPP messages over NAS with this correlation identity go here.
-    pub(crate) fn listen(&self, correlation: &str, sink: mpsc::Sender<Payload>) {
-        self.listening().insert(correlation.into(), sink);
-    }
-
-    /// They go nowhere from now on.
-    pub(crate) fn unlisten(&self, correlation: &str) {
-        self.listening().remove(correlation);
-    }
-
-    /// An LPP message came over NAS; false where nobody waits for it.
-    pub(crate) fn heard(&self, correlation: &str, octets: Vec<u8>) -> bool {
-        let payload = Payload { payload_type: PayloadType::Lpp, octets, session: correlation.as_bytes().to_vec() };
-        self.listening().get(correlation).is_some_and(|sink| sink.try_send(payload).is_ok())
     }
 }
 
