@@ -8,7 +8,9 @@ pub mod scenario;
 pub mod ue;
 pub mod user_plane;
 
-pub use gnb::{Gnb, GnbConfig, GnbError, HandoverOutcome, HandoverPlan, HandoverTurn, Ue, UeError, UeEvent, UeStatus};
+pub use gnb::{
+    Gnb, GnbConfig, GnbError, HandoverOutcome, HandoverPlan, HandoverTurn, Ue, UeError, UeEvent, UeStatus, XnPlan,
+};
 pub use positioning::{Positioning, PositioningConfig, Surroundings};
 pub use sample::{Procedure, Sample, Samples};
 pub use ue::{

@@ -40,6 +40,23 @@ impl Inheritance {
         sealed.into_iter().map(open).collect()
     }
 
+    /// Everybody who has left something there and whose name begins so.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn owners(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        self.database().owners(prefix)
+    }
+
+    /// One context.
+    ///
+    /// # Errors
+    /// The database fails, or holds contexts that were sealed with another key.
+    pub fn context(&self, id: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let sealed = self.database().get(&self.owner, id)?;
+        sealed.map(|value| self.seal.open(&format!("{}/{id}", self.owner), &value)).transpose()
+    }
+
     /// Takes a context away: true for the one who does, of all that try.
     ///
     /// # Errors

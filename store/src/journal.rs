@@ -52,6 +52,38 @@ impl Database {
         }
     }
 
+    /// The owners whose names begin so.
+    pub(crate) fn owners(&mut self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        let length = i32::try_from(prefix.len()).unwrap_or(i32::MAX);
+        match self {
+            Database::Sqlite(connection) => {
+                let sql = "SELECT DISTINCT owner FROM state WHERE substr(owner, 1, ?1) = ?2 ORDER BY owner";
+                let mut statement = connection.prepare(sql)?;
+                let rows = statement.query_map(rusqlite::params![length, prefix], |row| row.get(0))?;
+                Ok(rows.collect::<Result<_, _>>()?)
+            }
+            Database::Postgres(client, _) => {
+                let sql = "SELECT DISTINCT owner FROM state WHERE substr(owner, 1, $1) = $2 ORDER BY owner";
+                Ok(client.query(sql, &[&length, &prefix])?.iter().map(|row| row.get(0)).collect())
+            }
+        }
+    }
+
+    /// One row.
+    pub(crate) fn get(&mut self, owner: &str, id: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        match self {
+            Database::Sqlite(connection) => {
+                let mut statement = connection.prepare("SELECT value FROM state WHERE owner = ?1 AND id = ?2")?;
+                let mut rows = statement.query_map([owner, id], |row| row.get(0))?;
+                Ok(rows.next().transpose()?)
+            }
+            Database::Postgres(client, _) => {
+                let sql = "SELECT value FROM state WHERE owner = $1 AND id = $2";
+                Ok(client.query_opt(sql, &[&owner, &id])?.map(|row| row.get(0)))
+            }
+        }
+    }
+
     /// Takes a row away; whether it was there.
     pub(crate) fn take(&mut self, owner: &str, id: &str) -> Result<bool, StoreError> {
         let taken = match self {

@@ -42,5 +42,5 @@ pub use secret::Secret;
 pub use store::Store;
 pub use subscriber::{
     AuthenticationMethod, DEFAULT_AMBR, InvalidSubscriber, SessionType, SubscribedDnn, SubscribedSlice, Subscriber,
-    Tuak,
+    Tuak, UpProtection, UpSecurityPolicy,
 };

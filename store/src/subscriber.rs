@@ -22,6 +22,28 @@ pub enum SessionType {
     Unstructured,
 }
 
+/// Whether the user plane between UE and gNB has a protection (TS 33.501, 6.6.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UpProtection {
+    /// Without it there is no session.
+    Required,
+    /// Where gNB and UE can.
+    Preferred,
+    /// Not to be used.
+    NotNeeded,
+}
+
+/// The security policy of a session's user plane (TS 33.501, 6.6.1; TS 23.501, 5.10.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UpSecurityPolicy {
+    /// Integrity protection.
+    pub integrity: UpProtection,
+    /// Ciphering.
+    pub ciphering: UpProtection,
+}
+
 /// A data network that a subscriber may use in a slice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -58,6 +80,9 @@ pub struct SubscribedDnn {
     /// Networks behind the subscriber, such as `10.60.0.0/24` and `fd60::/48`, which are routed to its sessions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub framed_routes: Vec<String>,
+    /// Protection of the user plane; the SMF's own where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up_security: Option<UpSecurityPolicy>,
 }
 
 /// A slice that a subscriber may use.
@@ -214,6 +239,7 @@ impl SubscribedDnn {
             static_ipv6: None,
             ssc_modes: first_mode(),
             framed_routes: Vec::new(),
+            up_security: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The program itself, as people start it: one process or one each, started again, ended in order.
 mod chaos;
 mod endings;
+mod sets;
 mod traces;
 
 use anyhow::{Context, Result, ensure};
@@ -86,12 +87,19 @@ async fn gnb() -> Result<Gnb> {
 
 /// A gNB by its number, whose phones wait so long for the end of a procedure.
 async fn gnb_that_waits(n: u8, longest: Duration) -> Result<Gnb> {
-    let plmn = Plmn::new("001", "01")?;
-    let mut config = GnbConfig::new(&format!("gnb-{n}"), plmn, n.into(), "127.0.0.5:38412".parse()?);
+    Ok(Gnb::connect(GnbConfig { procedure_timeout: longest, ..gnb_config(n, "127.0.0.5:38412")? }).await?)
+}
+
+/// A gNB by its number, with the AMF at this address.
+async fn gnb_at(n: u8, amf: &str) -> Result<Gnb> {
+    Ok(Gnb::connect(gnb_config(n, amf)?).await?)
+}
+
+fn gnb_config(n: u8, amf: &str) -> Result<GnbConfig> {
+    let mut config = GnbConfig::new(&format!("gnb-{n}"), Plmn::new("001", "01")?, n.into(), amf.parse()?);
     config.n2_local = Some([127, 0, 0, 19 + n].into());
     config.n3 = config.n2_local;
-    config.procedure_timeout = longest;
-    Ok(Gnb::connect(config).await?)
+    Ok(config)
 }
 
 fn phone(gnb: &Gnb, n: u64) -> Result<Ue> {
@@ -140,8 +148,12 @@ fn one_process_for_each_function_serves_phones_and_a_function_that_dies_is_start
 
 fn kill(core: &CoreProcess, name: &str) -> Result<u32> {
     let pid = core.process_of(&format!("nf {name}")).with_context(|| format!("the {name} has a process"))?;
-    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid as i32), nix::sys::signal::Signal::SIGKILL)?;
+    kill_process(pid)?;
     Ok(pid)
+}
+
+fn kill_process(pid: u32) -> Result<()> {
+    Ok(nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid as i32), nix::sys::signal::Signal::SIGKILL)?)
 }
 
 /// What a function says of itself.

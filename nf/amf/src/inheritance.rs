@@ -4,7 +4,7 @@ use crate::kept::{self, KeptUe};
 use crate::{Amf, AmfConfig};
 use martlet_nas::Guti;
 use martlet_nas::identifiers::AmfId;
-use martlet_store::{Inheritance, Place};
+use martlet_store::{Inheritance, Place, StoreError};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -17,21 +17,31 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// What was read of one AMF.
 struct Read {
-    of: u32,
-    until: Instant,
+    at: Instant,
     inheritance: Arc<Inheritance>,
-    by_tmsi: HashMap<u32, (String, Vec<u8>)>,
+    by_tmsi: HashMap<u32, String>,
+    by_supi: HashMap<String, String>,
+    values: HashMap<String, Vec<u8>>,
 }
 
-/// What was read of AMFs that are gone.
+/// What was read of AMFs that are gone, by their names; and when a subscriber was last looked for among all.
 #[derive(Default)]
-pub(crate) struct Inherited(Mutex<Option<Read>>);
+pub(crate) struct Inherited(Mutex<HashMap<String, Read>>, Mutex<Option<Instant>>);
 
 /// A context that is not claimed yet.
 pub(crate) struct Found {
     inheritance: Arc<Inheritance>,
     id: String,
+    /// The AMF that had it.
+    pub of: AmfId,
     pub kept: Option<KeptUe>,
+}
+
+/// Whom a context is of.
+#[derive(Debug, Clone)]
+enum Wanted {
+    Tmsi(u32),
+    Supi(String),
 }
 
 /// Under whose name an AMF keeps its contexts: region, set and pointer of its first GUAMI.
@@ -42,58 +52,109 @@ pub(crate) fn owner(config: &AmfConfig) -> String {
 }
 
 fn owner_of(id: &AmfId) -> String {
-    format!("amf-{:02x}-{:03x}-{:02x}", id.region(), id.set(), id.pointer())
+    format!("{}{:02x}", set_of(id), id.pointer())
+}
+
+/// What the names of all AMFs of a set begin with.
+fn set_of(id: &AmfId) -> String {
+    format!("amf-{:02x}-{:03x}-", id.region(), id.set())
 }
 
 impl Amf {
+    /// Whether the AMFs of the set keep their contexts where this one reaches them.
+    fn shares(&self) -> bool {
+        !self.config.state.place.is_empty() && self.config.state.keep
+    }
+
     /// What a member of this AMF's set has left of the UE with this 5G-GUTI.
     pub(crate) async fn inherited(self: &Arc<Self>, guti: &Guti) -> Option<Found> {
-        let id = AmfId::of_guti(guti);
-        let of_set = |own: &AmfId| own.region() == id.region() && own.set() == id.set();
-        let shares = !self.config.state.place.is_empty() && self.config.state.keep;
-        if !shares || !self.served.guamis.iter().any(|guami| of_set(&guami.id) && guami.plmn == guti.plmn()) {
+        if !self.shares() || !self.served.is_of_set(guti) {
             return None;
         }
-        let (amf, tmsi) = (self.clone(), guti.tmsi());
-        tokio::task::spawn_blocking(move || amf.read(&id, tmsi)).await.ok().flatten()
+        let (amf, id, wanted) = (self.clone(), AmfId::of_guti(guti), Wanted::Tmsi(guti.tmsi()));
+        tokio::task::spawn_blocking(move || amf.read(&id, &wanted)).await.ok().flatten()
+    }
+
+    /// What any member of this AMF's set has left of a subscriber.
+    pub(crate) async fn inherited_of(self: &Arc<Self>, supi: &str) -> Option<Found> {
+        if !self.shares() {
+            return None;
+        }
+        {
+            let mut last = self.inherited.1.lock().unwrap_or_else(|e| e.into_inner());
+            let read = self.inherited.0.lock().unwrap_or_else(|e| e.into_inner());
+            let known = read.values().any(|read| read.by_supi.contains_key(supi));
+            if !known && last.is_some_and(|at| at.elapsed() < PAUSE) {
+                return None;
+            }
+            *last = Some(Instant::now());
+        }
+        let (amf, wanted) = (self.clone(), Wanted::Supi(supi.to_string()));
+        let search = move || {
+            let own = amf.served.guamis.first()?.id;
+            let members = amf.members(&own).inspect_err(|error| unreadable(error)).ok()?;
+            members.iter().find_map(|id| amf.read(id, &wanted))
+        };
+        tokio::task::spawn_blocking(search).await.ok().flatten()
+    }
+
+    /// The other AMFs of the set that have left something.
+    fn members(&self, own: &AmfId) -> Result<Vec<AmfId>, StoreError> {
+        let prefix = set_of(own);
+        let owners = self.open(&owner_of(own))?.owners(&prefix)?;
+        let pointer = |owner: &String| u8::from_str_radix(owner.strip_prefix(&prefix)?, 16).ok();
+        let others = owners.iter().filter_map(pointer).filter(|pointer| *pointer != own.pointer());
+        Ok(others.filter_map(|pointer| AmfId::new(own.region(), own.set(), pointer).ok()).collect())
+    }
+
+    fn open(&self, owner: &str) -> Result<Inheritance, StoreError> {
+        let state = &self.config.state;
+        let key_file = Some(Path::new(&state.key_file)).filter(|file| !file.as_os_str().is_empty());
+        Inheritance::open(&Place::parse(&state.place), key_file, owner)
     }
 
     /// Reads what the AMF of an identity has left, unless that was done a moment ago.
-    fn read(&self, id: &AmfId, tmsi: u32) -> Option<Found> {
-        let number = u32::from(id.region()) << 16 | u32::from(id.set()) << 6 | u32::from(id.pointer());
-        let mut place = self.inherited.0.lock().unwrap_or_else(|e| e.into_inner());
-        let now = Instant::now();
-        let recent = place.as_ref().is_some_and(|read| read.until > now + VALID - PAUSE);
-        if recent && place.as_ref().is_some_and(|read| read.of != number) {
-            return None;
+    fn read(&self, id: &AmfId, wanted: &Wanted) -> Option<Found> {
+        let owner = owner_of(id);
+        let mut all = self.inherited.0.lock().unwrap_or_else(|e| e.into_inner());
+        all.retain(|_, read| read.at.elapsed() < VALID);
+        let known = all.get(&owner);
+        // What was read before the AMF went may lack a UE that came meanwhile.
+        if known.is_none_or(|read| read.at.elapsed() > PAUSE && read.find(wanted).is_none()) {
+            let read = self.read_all(&owner).inspect_err(|error| unreadable(error)).ok()?;
+            all.insert(owner.clone(), read);
         }
-        if place.as_ref().is_none_or(|read| read.of != number || read.until < now) {
-            *place = match self.read_all(id, number) {
-                Ok(read) => Some(read),
-                Err(error) => {
-                    tracing::warn!(%error, "the contexts of an AMF of the set cannot be read");
-                    None
-                }
-            };
-        }
-        let read = place.as_mut()?;
-        let (id, value) = read.by_tmsi.get(&tmsi)?.clone();
-        let kept = Some(serde_json::from_slice(&value).ok()?);
-        Some(Found { inheritance: read.inheritance.clone(), id, kept })
+        let read = all.get(&owner)?;
+        let (id_of_context, value) = read.find(wanted)?;
+        let kept = Some(serde_json::from_slice(value).ok()?);
+        Some(Found { inheritance: read.inheritance.clone(), id: id_of_context.clone(), of: *id, kept })
     }
 
-    fn read_all(&self, id: &AmfId, of: u32) -> Result<Read, martlet_store::StoreError> {
-        let state = &self.config.state;
-        let key_file = Some(Path::new(&state.key_file)).filter(|file| !file.as_os_str().is_empty());
-        let inheritance = Inheritance::open(&Place::parse(&state.place), key_file, &owner_of(id))?;
-        let mut by_tmsi = HashMap::new();
+    fn read_all(&self, owner: &str) -> Result<Read, StoreError> {
+        let inheritance = self.open(owner)?;
+        let (mut by_tmsi, mut by_supi, mut values) = (HashMap::new(), HashMap::new(), HashMap::new());
         for (id, value) in inheritance.contexts()? {
-            for tmsi in kept::tmsis(&value) {
-                by_tmsi.insert(tmsi, (id.clone(), value.clone()));
-            }
+            let (supi, tmsis) = kept::names(&value);
+            by_tmsi.extend(tmsis.into_iter().map(|tmsi| (tmsi, id.clone())));
+            by_supi.extend(supi.map(|supi| (supi, id.clone())));
+            values.insert(id, value);
         }
-        tracing::info!(contexts = by_tmsi.len(), "contexts that an AMF of the set has left");
-        Ok(Read { of, until: Instant::now() + VALID, inheritance: inheritance.into(), by_tmsi })
+        tracing::info!(contexts = values.len(), owner, "contexts that an AMF of the set has left");
+        Ok(Read { at: Instant::now(), inheritance: inheritance.into(), by_tmsi, by_supi, values })
+    }
+}
+
+fn unreadable(error: &StoreError) {
+    tracing::warn!(%error, "the contexts of an AMF of the set cannot be read");
+}
+
+impl Read {
+    fn find(&self, wanted: &Wanted) -> Option<(&String, &Vec<u8>)> {
+        let id = match wanted {
+            Wanted::Tmsi(tmsi) => self.by_tmsi.get(tmsi),
+            Wanted::Supi(supi) => self.by_supi.get(supi),
+        };
+        self.values.get_key_value(id?)
     }
 }
 

@@ -156,7 +156,7 @@ fn ue(amf: &Arc<Amf>, number: u64, kept: KeptUe) -> Result<Ue, String> {
     let area = kept.area.iter().map(|(plmn, tac)| Ok(crate::served::Tai { plmn: plmn.plmn()?, tac: *tac }));
     let area = area.collect::<Result<Vec<_>, String>>()?;
     // A configuration that serves it no more makes a stranger of it.
-    if guti.as_ref().is_some_and(|guti| !amf.served.gave(guti)) {
+    if guti.as_ref().is_some_and(|guti| !amf.served.gave(guti) && !amf.served.is_of_set(guti)) {
         return Err("its 5G-GUTI is not one of amf.guamis".into());
     }
     let (sender, inbox) = mpsc::channel(amf.config.limits.ue_queue);
@@ -194,18 +194,60 @@ fn ue(amf: &Arc<Amf>, number: u64, kept: KeptUe) -> Result<Ue, String> {
     Ok(ue)
 }
 
-/// The 5G-TMSIs of a context as it is kept.
-pub(crate) fn tmsis(value: &[u8]) -> Vec<u32> {
+/// SUPI and 5G-TMSIs of a context as it is kept.
+pub(crate) fn names(value: &[u8]) -> (Option<String>, Vec<u32>) {
     #[derive(Deserialize)]
     struct Names {
+        supi: String,
         guti: Option<KeptGuti>,
         old_guti: Option<KeptGuti>,
     }
-    let names: Option<Names> = serde_json::from_slice(value).ok();
-    names.iter().flat_map(|names| names.guti.iter().chain(&names.old_guti)).map(|guti| guti.4).collect()
+    let Ok(names) = serde_json::from_slice::<Names>(value) else { return (None, Vec::new()) };
+    (Some(names.supi), names.guti.iter().chain(&names.old_guti).map(|guti| guti.4).collect())
 }
 
 impl KeptUe {
+    /// Its keys.
+    pub fn security(&self) -> Result<Security, String> {
+        self.security.security()
+    }
+
+    /// Its 5G-GUTI.
+    pub fn guti(&self) -> Option<Guti> {
+        self.guti.as_ref()?.guti().ok()
+    }
+
+    /// Makes a UE without a context the one that another AMF has kept, registered as it was and with its user planes gone. It
+    /// has the other AMF's 5G-GUTI until it gets one of this AMF.
+    pub fn adopt(self, ue: &mut Ue) -> Result<(), String> {
+        let security = self.security.security()?;
+        let guti = self.guti.as_ref().map(KeptGuti::guti).transpose()?;
+        let old_guti = self.old_guti.as_ref().map(KeptGuti::guti).transpose()?;
+        let area = self.area.iter().map(|(plmn, tac)| Ok(crate::served::Tai { plmn: plmn.plmn()?, tac: *tac }));
+        ue.area = area.collect::<Result<Vec<_>, String>>()?;
+        for guti in guti.iter().chain(&old_guti) {
+            ue.amf.tables.claim_free_tmsi(guti.tmsi(), &ue.handle);
+        }
+        (ue.guti, ue.old_guti, ue.t3512) = (guti, old_guti, self.t3512);
+        (ue.supi, ue.pei, ue.security) = (Some(self.supi), self.pei, Some(security));
+        ue.capability = self.capability.map(NasUeSecurityCapability::new);
+        ue.radio_capability = self.radio_capability.and_then(|text| hex::decode(text).ok()).map(Into::into);
+        // The other AMF's subscription is told to the other AMF.
+        ue.subscription = self.subscription.map(|s| {
+            let KeptSubscription { access, smf_selection, .. } = s;
+            Box::new(Subscription { access, smf_selection, sdm_subscription: None })
+        });
+        ue.policy = self.policy.map(KeptPolicy::policy);
+        ue.allowed = self.allowed.into_iter().map(|(sst, sd)| Slice { sst, sd }).collect();
+        (ue.positioning.lpp, ue.positioning.lcs_upp) = (self.lpp, self.lcs_upp);
+        for (psi, kept) in self.sessions {
+            let number = ue.amf.tables.next_number();
+            ue.sessions.insert(psi, Session { active: false, ..kept.session(number) });
+        }
+        ue.set_registered(self.registered);
+        Ok(())
+    }
+
     /// Puts what another AMF has kept of the UE into a context of this one. Its 5G-GUTI stays the other AMF's.
     pub fn go_on_as(self, ue: &mut Ue) -> Result<(), String> {
         let security = self.security.security()?;

@@ -33,11 +33,16 @@ use martlet_sbi::{Route, trace};
 use martlet_sbi_api::common::NfInstanceId;
 use martlet_sbi_api::namf_callback::NAMF_CALLBACK;
 use martlet_sbi_api::namf_communication::NAMF_COMM;
+use martlet_sbi_api::namf_event_exposure::NAMF_EVTS;
 use martlet_sbi_api::namf_location::NAMF_LOC;
-use martlet_sbi_api::nnrf_nfmanagement::{AmfInfo, N2InterfaceAmfInfo, NfProfile, NfType};
+use martlet_sbi_api::nnrf_nfmanagement::{
+    AmfInfo, DefaultNotificationSubscription, N2InterfaceAmfInfo, NfProfile, NfType, NotificationType,
+};
 use martlet_sctp::Listener;
 use martlet_store::Journal;
 use n2::Gnbs;
+use procedures::amf_reallocation;
+use procedures::event_exposure::Watches;
 use procedures::nrppa_transport::NonUeSubscriptions;
 use served::{Served, ServedGuami, plmn_to_sbi};
 use std::net::IpAddr;
@@ -66,6 +71,8 @@ pub struct Amf {
     inherited: inheritance::Inherited,
     /// UEs that are restored and tell their SMFs at the same time.
     restorations: Semaphore,
+    /// Who wants to be told where UEs are.
+    watches: Watches,
     /// LMFs that want what gNBs say about no UE.
     nrppa: NonUeSubscriptions,
     /// Waits for gNBs; taken when the AMF runs.
@@ -98,6 +105,7 @@ impl Amf {
             journal,
             inherited: inheritance::Inherited::default(),
             restorations: Semaphore::new(RESTORATIONS),
+            watches: Watches::default(),
             nrppa: NonUeSubscriptions::default(),
             listener: Mutex::new(listener),
         });
@@ -141,6 +149,7 @@ impl NetworkFunction for Amf {
         let mut routes = NAMF_COMM.routes(self.clone());
         routes.extend(NAMF_CALLBACK.routes(self.clone()));
         routes.extend(NAMF_LOC.routes(self.clone()));
+        routes.extend(NAMF_EVTS.routes(self.clone()));
         routes
     }
 
@@ -169,6 +178,11 @@ impl NetworkFunction for Amf {
             n2_interface_amf_info: Some(n2),
             ..Default::default()
         });
+        let root = self.context.api_root();
+        let uri = format!("{root}/namf-callback/v1/n1-message-notify");
+        let mut registrations = DefaultNotificationSubscription::new(NotificationType::N1Messages, uri);
+        registrations.n1_message_class = Some(amf_reallocation::CLASS.into());
+        profile.default_notification_subscriptions = Some(vec![registrations]);
         profile.plmn_list = Some(self.served.plmns.iter().map(|served| plmn_to_sbi(served.plmn)).collect());
     }
 

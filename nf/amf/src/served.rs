@@ -158,9 +158,22 @@ impl Served {
         self.guamis.iter().any(|guami| guami.id == id && guami.plmn == guti.plmn())
     }
 
-    /// Whether an AMF of this set and pointer gave a 5G-S-TMSI.
-    pub fn has_s_tmsi_of(&self, set: u16, pointer: u8) -> bool {
-        self.guamis.iter().any(|guami| guami.id.set() == set && guami.id.pointer() == pointer)
+    /// Whether an AMF of this one's set gave the 5G-GUTI.
+    pub fn is_of_set(&self, guti: &Guti) -> bool {
+        let id = AmfId::of_guti(guti);
+        let of_set = |own: &AmfId| own.region() == id.region() && own.set() == id.set();
+        self.guamis.iter().any(|guami| of_set(&guami.id) && guami.plmn == guti.plmn())
+    }
+
+    /// The 5G-GUTI that a 5G-S-TMSI is short for, of an AMF of this one's set (TS 23.003, 2.10.1).
+    pub fn guti_of_set(&self, plmn: Plmn, set: u16, pointer: u8, tmsi: u32) -> Option<Guti> {
+        let own = self.guami(plmn).filter(|guami| guami.id.set() == set)?;
+        Guti::new(plmn, own.id.region(), set, pointer, tmsi).ok()
+    }
+
+    /// Whether an AMF of this set gave a 5G-S-TMSI.
+    pub fn is_s_tmsi_of_set(&self, set: u16) -> bool {
+        self.guamis.iter().any(|guami| guami.id.set() == set)
     }
 
     /// The registration area for a UE in a tracking area: that one first, and others of its PLMN, 16 at most

@@ -196,6 +196,11 @@ impl Tables {
         self.state().by_tmsi.insert(tmsi, handle.clone());
     }
 
+    /// Makes a UE the one that a 5G-TMSI of another AMF leads to, unless this AMF has given the same to somebody.
+    pub fn claim_free_tmsi(&self, tmsi: u32, handle: &UeHandle) {
+        self.state().by_tmsi.entry(tmsi).or_insert_with(|| handle.clone());
+    }
+
     /// Lets a 5G-TMSI go.
     pub fn forget_tmsi(&self, tmsi: u32, number: u64) {
         let mut state = self.state();

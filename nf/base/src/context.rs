@@ -1,4 +1,5 @@
 //! What a network function knows of itself and how it reaches others.
+use crate::binding::{Binding, ROUTING_BINDING};
 use crate::discovery::{Criteria, Discovery};
 use crate::tokens::Tokens;
 use crate::{CommonConfig, Shutdown, StartError};
@@ -121,20 +122,50 @@ struct Watched {
 impl Transport for Watched {
     fn send<'a>(&'a self, to: &'a ApiRoot, request: Request) -> BoxFuture<'a, Result<Response, Problem>> {
         Box::pin(async move {
-            let mut request = request;
-            if let Some(tokens) = &self.tokens {
-                tokens.attach(&mut request).await?;
+            let moved = self.discovery.instead(to);
+            let to = moved.as_ref().unwrap_or(to);
+            if !self.discovery.has_siblings(to) {
+                return self.once(to, request).await;
             }
-            let answer = self.inner.send(to, request).await;
-            if let (Some(tokens), Ok(response)) = (&self.tokens, &answer)
-                && response.status == 401
-            {
-                tokens.forget();
+            let again = request.copy();
+            let answer = self.once(to, request).await;
+            // One that takes its time may be at work on the request: another one is not asked to do the same.
+            let gone = |problem: &Problem| problem.transport.is_some() && problem.cause() != "TIMED_OUT_REQUEST";
+            let failed = answer.as_ref().is_err_and(gone);
+            let Some(mut request) = again.filter(|_| failed) else { return answer };
+            let api =
+                request.target.strip_prefix(&to.prefix).and_then(|path| path.split('/').nth(1)).unwrap_or_default();
+            let Some((other, binding)) = self.discovery.reselect(to, api).await else { return answer };
+            if let Some(value) = binding.header() {
+                request.headers.insert(ROUTING_BINDING, value);
             }
-            if answer.as_ref().is_err_and(|problem| problem.transport.is_some()) {
-                self.discovery.forget(to);
-            }
-            answer
+            let own_prefix = request.target.strip_prefix(&to.prefix).unwrap_or(&request.target);
+            request.target = format!("{}{own_prefix}", other.prefix);
+            self.once(&other, request).await
         })
+    }
+}
+
+impl Watched {
+    async fn once(&self, to: &ApiRoot, mut request: Request) -> Result<Response, Problem> {
+        if let Some(tokens) = &self.tokens {
+            tokens.attach(&mut request).await?;
+        }
+        let answer = self.inner.send(to, request).await;
+        if let (Some(tokens), Ok(response)) = (&self.tokens, &answer)
+            && response.status == 401
+        {
+            tokens.forget();
+        }
+        match &answer {
+            Err(problem) if problem.transport.is_some() => self.discovery.forget(to),
+            Ok(response) => {
+                if let Some(binding) = Binding::of_answer(response) {
+                    self.discovery.bound(to, binding);
+                }
+            }
+            Err(_) => {}
+        }
+        answer
     }
 }

@@ -1,4 +1,5 @@
 //! Which producer serves a request: asked of the NRF (TS 29.510, 5.3), kept while valid, forgotten when it fails.
+use crate::binding::Binding;
 use martlet_sbi::{ApiRoot, Peer, Problem, QueryParams, Route};
 use martlet_sbi_api::common::{Dnn, Guami, NfInstanceId, PlmnId, Snssai, Supi, Tai};
 use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
@@ -40,6 +41,10 @@ pub struct Criteria {
     pub routing_indicator: Option<String>,
     /// One instance.
     pub nf_instance_id: Option<NfInstanceId>,
+    /// The NF set (TS 23.003, 28.12).
+    pub nf_set_id: Option<String>,
+    /// The AMF set: region and set, as the AMF's identity has them.
+    pub amf_set: Option<(String, String)>,
 }
 
 impl Criteria {
@@ -56,6 +61,9 @@ impl Criteria {
             tai: self.tai.clone().map(Json),
             routing_indicator: self.routing_indicator.clone(),
             target_nf_instance_id: self.nf_instance_id.clone(),
+            target_nf_set_id: self.nf_set_id.clone(),
+            amf_region_id: self.amf_set.as_ref().map(|(region, _)| region.clone()),
+            amf_set_id: self.amf_set.as_ref().map(|(_, set)| set.clone()),
             ..Default::default()
         }
     }
@@ -78,10 +86,22 @@ struct Kept {
     cell: Cell,
 }
 
+/// How many members a set has, as the NRF last said.
+struct Members {
+    count: usize,
+    until: Instant,
+}
+
 #[derive(Default)]
 struct State {
     kept: HashMap<String, Kept>,
     suspects: HashMap<ApiRoot, Instant>,
+    /// The sets of producers, by what the NRF or they themselves have said.
+    sets: HashMap<ApiRoot, Binding>,
+    /// How many members sets have.
+    members: HashMap<String, Members>,
+    /// Who serves for a member of a set that failed, and until when that is not asked again.
+    instead: HashMap<ApiRoot, (ApiRoot, Instant)>,
     /// Types whose changes the NRF was asked to tell of, and whether it has said that it does.
     subscribed: HashMap<NfType, bool>,
 }
@@ -150,6 +170,11 @@ impl Discovery {
         let told = self.subscribed(&target);
         let result = NfDiscoveryClient::new(self.nrf.clone()).search_nf_instances(query).await?;
         let mut candidates: Vec<_> = result.nf_instances.iter().filter_map(|profile| candidate(profile, api)).collect();
+        for profile in &result.nf_instances {
+            if let (Some((_, root)), Some(binding)) = (candidate(profile, api), Binding::of(profile)) {
+                self.bound(&root, binding);
+            }
+        }
         candidates.sort_by_key(|(priority, _)| *priority);
         let equals = candidates.iter().take_while(|(priority, _)| *priority == candidates[0].0).count();
         let roots: Vec<ApiRoot> = candidates.into_iter().map(|(_, root)| root).collect();
@@ -173,6 +198,89 @@ impl Discovery {
             return Some(best[self.turn.fetch_add(1, Ordering::Relaxed) % best.len()].clone());
         }
         found.roots.iter().find(trusted).or(found.roots.first()).cloned()
+    }
+
+    /// A producer is a member of a set.
+    pub(crate) fn bound(&self, root: &ApiRoot, binding: Binding) {
+        let mut state = self.state();
+        if state.sets.len() < MOST_KEPT || state.sets.contains_key(root) {
+            state.sets.insert(root.clone(), binding);
+        }
+    }
+
+    /// Whether there are others that serve what a producer serves: members of its set.
+    pub(crate) fn has_siblings(self: &Arc<Self>, root: &ApiRoot) -> bool {
+        let mut state = self.state();
+        let Some(binding) = state.sets.get(root).cloned() else { return false };
+        let now = Instant::now();
+        if let Some(members) = state.members.get(&binding.set).filter(|members| members.until > now) {
+            return members.count > 1;
+        }
+        // Who asks meanwhile does not wait for it.
+        let count = state.members.get(&binding.set).map_or(0, |members| members.count);
+        if state.members.len() < MOST_KEPT {
+            state.members.insert(binding.set.clone(), Members { count, until: now + SUSPICION });
+            tokio::spawn(self.clone().count(binding));
+        }
+        count > 1
+    }
+
+    /// Asks the NRF how many members a set has.
+    async fn count(self: Arc<Self>, binding: Binding) {
+        let Some(target) = binding.nf_type() else { return };
+        self.subscribed(&target);
+        let query = SearchQuery {
+            target_nf_type: Some(target),
+            requester_nf_type: Some(self.requester.clone()),
+            target_nf_set_id: Some(binding.set.clone()),
+            ..Default::default()
+        };
+        if let Ok(found) = NfDiscoveryClient::new(self.nrf.clone()).search_nf_instances(query).await {
+            let until = Instant::now() + Duration::from_secs(found.validity_period.into());
+            self.state().members.insert(binding.set, Members { count: found.nf_instances.len(), until });
+        }
+    }
+
+    /// Who serves for a producer that failed a moment ago.
+    pub(crate) fn instead(&self, root: &ApiRoot) -> Option<ApiRoot> {
+        let mut state = self.state();
+        if state.instead.is_empty() {
+            return None;
+        }
+        let now = Instant::now();
+        state.instead.retain(|_, (_, until)| *until > now);
+        state.instead.get(root).map(|(other, _)| other.clone())
+    }
+
+    /// A producer failed: another member of its set (TS 29.500, 6.12.1), if it is of one, and the binding that leads there.
+    pub(crate) async fn reselect(self: &Arc<Self>, root: &ApiRoot, api: &str) -> Option<(ApiRoot, Binding)> {
+        let binding = self.state().sets.get(root).cloned()?;
+        let target = binding.nf_type()?;
+        // A callback goes to who gave its URI, and to nobody else.
+        let service = Some(ServiceName::from(api)).filter(|name| !matches!(name, ServiceName::Other(_)))?;
+        let query = SearchQuery {
+            target_nf_type: Some(target.clone()),
+            requester_nf_type: Some(self.requester.clone()),
+            service_names: Some(TextList(vec![service])),
+            target_nf_set_id: Some(binding.set.clone()),
+            ..Default::default()
+        };
+        let found = NfDiscoveryClient::new(self.nrf.clone()).search_nf_instances(query).await;
+        let found = found.inspect_err(|problem| tracing::debug!(%problem, "no other member of a set")).ok()?;
+        let mut members: Vec<_> = found.nf_instances.iter().filter_map(|profile| candidate(profile, api)).collect();
+        let mut state = self.state();
+        let now = Instant::now();
+        members.retain(|(_, other)| {
+            other != root && *other != self.own_root && state.suspects.get(other).is_none_or(|until| *until <= now)
+        });
+        members.sort_by_key(|(priority, _)| *priority);
+        let (_, other) = members.into_iter().next()?;
+        if state.instead.len() < MOST_KEPT {
+            state.instead.insert(root.clone(), (other.clone(), now + SUSPICION));
+        }
+        state.sets.insert(other.clone(), Binding { instance: None, ..binding.clone() });
+        tracing::warn!(failed = %root, other = %other, set = binding.set, "another member of the set is asked");
+        Some((other, binding))
     }
 
     /// A producer did not answer: what led to it is asked for again, and it is passed over for a while.
@@ -223,6 +331,8 @@ impl Discovery {
 impl NfStatusCallback for Discovery {
     async fn nf_status_notify(&self, body: NotificationData) -> Result<(), Problem> {
         let mut state = self.state();
+        state.members.clear();
+        state.instead.clear();
         match body.nf_profile.as_ref().map(|profile| &profile.nf_type) {
             Some(changed) => state.kept.retain(|_, kept| kept.target != *changed),
             // The type of an instance that went is not told: what is dropped too much is only asked for again.

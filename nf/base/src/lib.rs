@@ -2,6 +2,7 @@
 //! and the program's means to start it, alone in a process or beside others.
 #![forbid(unsafe_code)]
 
+mod binding;
 pub mod capture;
 mod config;
 mod context;
@@ -16,6 +17,7 @@ mod start;
 pub mod tokens;
 pub mod traces;
 
+pub use binding::Binding;
 pub use config::CommonConfig;
 pub use context::NfContext;
 pub use discovery::Criteria;

@@ -107,6 +107,8 @@ pub async fn start<F: NetworkFunction>(
 
     let own = function.routes();
     let served: Vec<&'static OperationInfo> = own.iter().map(|route| route.operation).collect();
+    let profile = registration::profile(&*function, &context, common, &served);
+    let own = crate::binding::indicate(own, crate::Binding::of(&profile).as_ref());
     let mut router =
         Router::new().serve(own).serve(context.discovery().routes()).tap(Arc::new(SbiMetrics { nf: name }));
     for tap in &environment.taps {
@@ -138,7 +140,6 @@ pub async fn start<F: NetworkFunction>(
         beside.push(tokio::spawn(server.run().instrument(span.clone())));
     }
 
-    let profile = registration::profile(&*function, &context, common, &served);
     let shutdown = environment.shutdown.clone();
     let (run, told) = (function.clone().run(shutdown.clone()), context.clone());
     let registered = registration::keep(told, profile, shutdown);

@@ -29,6 +29,25 @@ pub struct InstanceConfig {
     pub nrf: Option<String>,
 }
 
+/// A set of AMFs for UEs that use only some slices.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AmfSetConfig {
+    /// Such as `001-01-01-002`: MCC, MNC, region and set.
+    pub set: String,
+    /// UEs whose allowed slices are all among these are served by it.
+    pub slices: Vec<Snssai>,
+}
+
+impl NssfConfig {
+    /// The set of AMFs for a UE with these slices.
+    pub fn amf_set(&self, allowed: &[Snssai]) -> Option<String> {
+        let fits = |set: &&AmfSetConfig| allowed.iter().all(|slice| set.slices.contains(slice));
+        let found = self.amf_sets.iter().find(fits).map(|set| set.set.clone());
+        found.or_else(|| self.target_amf_set.clone())
+    }
+}
+
 /// What the NSSF needs to know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -39,6 +58,9 @@ pub struct NssfConfig {
     pub areas: Vec<AreaConfig>,
     /// Instances of slices, for sessions.
     pub instances: Vec<InstanceConfig>,
+    /// Sets of AMFs that serve some slices, before `target_amf_set`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub amf_sets: Vec<AmfSetConfig>,
     /// Set of AMFs that serve the slices, such as `001-01-01-001` (MCC, MNC, region, set); left out, the AMF that asks
     /// stays.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,6 +73,7 @@ impl Default for NssfConfig {
             slices: vec![Snssai::new(1, None)],
             areas: Vec::new(),
             instances: Vec::new(),
+            amf_sets: Vec::new(),
             target_amf_set: None,
         }
     }

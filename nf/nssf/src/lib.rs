@@ -4,7 +4,7 @@
 mod config;
 mod selection;
 
-pub use config::{AreaConfig, InstanceConfig, NssfConfig};
+pub use config::{AmfSetConfig, AreaConfig, InstanceConfig, NssfConfig};
 
 use martlet_nf::{NetworkFunction, NfContext, StartError};
 use martlet_sbi::{Problem, Route};
@@ -46,7 +46,9 @@ impl NssfNsSelection for Nssf {
         match (query.slice_info_request_for_registration, query.slice_info_request_for_pdu_session) {
             (Some(request), None) => {
                 let mut info = selection::for_registration(&request.0, supported, &self.config.slices)?;
-                info.target_amf_set = self.config.target_amf_set.clone();
+                let lists = info.allowed_nssai_list.iter().flatten().flat_map(|list| &list.allowed_snssai_list);
+                let allowed: Vec<_> = lists.map(|allowed| allowed.allowed_snssai).collect();
+                info.target_amf_set = self.config.amf_set(&allowed);
                 Ok(info)
             }
             (None, Some(request)) => {

@@ -1,7 +1,7 @@
 //! The SMF's section of the configuration.
 use martlet_config::Finding;
 use martlet_sbi_api::common::Snssai;
-use martlet_store::StateConfig;
+use martlet_store::{StateConfig, UpSecurityPolicy};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
 
@@ -47,6 +47,10 @@ pub struct DnnConfig {
     pub unstructured: Option<SocketAddrV6>,
     /// Whether sessions are always on, whatever UEs ask for (TS 23.501, 5.6.13); else those are whose UEs ask for it.
     pub always_on: bool,
+    /// Protection of the user plane between UEs and gNBs for subscribers whose subscription says nothing of it (TS 33.501, 6.6.1):
+    /// `integrity` and `ciphering`, each `required`, `preferred` or `not_needed`. Left out, gNBs do as they like.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub up_security: Option<UpSecurityPolicy>,
 }
 
 impl Default for DnnConfig {
@@ -61,6 +65,7 @@ impl Default for DnnConfig {
             ethernet: false,
             unstructured: None,
             always_on: false,
+            up_security: None,
         }
     }
 }
@@ -172,6 +177,56 @@ impl Default for ChargingConfig {
     }
 }
 
+/// The set of which an SMF is (TS 23.501, 5.22). Its members keep their sessions in one `state.place`, and have pools and N4 addresses
+/// of their own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SetConfig {
+    /// Identity of the set: letters and digits.
+    pub id: String,
+    /// Number of this one among its members, 0 to 127.
+    pub member: u8,
+    /// MCC and MNC without a separator, such as `00101`.
+    #[serde(default = "usual_plmn")]
+    pub plmn: String,
+    /// Priority of this one among those that the NRF names, the lowest first.
+    #[serde(default)]
+    pub priority: u16,
+    /// Milliseconds between looks at the other members: two without an answer, and their sessions are taken over.
+    #[serde(default = "watch_ms")]
+    pub watch_ms: u32,
+}
+
+fn usual_plmn() -> String {
+    "00101".into()
+}
+
+fn watch_ms() -> u32 {
+    1000
+}
+
+impl SetConfig {
+    /// NF set identity (TS 23.003, 28.12).
+    pub fn name(&self) -> String {
+        let (mcc, mnc) = self.plmn.split_at(self.plmn.len().min(3));
+        format!("set{}.smfset.5gc.mnc{mnc:0>3}.mcc{mcc}", self.id)
+    }
+
+    fn check(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        if self.id.is_empty() || self.id.len() > 32 || !self.id.chars().all(|c| c.is_ascii_alphanumeric()) {
+            findings.push(Finding::new("id", "the identity of a set has 1 to 32 letters and digits"));
+        }
+        if self.member > 127 {
+            findings.push(Finding::new("member", "a member has a number from 0 to 127"));
+        }
+        if !matches!(self.plmn.len(), 5 | 6) || !self.plmn.chars().all(|c| c.is_ascii_digit()) {
+            findings.push(Finding::new("plmn", "write MCC and MNC in five or six digits, such as \"00101\""));
+        }
+        findings
+    }
+}
+
 /// What the SMF needs to know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -191,6 +246,9 @@ pub struct SmfConfig {
     pub charging: ChargingConfig,
     /// Where sessions are kept, so that they outlive this process.
     pub state: StateConfig,
+    /// The set of which it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub set: Option<SetConfig>,
     /// Sessions at a time.
     pub max_sessions: usize,
     /// Events that wait for one session's task.
@@ -218,6 +276,7 @@ impl Default for SmfConfig {
             n4: N4Config::default(),
             charging: ChargingConfig::default(),
             state: StateConfig::default(),
+            set: None,
             max_sessions: 60_000,
             session_queue: 16,
             ssc3_s: 20,
@@ -273,6 +332,8 @@ impl SmfConfig {
                 wrong(format!("upfs[{n}].dnns[{m}]"), format!("{name} is not among smf.dnns: add it there"));
             }
         }
+        findings.extend(self.set.iter().flat_map(SetConfig::check).map(|finding| finding.within("set")));
+        let mut wrong = |path: String, message: String| findings.push(Finding::new(path, message));
         for (n, branching) in self.branching.iter().enumerate() {
             if !self.upfs.iter().any(|upf| upf.n4 == branching.via) {
                 wrong(format!("branching[{n}].via"), format!("{} is not among smf.upfs: add it there", branching.via));

@@ -6,6 +6,7 @@
 use crate::addresses::Addresses;
 use crate::flows::{Decided, Flow};
 use crate::procedures::charging::{self, Charging};
+use crate::protection::UpPolicy;
 use crate::session::{Session, UpfSession};
 use crate::{Smf, SmfConfig};
 use martlet_nas::GsmCause;
@@ -21,13 +22,21 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Under what the SMF itself is kept; sessions are kept under their reference.
-const SMF: &str = "smf";
+pub const SMF: &str = "smf";
 
 /// What is kept of the SMF itself.
 #[derive(Serialize, Deserialize)]
 struct KeptSmf {
     /// Seconds since 1900 at which the first SMF started that knew these sessions.
     recovery: u32,
+    /// Where its services are.
+    #[serde(default)]
+    root: Option<ApiRoot>,
+}
+
+/// Where the services of an SMF are, by what it keeps of itself.
+pub fn root(value: &[u8]) -> Option<ApiRoot> {
+    serde_json::from_slice::<KeptSmf>(value).ok()?.root
 }
 
 /// What is kept of a session.
@@ -70,6 +79,8 @@ struct KeptSession {
     gnb: Option<(u32, IpAddr)>,
     active: bool,
     stale: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    protection: Option<UpPolicy>,
 }
 
 fn one() -> u8 {
@@ -82,13 +93,17 @@ pub struct Kept {
     /// What UPFs were told of the start; there were sessions then.
     pub recovery: Option<u32>,
     sessions: Vec<(u64, Vec<u8>)>,
+    /// Sessions that are at other members of the set, some of them with addresses of this one's pools.
+    elsewhere: Vec<Vec<u8>>,
 }
 
 /// Opens the place where sessions are kept, and gives those that are there.
 pub fn open(config: &SmfConfig) -> Result<(Option<Journal>, Kept), StartError> {
     let failed = |error| StartError(format!("{error}; `smf.state` says where sessions are kept"));
-    let Some((journal, all)) = config.state.open("smf").map_err(failed)? else { return Ok((None, Kept::default())) };
-    let mut kept = Kept::default();
+    let Some((journal, all)) = config.state.open(&crate::set::owner(config)).map_err(failed)? else {
+        return Ok((None, Kept::default()));
+    };
+    let mut kept = Kept { elsewhere: crate::set::elsewhere(config).map_err(failed)?, ..Kept::default() };
     for (id, value) in all {
         match (id.as_str(), id.parse()) {
             (SMF, _) => kept.recovery = serde_json::from_slice(&value).ok().map(|smf: KeptSmf| smf.recovery),
@@ -105,11 +120,22 @@ pub fn open(config: &SmfConfig) -> Result<(Option<Journal>, Kept), StartError> {
 /// Goes on with what was kept.
 pub fn restore(smf: &Arc<Smf>, kept: Kept) {
     let Some(journal) = &smf.journal else { return };
-    let recovery = KeptSmf { recovery: smf.n4.recovery() };
+    let root = Some(smf.context.api_root().clone());
+    let recovery = KeptSmf { recovery: smf.n4.recovery(), root };
+    for value in kept.elsewhere {
+        #[derive(Deserialize)]
+        struct Place {
+            dnn: Dnn,
+            addresses: Addresses,
+        }
+        if let Ok(place) = serde_json::from_slice::<Place>(&value) {
+            smf.pools.keep(&place.dnn, &place.addresses);
+        }
+    }
     journal.put(SMF, serde_json::to_vec(&recovery).unwrap_or_default());
     let (started, all, mut restored) = (Instant::now(), kept.sessions.len(), 0);
     for (reference, value) in kept.sessions {
-        match session(smf, reference, &value) {
+        match session(smf, reference, &value, false) {
             Ok(session) => {
                 martlet_sbi::trace::spawn(Default::default(), Box::new(session).run());
                 restored += 1;
@@ -126,9 +152,11 @@ pub fn restore(smf: &Arc<Smf>, kept: Kept) {
     }
 }
 
-fn session(smf: &Arc<Smf>, reference: u64, value: &[u8]) -> Result<Session, String> {
+/// A session as it was kept; `taken` from another SMF of the set.
+pub fn session(smf: &Arc<Smf>, reference: u64, value: &[u8], taken: bool) -> Result<Session, String> {
     let kept: KeptSession = serde_json::from_slice(value).map_err(|e| e.to_string())?;
-    if !smf.pools.keep(&kept.dnn, &kept.addresses) {
+    // Addresses of another member's pools are that one's to give.
+    if !smf.pools.keep(&kept.dnn, &kept.addresses) && smf.sessions.is_own(reference) {
         return Err(format!("its address {} is not in a pool of {}, or is in use", kept.addresses, kept.dnn));
     }
     let Some(inbox) = smf.sessions.add_again(reference, &kept.supi, kept.id, smf.config.session_queue) else {
@@ -138,10 +166,11 @@ fn session(smf: &Arc<Smf>, reference: u64, value: &[u8]) -> Result<Session, Stri
     let peer = |root: ApiRoot| smf.context.peer_at(root).about(&kept.supi);
     let (upf, seid, teid, address) = kept.upf;
     // The association with the UPF is to come: where the UPF keeps its sessions, it is the first.
-    let upf = UpfSession { upf, generation: 0, seid, teid, address, second: kept.second };
+    let generation = |upf| if taken { smf.n4.generation(upf) } else { 0 };
+    let upf = UpfSession { upf, generation: generation(upf), seid, teid, address, second: kept.second };
     let anchor = kept.anchor.map(|(upf, seid, teid, address)| UpfSession {
         upf,
-        generation: 0,
+        generation: generation(upf),
         seid,
         teid,
         address,
@@ -194,6 +223,7 @@ fn session(smf: &Arc<Smf>, reference: u64, value: &[u8]) -> Result<Session, Stri
         // A handover of the process before ends by the AMF's timer, and begins anew.
         handover: None,
         forwards: false,
+        protection: kept.protection,
         stale: kept.stale,
         release_commands: 0,
         lost: false,
@@ -248,6 +278,7 @@ impl Session {
             gnb: self.gnb,
             active: self.active,
             stale: self.stale,
+            protection: self.protection,
         };
         match serde_json::to_vec(&kept) {
             Ok(value) => journal.put(self.reference.to_string(), value),

@@ -13,11 +13,14 @@ mod metrics;
 mod n1;
 mod n4;
 mod procedures;
+mod protection;
 mod sbi;
 mod session;
+mod set;
 
 pub use config::{
-    BranchingConfig, ChargingConfig, ChargingMode, DnnConfig, N4Config, OnFailure, SliceConfig, SmfConfig, UpfConfig,
+    BranchingConfig, ChargingConfig, ChargingMode, DnnConfig, N4Config, OnFailure, SetConfig, SliceConfig, SmfConfig,
+    UpfConfig,
 };
 
 use addresses::Pools;
@@ -61,7 +64,7 @@ impl NetworkFunction for Smf {
         let pools = Pools::new(&config.dnns).map_err(StartError)?;
         let (journal, kept) = kept::open(&config)?;
         let n4 = n4::N4::open(&config, kept.recovery, journal.is_some()).await?;
-        let sessions = Sessions::new(config.max_sessions);
+        let sessions = Sessions::new(config.max_sessions, config.set.as_ref().map_or(0, |set| set.member));
         let restorations = Semaphore::new(RESTORATIONS);
         let smf = Arc::new_cyclic(|itself| {
             let itself = itself.clone();
@@ -85,10 +88,15 @@ impl NetworkFunction for Smf {
         };
         profile.s_nssais = Some(self.config.slices.iter().map(|slice| slice.snssai().into()).collect());
         let list = self.config.slices.iter().map(item).collect();
+        if let Some(set) = &self.config.set {
+            profile.nf_set_id_list = Some(vec![set.name()]);
+            profile.priority = Some(set.priority);
+        }
         profile.smf_info = Some(SmfInfo { s_nssai_smf_info_list: list, ..Default::default() });
     }
 
     async fn run(self: Arc<Self>, shutdown: Shutdown) -> Result<(), StartError> {
+        tokio::spawn(set::watch(self.clone(), shutdown.clone()));
         self.n4.run(&self.sessions, shutdown).await
     }
 

@@ -7,7 +7,7 @@ mod reaction;
 mod rules;
 
 pub use branching::{branching_point, branching_tunnels, divided};
-pub use forwarding::{forward, forwarding_tunnel, stop_forwarding, switch_to_gnb};
+pub use forwarding::{forward, forwarding_tunnel, stop_forwarding, switch_to_gnb, take_control};
 pub use rules::{
     CHARGING, Downlink, FlowsChange, Plan, Quota, Subject, deletion, establishment, query, to_buffer, to_buffer_anew,
     to_flows, to_gnb, to_quota,

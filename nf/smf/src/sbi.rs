@@ -1,7 +1,7 @@
 //! The services of the SMF: each request goes to its session's task.
-use crate::Smf;
 use crate::procedures::establishment;
-use crate::session::SessionEvent;
+use crate::session::{SessionEvent, SessionHandle};
+use crate::{Smf, set};
 use martlet_sbi::trace::Origin;
 use martlet_sbi::{Created, Multipart, Problem};
 use martlet_sbi_api::namf_communication::N1N2MsgTxfrFailureNotification;
@@ -21,9 +21,22 @@ fn unknown(reference: &str) -> Problem {
 }
 
 impl Smf {
+    /// A session: of this SMF, or of one of its set that is gone.
+    async fn find(&self, reference: &str) -> Result<SessionHandle, Problem> {
+        let found = match (self.sessions.get(reference), self.itself.upgrade()) {
+            (None, Some(smf)) if smf.config.set.is_some() => {
+                // What it takes from the store is this SMF's to keep, whoever gives up meanwhile.
+                let reference = reference.to_string();
+                tokio::spawn(async move { set::take_over(&smf, &reference).await }).await.ok().flatten()
+            }
+            (found, _) => found,
+        };
+        found.ok_or_else(|| unknown(reference))
+    }
+
     /// Sends a session an event: 404 where there is none.
-    fn tell(&self, reference: &str, event: SessionEvent) -> Result<(), Problem> {
-        let session = self.sessions.get(reference).ok_or_else(|| unknown(reference))?;
+    async fn tell(&self, reference: &str, event: SessionEvent) -> Result<(), Problem> {
+        let session = self.find(reference).await?;
         match session.send(event) {
             true => Ok(()),
             false => Err(Problem::new(503, "NF_CONGESTION").detail("the session has too many requests waiting")),
@@ -46,7 +59,7 @@ impl SmfPduSession for Smf {
         body: Multipart<SmContextUpdateData>,
     ) -> Result<Option<Multipart<SmContextUpdatedData>>, Problem> {
         let (reply, answer) = oneshot::channel();
-        self.tell(sm_context_ref, SessionEvent::Update(Box::new((body, Origin::here())), reply))?;
+        self.tell(sm_context_ref, SessionEvent::Update(Box::new((body, Origin::here())), reply)).await?;
         answer.await.map_err(|_| unknown(sm_context_ref))?
     }
 
@@ -56,7 +69,7 @@ impl SmfPduSession for Smf {
         _: Option<Multipart<SmContextReleaseData>>,
     ) -> Result<Option<SmContextReleasedData>, Problem> {
         let (reply, answer) = oneshot::channel();
-        self.tell(sm_context_ref, SessionEvent::Release(reply))?;
+        self.tell(sm_context_ref, SessionEvent::Release(reply)).await?;
         answer.await.map_err(|_| unknown(sm_context_ref))?;
         Ok(None)
     }
@@ -77,7 +90,7 @@ impl SmfCallback for Smf {
         sm_context_ref: &str,
         _: N1N2MsgTxfrFailureNotification,
     ) -> Result<(), Problem> {
-        self.tell(sm_context_ref, SessionEvent::TransferFailed)
+        self.tell(sm_context_ref, SessionEvent::TransferFailed).await
     }
 
     async fn sm_policy_update_notify(
@@ -86,7 +99,7 @@ impl SmfCallback for Smf {
         body: SmPolicyNotification,
     ) -> Result<Option<Vec<PartialSuccessReport>>, Problem> {
         let decision = body.sm_policy_decision.unwrap_or_default();
-        self.tell(sm_context_ref, SessionEvent::Policy(decision.into())).map(|()| None)
+        self.tell(sm_context_ref, SessionEvent::Policy(decision.into())).await.map(|()| None)
     }
 
     async fn sm_policy_terminate_notify(
@@ -94,16 +107,16 @@ impl SmfCallback for Smf {
         sm_context_ref: &str,
         _: TerminationNotification,
     ) -> Result<(), Problem> {
-        self.tell(sm_context_ref, SessionEvent::PolicyEnded)
+        self.tell(sm_context_ref, SessionEvent::PolicyEnded).await
     }
 
     async fn charging_notify(&self, sm_context_ref: &str, _: ChargingNotifyRequest) -> Result<(), Problem> {
-        self.tell(sm_context_ref, SessionEvent::ChargingAsked)
+        self.tell(sm_context_ref, SessionEvent::ChargingAsked).await
     }
 
     async fn deregistration_notify(&self, sm_context_ref: &str, _: DeregistrationData) -> Result<(), Problem> {
         let (reply, _) = oneshot::channel();
-        self.tell(sm_context_ref, SessionEvent::Release(reply))
+        self.tell(sm_context_ref, SessionEvent::Release(reply)).await
     }
 
     async fn sdm_change_notify(&self, supi: &str, _: ModificationNotification) -> Result<(), Problem> {

@@ -6,6 +6,7 @@ use crate::procedures::charging::{self, Charging};
 use crate::procedures::handover::{self, Handover};
 use crate::procedures::modification::{self, Modifying};
 use crate::procedures::{audit, downlink_data, release, relocation, update, user_plane};
+use crate::protection::UpPolicy;
 use crate::{Smf, metrics};
 use martlet_nas::GsmCause;
 use martlet_ngap::transfer::GtpTunnel;
@@ -56,6 +57,8 @@ pub enum SessionEvent {
     UpfLeaves(Box<SocketAddr>),
     /// What the source gNB of a handover had to forward has been forwarded.
     ForwardingOver,
+    /// The gNB cannot protect the user plane as it is required.
+    Unprotected,
 }
 
 /// Where the session's user plane is at the UPF.
@@ -153,6 +156,8 @@ pub struct Session {
     pub handover: Option<Handover>,
     /// The UPF forwards what the source gNB of a handover sends on.
     pub forwards: bool,
+    /// How the user plane is to be protected.
+    pub protection: Option<UpPolicy>,
 }
 
 /// In our session endpoint identifier for the anchor of a session that has a branching point.
@@ -241,6 +246,10 @@ impl Session {
                 true
             }
             Some(Some(SessionEvent::SubscriptionChanged)) => modification::by_subscription(self).await,
+            // TS 23.502, 4.3.2.2.1, step 16: there is no session then.
+            Some(Some(SessionEvent::Unprotected)) => {
+                release::by_network(self, GsmCause::RequestRejectedUnspecified).await
+            }
             Some(Some(SessionEvent::PolicyEnded)) => release::by_network(self, GsmCause::ReactivationRequested).await,
             Some(None) => false,
             None if self.is_releasing() => release::command_again(self).await,
@@ -319,14 +328,21 @@ impl Tables {
 pub struct Sessions {
     tables: Mutex<Tables>,
     most: usize,
+    /// What identities of this SMF's own sessions begin with.
+    own: u64,
 }
 
+/// Of an identity, the bits that say by which member of an SMF set the session was made.
+const MEMBER: u64 = 0x7f << 56;
+
 impl Sessions {
-    pub fn new(most: usize) -> Self {
+    /// For the member of a set with this number, 0 to 127.
+    pub fn new(most: usize, member: u8) -> Self {
         // Identities of one start differ from those of the one before.
         let epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        let tables = Tables { last: (epoch.as_secs() & 0xffff_ffff) << 24, ..Tables::default() };
-        Sessions { tables: Mutex::new(tables), most }
+        let own = u64::from(member & 0x7f) << 56;
+        let tables = Tables { last: own | (epoch.as_secs() & 0xffff_ffff) << 24, ..Tables::default() };
+        Sessions { tables: Mutex::new(tables), most, own }
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
@@ -350,8 +366,15 @@ impl Sessions {
         if tables.by_reference.len() >= self.most || tables.by_reference.contains_key(&reference) {
             return None;
         }
-        tables.last = tables.last.max(reference);
+        if self.is_own(reference) {
+            tables.last = tables.last.max(reference);
+        }
         Some(tables.enter(reference, supi, id, queue))
+    }
+
+    /// Whether this SMF has made a session, and not another one of its set.
+    pub fn is_own(&self, reference: u64) -> bool {
+        reference & MEMBER == self.own
     }
 
     /// Takes a session out of the table.

@@ -1,6 +1,7 @@
 //! Nudm_UEContextManagement: which AMF and SMFs serve a UE (TS 29.503, 5.3).
 use crate::Udm;
-use martlet_sbi::{JsonPatch, MergePatch, PatchItem, Problem, StatusReply};
+use martlet_nf::NfContext;
+use martlet_sbi::{JsonPatch, MergePatch, PatchItem, Problem, StatusReply, trace};
 use martlet_sbi_api::common::PatchResult;
 use martlet_sbi_api::nudm_uecm::{
     Amf3GppAccessRegistration, Amf3GppAccessRegistrationModification, DeregistrationData, DeregistrationReason,
@@ -41,14 +42,24 @@ impl UdmUeContextManagement for Udm {
     ) -> Result<StatusReply<Amf3GppAccessRegistration>, Problem> {
         let udr = self.udr(ue_id).await?;
         let before = absent(udr.query_amf_context_3gpp(ue_id, FieldsQuery::default()).await)?;
-        let mut reply = udr.create_amf_context_3gpp(ue_id, body.clone()).await?;
         // An AMF that was started anew has another identity behind the same URI, and would take the word for its own.
         let elsewhere = |old: &Amf3GppAccessRegistration| {
             old.amf_instance_id != body.amf_instance_id && old.dereg_callback_uri != body.dereg_callback_uri
         };
-        if let Some(old) = before.filter(|old| elsewhere(old) && old.purge_flag != Some(true)) {
-            self.tell_old_amf(ue_id, old, body.initial_registration_ind == Some(true));
-        }
+        let old = before.filter(|old| elsewhere(old) && old.purge_flag != Some(true));
+        // A consumer that gives up takes this handler with it wherever it waits. What the UDR has taken by then is told to the AMF of
+        // before all the same.
+        let (context, supi, new) = (self.context.clone(), ue_id.to_string(), body.clone());
+        let (answer, stored) = tokio::sync::oneshot::channel();
+        trace::spawn(trace::Origin::here(), async move {
+            let initial = new.initial_registration_ind == Some(true);
+            let reply = udr.create_amf_context_3gpp(&supi, new).await;
+            if let (Ok(_), Some(old)) = (&reply, old) {
+                tell_old_amf(&context, &supi, old, initial);
+            }
+            let _ = answer.send(reply);
+        });
+        let mut reply = stored.await.map_err(|_| Problem::system_failure("the registration was not stored"))??;
         if reply.status == 201 {
             let root = self.context.api_root();
             reply = StatusReply::created(format!("{root}/nudm-uecm/v1/{ue_id}/registrations/amf-3gpp-access"), body);
@@ -138,21 +149,19 @@ impl UdmUeContextManagement for Udm {
     }
 }
 
-impl Udm {
-    /// Tells the AMF that served the UE before that it no longer does (TS 23.502, 4.2.2.2.2, step 14d). It does not keep
-    /// the new one waiting.
-    fn tell_old_amf(&self, supi: &str, old: Amf3GppAccessRegistration, initial: bool) {
-        let reason = match initial {
-            true => DeregistrationReason::UeInitialRegistration,
-            false => DeregistrationReason::UeRegistrationAreaChange,
-        };
-        let body = DeregistrationData::new(reason);
-        let (peer, supi) = (self.context.callback_peer().about(supi), supi.to_string());
-        tokio::spawn(async move {
-            let amf = martlet_sbi_api::namf_callback::AmfCallbackClient::new(peer);
-            if let Err(problem) = amf.deregistration_notify(&old.dereg_callback_uri, body).await {
-                tracing::info!(%supi, %problem, "the AMF that served the UE before did not take the notification");
-            }
-        });
-    }
+/// Tells the AMF that served the UE before that it no longer does (TS 23.502, 4.2.2.2.2, step 14d). It does not keep the new one
+/// waiting.
+fn tell_old_amf(context: &NfContext, supi: &str, old: Amf3GppAccessRegistration, initial: bool) {
+    let reason = match initial {
+        true => DeregistrationReason::UeInitialRegistration,
+        false => DeregistrationReason::UeRegistrationAreaChange,
+    };
+    let body = DeregistrationData::new(reason);
+    let (peer, supi) = (context.callback_peer().about(supi), supi.to_string());
+    tokio::spawn(async move {
+        let amf = martlet_sbi_api::namf_callback::AmfCallbackClient::new(peer);
+        if let Err(problem) = amf.deregistration_notify(&old.dereg_callback_uri, body).await {
+            tracing::info!(%supi, %problem, "the AMF that served the UE before did not take the notification");
+        }
+    });
 }

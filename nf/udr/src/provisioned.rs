@@ -2,7 +2,7 @@
 use martlet_sbi::Problem;
 use martlet_sbi_api::common::{
     Ambr, Arp, BitRate, Dnn, Gpsi, PduSessionType, PreemptionCapability, PreemptionVulnerability, SecretText, Snssai,
-    SscMode, SubscribedDefaultQos, Supi,
+    SscMode, SubscribedDefaultQos, Supi, UpConfidentiality, UpIntegrity, UpSecurity,
 };
 use martlet_sbi_api::nudm_sdm::{
     AccessAndMobilitySubscriptionData, DnnConfiguration, DnnInfo, FrameRouteInfo, IpAddress, Nssai, PduSessionTypes,
@@ -12,7 +12,9 @@ use martlet_sbi_api::nudr_dr::{
     AuthMethod, AuthenticationSubscription, IdentityData, SequenceNumber, SmDataQuery, SmPolicyData, SmPolicyDataQuery,
     SmPolicyDnnData, SmPolicySnssaiData, SqnScheme,
 };
-use martlet_store::{AuthenticationMethod, SessionType, SubscribedDnn, SubscribedSlice, Subscriber};
+use martlet_store::{
+    AuthenticationMethod, SessionType, SubscribedDnn, SubscribedSlice, Subscriber, UpProtection, UpSecurityPolicy,
+};
 use std::collections::BTreeMap;
 
 /// A text of the store in its checked form. The store checks its subscribers, so a failure is ours.
@@ -153,7 +155,23 @@ fn configuration(dnn: &SubscribedDnn) -> Result<DnnConfiguration, Problem> {
     let fixed = IpAddress { ipv4_addr: dnn.static_ipv4, ipv6_addr: dnn.static_ipv6, ..Default::default() };
     let some = fixed.ipv4_addr.is_some() || fixed.ipv6_addr.is_some();
     configuration.static_ip_address = some.then(|| vec![fixed]);
+    configuration.up_security = dnn.up_security.map(up_security);
     Ok(configuration)
+}
+
+fn up_security(policy: UpSecurityPolicy) -> UpSecurity {
+    UpSecurity {
+        up_integr: match policy.integrity {
+            UpProtection::Required => UpIntegrity::Required,
+            UpProtection::Preferred => UpIntegrity::Preferred,
+            UpProtection::NotNeeded => UpIntegrity::NotNeeded,
+        },
+        up_confid: match policy.ciphering {
+            UpProtection::Required => UpConfidentiality::Required,
+            UpProtection::Preferred => UpConfidentiality::Preferred,
+            UpProtection::NotNeeded => UpConfidentiality::NotNeeded,
+        },
+    }
 }
 
 /// TS 29.505, 5.4.2.9.

@@ -1,5 +1,5 @@
 //! What is asked of a UE's task, and how it answers.
-use super::{Gnb, HandoverOutcome, HandoverPlan, UeError, UeStatus};
+use super::{Gnb, HandoverOutcome, HandoverPlan, UeError, UeStatus, XnPlan};
 use crate::positioning::Surroundings;
 use crate::ue::{
     Event, ModificationRequest, PduSession, PduSessionRequest, PositioningKind, RegistrationOutcome, RegistrationType,
@@ -84,6 +84,7 @@ pub(crate) enum Command {
     Forget { reply: Reply<()> },
     Subscribe { reply: Reply<broadcast::Receiver<UeEvent>> },
     Move { gnb: Gnb, reply: Reply<()> },
+    ChangeCell { cell: u16, reply: Reply<()> },
     Handover { gnb: Gnb, plan: HandoverPlan, reply: Reply<HandoverOutcome> },
-    PathSwitch { gnb: Gnb, lost: Vec<u8>, reply: Reply<HandoverOutcome> },
+    PathSwitch { gnb: Gnb, plan: XnPlan, reply: Reply<HandoverOutcome> },
 }

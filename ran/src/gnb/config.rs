@@ -45,6 +45,10 @@ pub struct GnbConfig {
     /// Whether a K_gNB that is not the UE's own makes the initial context setup fail, as it makes access stratum
     /// security fail on a real radio interface.
     pub check_k_gnb: bool,
+    /// Whether it can protect the integrity of the user plane.
+    pub up_integrity: bool,
+    /// Whether it can cipher the user plane.
+    pub up_ciphering: bool,
 }
 
 impl GnbConfig {
@@ -68,6 +72,8 @@ impl GnbConfig {
             setup_timeout: Duration::from_secs(10),
             procedure_timeout: Duration::from_secs(30),
             check_k_gnb: true,
+            up_integrity: true,
+            up_ciphering: true,
         }
     }
 
@@ -83,26 +89,46 @@ pub(crate) struct Identity {
     pub(crate) plmn: PLMNIdentity,
     pub(crate) tac: [u8; 3],
     pub(crate) slices: Vec<SNSSAI>,
-    pub(crate) cell: NRCGI,
+    gnb_id: (u32, u8),
 }
 
 impl Identity {
     pub(crate) fn of(config: &GnbConfig) -> Result<Self, Error> {
         let plmn = helpers::plmn(config.plmn.mcc(), config.plmn.mnc())?;
         let [_, tac @ ..] = config.tac.to_be_bytes();
+        helpers::nr_cgi(plmn, config.gnb_id, config.gnb_id_bits.into(), 1)?;
         Ok(Identity {
             plmn,
             tac,
             slices: config.slices.iter().map(|s| helpers::s_nssai(s.sst, s.sd)).collect(),
-            cell: helpers::nr_cgi(plmn, config.gnb_id, config.gnb_id_bits.into(), 1)?,
+            gnb_id: (config.gnb_id, config.gnb_id_bits),
         })
     }
 
-    /// Where the UE is: in the one cell of the gNB.
+    /// Its first cell.
+    pub(crate) fn cell(&self) -> NRCGI {
+        self.cell_of(1)
+    }
+
+    /// One of its cells.
+    pub(crate) fn cell_of(&self, number: u16) -> NRCGI {
+        let (id, bits) = self.gnb_id;
+        // Checked when it was made; a gNB has as many cells as its identity leaves bits for.
+        let most = (1u32 << (36 - u32::from(bits)).min(16)) - 1;
+        let number = u32::from(number).min(most) as u16;
+        helpers::nr_cgi(self.plmn, id, bits.into(), number).unwrap_or_else(|_| unreachable!("its identity was checked"))
+    }
+
+    /// In the first cell of the gNB.
     pub(crate) fn location(&self) -> UserLocationInformation<'static> {
+        self.location_in(1)
+    }
+
+    /// In one of its cells.
+    pub(crate) fn location_in(&self, cell: u16) -> UserLocationInformation<'static> {
         let tai: TAI = helpers::tai(self.plmn, self.tac);
         UserLocationInformation::userLocationInformationNR(UserLocationInformationNR::new(
-            self.cell.clone(),
+            self.cell_of(cell),
             tai,
             None,
             None,

@@ -86,7 +86,10 @@ async fn to_ue(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(), Error> {
         error_indication::send(gnb, cause, (amf_id.map(|id| id.0), None)).await;
         return Ok(());
     };
-    match gnb.table().by_ran_id(ran_id.0) {
+    // A UE that another AMF has handed to this one (8.3.1.2, Old AMF).
+    let redirected = pdu.ie::<ie::OldAMF>().is_some();
+    let mailbox = gnb.table().by_ran_id(ran_id.0);
+    match mailbox.or_else(|| redirected.then(|| gnb.with_another_amf(ran_id.0)).flatten()) {
         Some(mailbox) => gnb.deliver(&mailbox, ToUe::Downlink(Box::new(Downlink { pdu, at, gnb: gnb.clone() }))),
         None => unknown_ue(gnb, (amf_id.map(|id| id.0), Some(ran_id.0))).await,
     }

@@ -14,7 +14,7 @@ const RRC_COMMAND: [u8; 4] = [0x00, 0x20, 0x00, 0x00];
 /// What the source has for the target: which UE it is, by its identifier at the source.
 pub(super) fn source_to_target(source: &Gnb, target: &Gnb, ran_id: u32) -> Result<Vec<u8>, Error> {
     let visited = LastVisitedNGRANCellInformation::new(
-        NGRANCGI::nR_CGI(source.identity().cell.clone()),
+        NGRANCGI::nR_CGI(source.identity().cell()),
         CellType::new(CellSize::small, None),
         TimeUEStayedInCell(1),
         None,
@@ -32,7 +32,7 @@ pub(super) fn source_to_target(source: &Gnb, target: &Gnb, ran_id: u32) -> Resul
         RRCContainer(PREPARATION_INFORMATION.to_vec().into()),
         None,
         None,
-        NGRANCGI::nR_CGI(target.identity().cell.clone()),
+        NGRANCGI::nR_CGI(target.identity().cell()),
         None,
         history,
         Some(ProtocolExtensionContainer(vec![reference])),

@@ -1,6 +1,6 @@
 //! N2 handover at the target gNB (TS 38.413, 8.4.2, 8.4.3, 8.4.7): a UE is announced, and comes.
 use super::handover::{self, HandoverOutcome, HandoverTurn, Left, amf_id_of};
-use super::sessions::RanSession;
+use super::sessions::{RanSession, protect, told};
 use super::ue_task::{Connection, Downlink, Fault, ToUe, UeTask};
 use super::{Gnb, handover_containers};
 use crate::user_plane::{Port, Tunnel};
@@ -18,6 +18,8 @@ pub(super) const END_OF_FORWARDING: Duration = Duration::from_millis(200);
 /// What the target has of a UE that is to come.
 #[derive(Default)]
 pub(crate) struct AtTarget {
+    /// What the AMF wants to be told of the UE's place.
+    pub(super) reporting: Option<LocationReportingRequestType>,
     pub(super) connection: Connection,
     pub(super) sessions: BTreeMap<u8, RanSession>,
     pub(super) ports: BTreeMap<u8, Port>,
@@ -93,6 +95,7 @@ async fn admit(ue: &mut UeTask, pdu: &NGAP_PDU, gnb: &Gnb) -> Result<(), Fault> 
     extract_ngap_ies!(pdu, HandoverRequest,
         req amf_id: u64 = AMF_UE_NGAP_ID(id),
         req security: SecurityContext = SecurityContext(it) => it,
+        lax reporting: LocationReportingRequestType = LocationReportingRequestType(asked) => asked,
         req sessions: PDUSessionResourceSetupListHOReq = PDUSessionResourceSetupListHOReq(list) => list,
     );
     let Some(plan) = ue.handover.as_ref().filter(|it| it.target.is(gnb)).map(|it| it.plan.clone()) else {
@@ -114,16 +117,21 @@ async fn admit(ue: &mut UeTask, pdu: &NGAP_PDU, gnb: &Gnb) -> Result<(), Fault> 
     gnb.table().learn_amf_id(ran_id, amf_id);
     let connection =
         Connection { ran_id: Some(ran_id), amf_id: Some(amf_id), stream: gnb.stream_of(ran_id), early: Vec::new() };
-    let mut at = AtTarget { connection, ..AtTarget::default() };
+    let mut at = AtTarget { connection, reporting, ..AtTarget::default() };
     let (mut done, mut failed) = (Vec::new(), Vec::new());
     for item in &sessions.0 {
         let psi = item.pdu_session_id.0;
         let request = SetupRequest::decode(&item.handover_request_transfer);
-        let request = match request {
-            Ok(request) if !plan.refused.contains(&psi) => request,
+        let no_room = || Cause::radioNetwork(CauseRadioNetwork::radio_resources_not_available);
+        let protected = request.map_err(|error| error.cause()).and_then(|request| {
+            let asked = request.security;
+            let security = asked.map(|asked| protect(gnb.config(), asked).map(|done| (done, asked))).transpose()?;
+            Ok((request, security))
+        });
+        let (request, security) = match protected {
+            Ok(taken) if !plan.refused.contains(&psi) => taken,
             refused => {
-                let no_room = Cause::radioNetwork(CauseRadioNetwork::radio_resources_not_available);
-                let cause = refused.err().map_or(no_room, |error| error.cause());
+                let cause = refused.err().unwrap_or_else(no_room);
                 let transfer = HandoverResourceAllocationUnsuccessful { cause }.encode()?;
                 failed.push(PDUSessionResourceFailedToSetupItemHOAck::new(item.pdu_session_id, transfer.into(), None));
                 continue;
@@ -132,10 +140,13 @@ async fn admit(ue: &mut UeTask, pdu: &NGAP_PDU, gnb: &Gnb) -> Result<(), Fault> 
         let qfis: Vec<u8> = request.flows.iter().map(|flow| flow.qfi).collect();
         let forwards = !plan.without_forwarding;
         let (downlink, forwarding) = at.take(ue, gnb, psi, (request.uplink, &qfis), forwards);
+        if let Some(session) = at.sessions.get_mut(&psi) {
+            session.security = security;
+        }
         let transfer = AcknowledgeTransfer {
             downlink,
             forwarding,
-            security: None,
+            security: security.and_then(told),
             flows: qfis.iter().map(|qfi| (*qfi, forwarding.is_some())).collect(),
             failed_flows: Vec::new(),
         };
@@ -186,7 +197,7 @@ impl AtTarget {
             }
             None => (gnb.next_teid(), forwards.then(|| gnb.next_teid())),
         };
-        self.sessions.insert(psi, RanSession { uplink, qfis: qfis.to_vec() });
+        self.sessions.insert(psi, RanSession { uplink, qfis: qfis.to_vec(), security: None });
         (GtpTunnel::new(address, downlink), forwarding.map(|teid| GtpTunnel::new(address, teid)))
     }
 }
@@ -244,6 +255,7 @@ pub(super) fn move_to(ue: &mut UeTask, gnb: Gnb, mut at: AtTarget) -> (Gnb, Conn
         std::mem::replace(&mut ue.ports, at.ports),
     );
     ue.sessions = at.sessions;
+    (ue.cell, ue.reporting) = (1, at.reporting);
     for port in ue.ports.values() {
         port.arrived(END_OF_FORWARDING);
     }

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 /// Give the UE a RAN UE NGAP ID and send its message. When it was handed to the transport.
 pub(super) async fn run(ue: &mut UeTask, nas: Vec<u8>, initial: &Initial) -> Result<Instant, LinkError> {
+    ue.follow();
     ue.leave_cell();
     let ran_id = ue.connect();
     let message = match message(ue, ran_id, nas, initial) {

@@ -40,6 +40,7 @@ pub use error::{GnbError, UeError};
 pub use handover::{HandoverOutcome, HandoverPlan, HandoverTurn};
 pub use link::{LinkError, N2Link, N2Message, N2Peer};
 pub use ng_setup::AmfInfo;
+pub use path_switch::XnPlan;
 pub use ue::{Ue, UeStatus};
 pub(crate) use ue_task::{Fault, ToUe, UeTask};
 
@@ -51,7 +52,7 @@ use config::Identity;
 use martlet_ngap::ngap::{Cause, CauseProtocol};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
 use table::UeTable;
 use tokio::sync::{Mutex as AsyncMutex, broadcast, mpsc, watch};
@@ -82,7 +83,12 @@ struct Inner {
     unavailable_guamis: AtomicU64,
     /// UEs that other gNBs have announced, by the gNB's identifier and theirs there.
     announced: Mutex<HashMap<(u32, u32), table::Mailbox>>,
+    /// This gNB's associations, with each AMF one.
+    associations: Associations,
 }
+
+/// The associations of one gNB with several AMFs, each of which is a [`Gnb`] of its own that knows the others.
+type Associations = Arc<Mutex<Vec<Weak<Inner>>>>;
 
 impl Gnb {
     /// Whether two are the same gNB, on the same association.
@@ -126,8 +132,38 @@ impl Gnb {
     /// # Errors
     /// As [`Gnb::connect`].
     pub async fn attach(config: GnbConfig, link: N2Link, samples: Samples) -> Result<Gnb, GnbError> {
-        let gnb = Gnb::open(config, link, samples, None)?;
+        let gnb = Gnb::open(config, link, samples, None, Associations::default())?;
         gnb.set_up().await
+    }
+
+    /// Connect to another AMF of the same set, too (TS 23.501, 5.21): the same gNB with the same user plane. When an AMF is lost, or says
+    /// that it goes, UEs turn to one that is left, and are paged by it.
+    ///
+    /// # Errors
+    /// As [`Gnb::connect`].
+    pub async fn connect_also(&self, amf: std::net::SocketAddr) -> Result<Gnb, GnbError> {
+        let config = GnbConfig { amf, ..self.0.config.clone() };
+        let link = Gnb::link_to(&config).await?;
+        let (samples, user_plane) = (self.0.samples.clone(), self.0.user_plane.clone());
+        Gnb::open(config, link, samples, user_plane, self.0.associations.clone())?.set_up().await
+    }
+
+    /// The association with another AMF that is there, where this one's AMF is lost or on its way out.
+    pub(crate) fn instead(&self) -> Option<Gnb> {
+        let gone = |gnb: &Gnb| gnb.0.lost.borrow().is_some() || gnb.unavailable_guamis() > 0;
+        if !gone(self) {
+            return None;
+        }
+        let all = self.0.associations.lock().unwrap_or_else(|e| e.into_inner());
+        let mut others = all.iter().filter_map(Weak::upgrade).map(Gnb).filter(|gnb| !gnb.is(self));
+        others.find(|gnb| !gone(gnb))
+    }
+
+    /// The UE that another association of this gNB has with a RAN UE NGAP ID.
+    fn with_another_amf(&self, ran_id: u32) -> Option<table::Mailbox> {
+        let all = self.0.associations.lock().unwrap_or_else(|e| e.into_inner());
+        let mut others = all.iter().filter_map(Weak::upgrade).map(Gnb).filter(|gnb| !gnb.is(self));
+        others.find_map(|gnb| gnb.table().by_ran_id(ran_id))
     }
 
     /// Connect anew after the association ended: the same gNB with the same user plane, so that interfaces of its UEs
@@ -137,7 +173,8 @@ impl Gnb {
     /// As [`Gnb::connect`].
     pub async fn connect_again(&self) -> Result<Gnb, GnbError> {
         let link = Gnb::link_to(&self.0.config).await?;
-        let gnb = Gnb::open(self.0.config.clone(), link, self.0.samples.clone(), self.0.user_plane.clone())?;
+        let (samples, user_plane) = (self.0.samples.clone(), self.0.user_plane.clone());
+        let gnb = Gnb::open(self.0.config.clone(), link, samples, user_plane, self.0.associations.clone())?;
         gnb.set_up().await
     }
 
@@ -155,12 +192,18 @@ impl Gnb {
     /// # Errors
     /// The N3 address is not to be had.
     pub fn attach_without_setup(config: GnbConfig, link: N2Link, samples: Samples) -> Result<Gnb, GnbError> {
-        let gnb = Gnb::open(config, link, samples, None)?;
+        let gnb = Gnb::open(config, link, samples, None, Associations::default())?;
         gnb.serve();
         Ok(gnb)
     }
 
-    fn open(config: GnbConfig, link: N2Link, samples: Samples, user_plane: Option<UserPlane>) -> Result<Gnb, GnbError> {
+    fn open(
+        config: GnbConfig,
+        link: N2Link,
+        samples: Samples,
+        user_plane: Option<UserPlane>,
+        associations: Associations,
+    ) -> Result<Gnb, GnbError> {
         let identity =
             Identity::of(&config).map_err(|e| GnbError::Config { gnb: config.name.clone(), reason: e.to_string() })?;
         let user_plane = match config.n3 {
@@ -174,11 +217,16 @@ impl Gnb {
             }
             None => None,
         };
-        Ok(Gnb(Arc::new(Inner {
+        let number = {
+            let mut all = associations.lock().unwrap_or_else(|e| e.into_inner());
+            all.retain(|other| other.strong_count() > 0);
+            u32::try_from(all.len()).unwrap_or(0) & 0xff
+        };
+        let gnb = Gnb(Arc::new(Inner {
             config,
             identity,
             link,
-            table: UeTable::default(),
+            table: UeTable::beginning_at((number << 24) + 1),
             samples,
             user_plane,
             amf: OnceLock::new(),
@@ -190,7 +238,10 @@ impl Gnb {
             overloaded: AtomicBool::new(false),
             unavailable_guamis: AtomicU64::new(0),
             announced: Mutex::default(),
-        })))
+            associations: associations.clone(),
+        }));
+        associations.lock().unwrap_or_else(|e| e.into_inner()).push(Arc::downgrade(&gnb.0));
+        Ok(gnb)
     }
 
     fn serve(&self) {

@@ -9,12 +9,27 @@ use super::{Gnb, UeError};
 use crate::sample::Procedure;
 use martlet_nas::algorithms;
 use martlet_ngap::ngap::*;
-use martlet_ngap::transfer::{PathSwitchRequest as RequestTransfer, PathSwitchSetupFailed};
+use martlet_ngap::transfer::{
+    PathSwitchAcknowledge as AcknowledgeTransfer, PathSwitchRequest as RequestTransfer, PathSwitchSetupFailed,
+    UserPlaneSecurity,
+};
 use martlet_ngap::{BitString, Message, build_ngap_ie, extract_ngap_ies};
 use std::time::{Duration, Instant};
 
+/// How an Xn handover is to go.
+#[derive(Debug, Clone, Default)]
+pub struct XnPlan {
+    /// Sessions that the target does not take over.
+    pub lost: Vec<u8>,
+    /// NR algorithms that the target says the UE has, for ciphering and for integrity, in place of the UE's own (TS 38.413, 9.3.1.86).
+    pub capability: Option<(u8, u8)>,
+    /// What the target says was asked for the user plane's security, in place of what was.
+    pub up_security: Option<UserPlaneSecurity>,
+}
+
 /// The UE goes to the target, which asks the core to follow: PATH SWITCH REQUEST.
-pub(super) async fn request(ue: &mut UeTask, target: Gnb, lost: &[u8], reply: Reply<HandoverOutcome>) {
+pub(super) async fn request(ue: &mut UeTask, target: Gnb, plan: &XnPlan, reply: Reply<HandoverOutcome>) {
+    let lost = &plan.lost;
     let Some((amf_id, ran_id)) = ue.ids() else {
         return reply.done(Err(UeError::State("only a connected UE is handed over")));
     };
@@ -25,7 +40,7 @@ pub(super) async fn request(ue: &mut UeTask, target: Gnb, lost: &[u8], reply: Re
         return reply.done(Err(UeError::State("a handover is underway, or leads nowhere")));
     }
     let source_sessions: Vec<u8> = ue.sessions.keys().copied().collect();
-    match go(ue, &target, lost, amf_id) {
+    match go(ue, &target, plan, amf_id) {
         Ok((message, source)) => {
             let start = Instant::now();
             ue.starts.path_switch = Some(start);
@@ -43,7 +58,7 @@ pub(super) async fn request(ue: &mut UeTask, target: Gnb, lost: &[u8], reply: Re
 }
 
 /// The UE's part: it is at the target, to which the source forwards. The message, and what is left at the source.
-fn go(ue: &mut UeTask, target: &Gnb, lost: &[u8], amf_id: u64) -> Result<(Vec<u8>, Left), Fault> {
+fn go(ue: &mut UeTask, target: &Gnb, plan: &XnPlan, amf_id: u64) -> Result<(Vec<u8>, Left), Fault> {
     let ran_id = target.table().connect(ue.mailbox.clone());
     target.table().learn_amf_id(ran_id, amf_id);
     let connection = Connection {
@@ -52,11 +67,12 @@ fn go(ue: &mut UeTask, target: &Gnb, lost: &[u8], amf_id: u64) -> Result<(Vec<u8
         stream: target.stream_of(ran_id),
         early: std::mem::take(&mut ue.connection.early),
     };
-    let mut at = AtTarget { connection, ..AtTarget::default() };
+    // The source tells the target over Xn what the AMF wants to be told.
+    let mut at = AtTarget { connection, reporting: ue.reporting.clone(), ..AtTarget::default() };
     let (mut switched, mut failed) = (Vec::new(), Vec::new());
-    let sessions: Vec<_> = ue.sessions.iter().map(|(psi, s)| (*psi, s.uplink, s.qfis.clone())).collect();
-    for (psi, uplink, qfis) in sessions {
-        if lost.contains(&psi) {
+    let sessions: Vec<_> = ue.sessions.iter().map(|(psi, s)| (*psi, s.uplink, s.qfis.clone(), s.security)).collect();
+    for (psi, uplink, qfis, security) in sessions {
+        if plan.lost.contains(&psi) {
             let cause = Cause::radioNetwork(CauseRadioNetwork::radio_resources_not_available);
             let transfer = PathSwitchSetupFailed { cause }.encode()?;
             failed.push(PDUSessionResourceFailedToSetupItemPSReq::new(PDUSessionID(psi), transfer.into(), None));
@@ -66,10 +82,18 @@ fn go(ue: &mut UeTask, target: &Gnb, lost: &[u8], amf_id: u64) -> Result<(Vec<u8
         if let (Some(tunnel), Some(port)) = (forwarding, ue.ports.get(&psi)) {
             port.forward_to(tunnel);
         }
-        let transfer = RequestTransfer { downlink, reused: false, security: None, flows: qfis }.encode()?;
+        // The source tells the target over Xn what was asked for.
+        let security = security.map(|(outcome, asked)| (outcome, plan.up_security.unwrap_or(asked)));
+        if let Some(session) = at.sessions.get_mut(&psi) {
+            session.security = security;
+        }
+        let transfer = RequestTransfer { downlink, reused: false, security, flows: qfis }.encode()?;
         switched.push(PDUSessionResourceToBeSwitchedDLItem::new(PDUSessionID(psi), transfer.into(), None));
     }
-    let own = algorithms::access_stratum(ue.nas.security_capability());
+    let mut own = algorithms::access_stratum(ue.nas.security_capability());
+    if let Some(said) = plan.capability {
+        (own.nr_encryption, own.nr_integrity) = said;
+    }
     let bits = |octet: u8| BitString::from([octet, 0]);
     let capability = UESecurityCapabilities::new(
         NRencryptionAlgorithms(bits(own.nr_encryption)),
@@ -111,6 +135,7 @@ pub(super) async fn switched(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Faul
     extract_ngap_ies!(pdu, PathSwitchRequestAcknowledge,
         req amf_id: u64 = AMF_UE_NGAP_ID(id),
         req security: SecurityContext = SecurityContext(it) => it,
+        lax switched: PDUSessionResourceSwitchedList = PDUSessionResourceSwitchedList(list) => list,
         opt released: PDUSessionResourceReleasedListPSAck = PDUSessionResourceReleasedListPSAck(list) => list,
     );
     let (ncc, nh) = (security.next_hop_chaining_count.0, security.next_hop_nh.0.as_octets().to_vec());
@@ -123,6 +148,15 @@ pub(super) async fn switched(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Faul
         left.release();
     }
     ue.connection.amf_id = Some(amf_id);
+    for item in switched.map(|list| list.0).unwrap_or_default() {
+        // The SMF has another policy than the source had: it holds (TS 33.501, 6.6.1).
+        let transfer = AcknowledgeTransfer::decode(&item.path_switch_request_acknowledge_transfer)?;
+        let Some(asked) = transfer.security else { continue };
+        let done = super::sessions::protect(ue.gnb.config(), asked);
+        if let (Some(session), Ok(done)) = (ue.sessions.get_mut(&item.pdu_session_id.0), done) {
+            session.security = Some((done, asked));
+        }
+    }
     for item in released.map(|list| list.0).unwrap_or_default() {
         ue.deactivate(item.pdu_session_id.0);
     }

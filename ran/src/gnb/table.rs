@@ -30,6 +30,18 @@ impl Default for UeTable {
 }
 
 impl UeTable {
+    /// One whose RAN UE NGAP IDs begin there: those of a gNB are its own, whichever AMF knows them.
+    pub(crate) fn beginning_at(first: u32) -> Self {
+        let table = UeTable::default();
+        table.lock().next_ran_id = first;
+        table
+    }
+
+    /// A UE that had this RAN UE NGAP ID with another AMF.
+    pub(crate) fn take(&self, ran_id: u32, mailbox: Mailbox) {
+        self.lock().by_ran_id.insert(ran_id, mailbox);
+    }
+
     fn lock(&self) -> MutexGuard<'_, Maps> {
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }

@@ -1,11 +1,12 @@
 //! A UE as its user holds it: each procedure is one call that waits for its end.
 use super::command::{Command, Reply, UeEvent};
-use super::{Gnb, HandoverOutcome, HandoverPlan, UeError};
+use super::{Gnb, HandoverOutcome, HandoverPlan, UeError, XnPlan};
 use crate::ue::{
     MmState, ModificationRequest, PduSession, PduSessionRequest, RegistrationOutcome, RegistrationType, ServicePurpose,
 };
 use bytes::Bytes;
 use martlet_nas::{Guti, Nas5gsMessage};
+use martlet_ngap::transfer::SecurityOutcome;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Mutex, broadcast, mpsc, oneshot};
@@ -34,6 +35,8 @@ pub struct UeStatus {
     pub active_user_planes: Vec<u8>,
     /// NEA and NIA identifiers in use.
     pub algorithms: Option<(u8, u8)>,
+    /// How the user planes of sessions are protected for which the core has asked for something.
+    pub protected: Vec<(u8, SecurityOutcome)>,
     /// Its network namespace.
     pub netns: Option<String>,
 }
@@ -285,8 +288,24 @@ impl Ue {
     /// # Errors
     /// As [`Ue::xn_handover_to`].
     pub async fn xn_handover_without(&self, gnb: &Gnb, lost: &[u8]) -> Result<HandoverOutcome, UeError> {
-        let (gnb, lost) = (gnb.clone(), lost.to_vec());
-        self.ask(|reply| Command::PathSwitch { gnb, lost, reply }).await
+        self.xn_handover(gnb, XnPlan { lost: lost.to_vec(), ..XnPlan::default() }).await
+    }
+
+    /// The same as a plan says.
+    ///
+    /// # Errors
+    /// As [`Ue::xn_handover_to`].
+    pub async fn xn_handover(&self, gnb: &Gnb, plan: XnPlan) -> Result<HandoverOutcome, UeError> {
+        let gnb = gnb.clone();
+        self.ask(|reply| Command::PathSwitch { gnb, plan, reply }).await
+    }
+
+    /// Go to another cell of the same gNB, from 1. The core learns it where it has asked for it, or with the UE's next message.
+    ///
+    /// # Errors
+    /// The gNB has lost the AMF.
+    pub async fn change_cell(&self, cell: u16) -> Result<(), UeError> {
+        self.ask(|reply| Command::ChangeCell { cell, reply }).await
     }
 
     /// Select the cell of another gNB, while idle.

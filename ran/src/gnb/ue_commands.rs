@@ -2,7 +2,10 @@
 use super::command::{Command, Reply};
 use super::ue_context_release::ReleaseReason;
 use super::ue_task::UeTask;
-use super::{Gnb, UeError, UeStatus, handover, initial_ue_message, nas_transport, path_switch, ue_context_release};
+use super::{
+    Gnb, UeError, UeStatus, handover, initial_ue_message, location_reporting, nas_transport, path_switch,
+    ue_context_release,
+};
 use crate::ue::{EstablishmentCause, Initial, MmState};
 use crate::user_plane::UserPlane;
 use bytes::Bytes;
@@ -159,9 +162,13 @@ impl UeTask {
                 let sender = self.events.get_or_insert_with(|| broadcast::channel(64).0);
                 reply.done(Ok(sender.subscribe()));
             }
+            Command::ChangeCell { cell, reply } => {
+                let done = location_reporting::cell_changed(self, cell).await;
+                reply.done(done.map_err(|error| UeError::Handover(error.to_string())));
+            }
             Command::Move { gnb, reply } => reply.done(self.move_to(gnb)),
             Command::Handover { gnb, plan, reply } => handover::require(self, gnb, plan, reply).await,
-            Command::PathSwitch { gnb, lost, reply } => path_switch::request(self, gnb, &lost, reply).await,
+            Command::PathSwitch { gnb, plan, reply } => path_switch::request(self, gnb, &plan, reply).await,
         }
     }
 
@@ -210,6 +217,7 @@ impl UeTask {
             sessions: self.nas.sessions().cloned().collect(),
             active_user_planes: self.sessions.keys().copied().collect(),
             algorithms: self.nas.security().algorithms().map(|(nea, nia)| (nea as u8, nia as u8)),
+            protected: self.sessions.iter().filter_map(|(psi, s)| s.security.map(|(done, _)| (*psi, done))).collect(),
             netns: self.interface.netns().map(str::to_owned),
         }
     }

@@ -67,6 +67,7 @@ impl UeTask {
         }
         self.connection.early.clear();
         self.measured.end();
+        self.reporting = None;
         if let Some(ran_id) = self.connection.ran_id.take() {
             self.gnb.table().disconnect(ran_id, self.connection.amf_id.take());
         }
@@ -189,7 +190,7 @@ impl UeTask {
             }
             None => self.gnb.next_teid(),
         };
-        self.sessions.insert(psi, RanSession { uplink, qfis: qfis.to_vec() });
+        self.sessions.insert(psi, RanSession { uplink, qfis: qfis.to_vec(), security: None });
         GtpTunnel::new(self.gnb.config().n3_address(), downlink_teid)
     }
 
@@ -226,6 +227,6 @@ impl UeTask {
     }
 
     pub(super) fn location(&self) -> UserLocationInformation<'static> {
-        self.gnb.identity().location()
+        self.gnb.identity().location_in(self.cell)
     }
 }

@@ -17,7 +17,7 @@ use crate::user_plane::{Interface, Port};
 use bytes::Bytes;
 use martlet_nas::STmsi;
 use martlet_ngap::NgapPduKind as Kind;
-use martlet_ngap::ngap::NGAP_PDU;
+use martlet_ngap::ngap::{LocationReportingRequestType, NGAP_PDU};
 use martlet_ngap::transfer::TransferError;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -126,6 +126,10 @@ pub(crate) struct UeTask {
     pub(super) left: Vec<Left>,
     /// What the gNB measures of the UE for LMFs.
     pub(super) measured: nrppa::Measured,
+    /// Which cell of the gNB it is in, from 1.
+    pub(super) cell: u16,
+    /// What the AMF wants to be told of its place.
+    pub(super) reporting: Option<LocationReportingRequestType>,
     pub(super) camped: Option<STmsi>,
     pub(super) paged: bool,
     /// When what is being handled was received.
@@ -161,6 +165,8 @@ impl UeTask {
             handover: None,
             left: Vec::new(),
             measured: nrppa::Measured::default(),
+            cell: 1,
+            reporting: None,
             camped: None,
             paged: false,
             received: Instant::now(),
@@ -235,6 +241,7 @@ impl UeTask {
             ToUe::Downlink(downlink) => {
                 self.received = downlink.at;
                 self.core.received(downlink.at);
+                self.redirected(&downlink);
                 match self.end_of(&downlink) {
                     End::Here => self.on_downlink(downlink.pdu).await,
                     End::Target => handover_target::downlink(self, *downlink).await,
@@ -254,7 +261,10 @@ impl UeTask {
                 tracing::warn!(supi = %self.supi, gnb = self.gnb.name(), reason, "connection lost");
                 self.released();
             }
-            ToUe::LinkLost(gnb, reason) if gnb.is(&self.gnb) => self.link_lost(&reason),
+            ToUe::LinkLost(gnb, reason) if gnb.is(&self.gnb) => {
+                self.link_lost(&reason);
+                self.follow();
+            }
             ToUe::ContextLost(gnb, _) | ToUe::LinkLost(gnb, _) => handover::lost(self, &gnb),
             ToUe::UplinkData { psi } => self.uplink_data(psi),
         }
@@ -337,6 +347,31 @@ impl UeTask {
     pub(super) fn record(&self, procedure: Procedure, start: Option<Instant>, failure: Option<String>) {
         if let Some(start) = start {
             self.gnb.record(procedure, self.supi.clone(), start, self.received, self.core.since(start), failure);
+        }
+    }
+
+    /// Another AMF of the gNB's has taken the UE's connection over.
+    fn redirected(&mut self, downlink: &Downlink) {
+        let Some(ran_id) = self.connection.ran_id else { return };
+        if downlink.gnb.is(&self.gnb) || downlink.pdu.ie::<martlet_ngap::ie::OldAMF>().is_none() {
+            return;
+        }
+        tracing::info!(supi = %self.supi, gnb = self.gnb.name(), "another AMF goes on with the UE");
+        self.gnb.table().disconnect(ran_id, self.connection.amf_id.take());
+        self.gnb = downlink.gnb.clone();
+        self.gnb.table().take(ran_id, self.mailbox.clone());
+        self.connection.stream = self.gnb.stream_of(ran_id);
+    }
+
+    /// An idle UE whose gNB has lost the AMF turns to another one of the gNB's.
+    pub(super) fn follow(&mut self) {
+        if self.connection.ran_id.is_some() {
+            return;
+        }
+        if let Some(other) = self.gnb.instead()
+            && let Err(error) = self.move_to(other)
+        {
+            tracing::warn!(supi = %self.supi, gnb = self.gnb.name(), %error, "the UE does not turn to another AMF");
         }
     }
 

@@ -17,6 +17,7 @@ mod text;
 pub use query::{Json, TextList};
 pub mod namf_callback;
 pub mod namf_communication;
+pub mod namf_event_exposure;
 pub mod namf_location;
 pub mod nausf_ueauthentication;
 pub mod nchf_converged_charging;
@@ -59,6 +60,8 @@ pub fn operations() -> impl Iterator<Item = &'static martlet_sbi::OperationInfo>
         namf_communication::NAMF_COMM::OPERATIONS,
         namf_callback::NAMF_CALLBACK::OPERATIONS,
         namf_location::NAMF_LOC::OPERATIONS,
+        namf_event_exposure::NAMF_EVTS::OPERATIONS,
+        namf_event_exposure::NAMF_EVTS_CALLBACK::OPERATIONS,
         nlmf_location::NLMF_LOC::OPERATIONS,
         nlmf_callback::NLMF_CALLBACK::OPERATIONS,
     ];

@@ -1,5 +1,5 @@
 //! What other NFs call at an AMF. The paths are the AMF's own: it gives their URIs where it subscribes or registers.
-use crate::namf_communication::N2InformationNotification;
+use crate::namf_communication::{N1MessageNotification, N2InformationNotification};
 use crate::npcf_am_policy_control::{AmRequestedValueRep, PolicyUpdate, TerminationNotification};
 use crate::nsmf_pdusession::SmContextStatusNotification;
 use crate::nudm_sdm::ModificationNotification;
@@ -29,6 +29,9 @@ service! {
         /// The AMF to which a UE was handed over tells that it has come (TS 29.518, 5.2.2.2.3); its URI is `n2NotifyUri`.
         callback n2_info_notify "N2InfoNotifyHandoverComplete": POST "/n2-notify/{supi}",
             path(supi), body(Multipart<N2InformationNotification>), returns(()), errors[404 "CONTEXT_NOT_FOUND"];
+        /// Another AMF hands a registration on (TS 29.518, 5.2.2.3.5); its URI stands in the AMF's profile.
+        callback n1_message_notify "N1MessageNotify": POST "/n1-message-notify",
+            path(), body(Multipart<N1MessageNotification>), returns(()), errors[503 "NF_CONGESTION"];
         /// A UDM tells that subscription data changed (TS 29.503, 5.2.2.5); its URI is `callbackReference`.
         callback sdm_change_notify "SdmChangeNotify": POST "/sdm-change/{supi}",
             path(supi), body(ModificationNotification), returns(()), errors[404 "CONTEXT_NOT_FOUND"];

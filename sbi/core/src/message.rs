@@ -45,6 +45,13 @@ impl Request {
     pub fn query(&self) -> &str {
         self.target.split_once('?').map_or("", |(_, query)| query)
     }
+    /// The same request once more, should it have to go elsewhere; none where its body cannot be encoded.
+    pub fn copy(&self) -> Option<Request> {
+        let body = self.body.to_encoded().ok()?;
+        let body = body.map_or(Body::empty(), |encoded| Body::encoded(encoded.content_type, encoded.bytes));
+        let (operation, method, deadline) = (self.operation, self.method.clone(), self.deadline);
+        Some(Request { operation, method, target: self.target.clone(), headers: self.headers.clone(), body, deadline })
+    }
     /// The identity of the UE that the sender named, such as `imsi-001010000000001`.
     pub fn correlation(&self) -> Option<&str> {
         self.headers.get(headers::CORRELATION_INFO)?.to_str().ok()

@@ -65,7 +65,7 @@ async fn a_phones_day(sbi: Sbi) -> Result<()> {
     core.until("one session is left", |counts| (counts.sessions, counts.user_planes) == (1, 1)).await?;
     phone.deregister().await?;
     core.until_nothing_is_left().await?;
-    core.bodies.check(OF_A_DAY)
+    core.bodies.check(OF_A_DAY).await
 }
 
 #[test]

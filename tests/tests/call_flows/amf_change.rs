@@ -2,9 +2,11 @@
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_nas::NasFGsMobileIdentity;
+use martlet_nssf::AmfSetConfig;
 use martlet_ran::ue::RegistrationType;
 use martlet_ran::{Gnb, HandoverPlan, HandoverTurn};
-use martlet_tests::{GATEWAY, Growth, RawGnb, SecondAmf, TestCore, eventually, in_namespace, reaches};
+use martlet_sbi_api::common::Snssai;
+use martlet_tests::{GATEWAY, Growth, RawGnb, SecondAmf, TestCore, eventually, in_namespace, internet, reaches};
 
 fn transfers(result: &str) -> Growth<'_> {
     Growth::of("martlet_amf_procedures_total", &[("procedure", "context_transfer"), ("result", result)])
@@ -36,7 +38,7 @@ async fn there_and_back(sbi: Sbi, derive: bool) -> Result<()> {
     ensure!(done.so_far() >= 3.0, "{} transfers", done.so_far());
     phone.deregister().await?;
     core.until("no session is left", |counts| counts.sessions == 0).await?;
-    core.bodies.check(&["namf-comm UEContextTransfer", "namf-comm RegistrationStatusUpdate"])
+    core.bodies.check(&["namf-comm UEContextTransfer", "namf-comm RegistrationStatusUpdate"]).await
 }
 
 #[test]
@@ -81,7 +83,7 @@ async fn handed_over(sbi: Sbi) -> Result<()> {
     reaches(&phone, 1, GATEWAY).await?;
     phone.deregister().await?;
     core.until("no session is left", |counts| counts.sessions == 0).await?;
-    core.bodies.check(&["namf-comm CreateUEContext", "namf-callback N2InfoNotifyHandoverComplete"])
+    core.bodies.check(&["namf-comm CreateUEContext", "namf-callback N2InfoNotifyHandoverComplete"]).await
 }
 
 #[test]
@@ -112,7 +114,7 @@ fn a_handover_to_another_amf_that_fails_leaves_the_phone_where_it_is() {
         reaches(&phone, 1, GATEWAY).await?;
         phone.deregister().await?;
         core.until("no session is left", |counts| counts.sessions == 0).await?;
-        core.bodies.check(&["namf-comm ReleaseUEContext"])
+        core.bodies.check(&["namf-comm ReleaseUEContext"]).await
     });
 }
 
@@ -174,5 +176,65 @@ fn a_request_that_is_not_the_phones_own_gets_no_context() {
         reaches(&phone, 1, GATEWAY).await?;
         phone.deregister().await?;
         Ok(())
+    });
+}
+
+/// TS 23.502, 4.2.2.2.3: the NSSF names another AMF set for the slice that a phone asks for, and its registration goes on there, with the
+/// keys that it has by then. The gNB has an association with an AMF of each.
+#[test]
+fn a_registration_goes_on_at_the_amf_set_of_its_slice() {
+    in_namespace(|| async {
+        let other_slice = Snssai::new(2, None);
+        let core = TestCore::start_on(Sbi::Http, |config| {
+            let set = AmfSetConfig { set: "001-01-01-002".into(), slices: vec![other_slice] };
+            config.nssf.amf_sets = vec![set];
+            config.nssf.slices.push(other_slice);
+            // Both slices lead to the data network.
+            config.smf.slices.push(martlet_smf::SliceConfig { sst: 2, sd: None });
+        })
+        .await?;
+        core.subscribe(1, |subscriber| {
+            let mut second = subscriber.slices[0].clone();
+            (second.sst, second.default) = (2, false);
+            subscriber.slices.push(second);
+        })?;
+        let second = core
+            .second_amf(|config| {
+                config.amf.guamis.iter_mut().for_each(|guami| guami.set = 2);
+                config.amf.plmns.iter_mut().for_each(|plmn| plmn.slices = vec![other_slice]);
+            })
+            .await?;
+        let mut config = core.gnb_config(1);
+        config.slices.push(martlet_ran::Slice { sst: 2, sd: None });
+        let gnb = Gnb::connect(config).await?;
+        let with_second = gnb.connect_also(second.gnb_config(&core, 1).amf).await?;
+        let mut config = core.phone(1);
+        config.requested_nssai = vec![martlet_ran::Slice { sst: 2, sd: None }];
+        let phone = gnb.new_ue(config)?;
+        phone.register().await?;
+        let guti = phone.status().await?.guti.context("a 5G-GUTI")?;
+        ensure!(guti.amf_set_id() == 2, "it is served by the other set: {guti}");
+        eventually(
+            "the initial AMF lets go",
+            || (core.counts().registered == 0).then_some(()),
+            || "it does not".into(),
+        )
+        .await?;
+        ensure!(second.ues().1 == 1, "{:?}", second.ues());
+        // It is served there as any other: a session in the slice, idle and back, and gone.
+        let request =
+            martlet_ran::PduSessionRequest { slice: Some(martlet_ran::Slice { sst: 2, sd: None }), ..internet() };
+        let psi = phone.establish_pdu_session(request).await?.psi;
+        reaches(&phone, psi, GATEWAY).await?;
+        phone.release_to_idle().await?;
+        reaches(&phone, psi, GATEWAY).await?;
+        // One that asks for the first slice stays.
+        let stays = gnb.new_ue(core.phone(2))?;
+        stays.register().await?;
+        ensure!(stays.status().await?.guti.is_some_and(|guti| guti.amf_set_id() == 1), "the first set's");
+        phone.deregister().await?;
+        stays.deregister().await?;
+        ensure!(gnb.error_indications() == 0 && with_second.error_indications() == 0, "errors were indicated");
+        core.bodies.check(&["namf-callback N1MessageNotify"]).await
     });
 }

@@ -69,7 +69,7 @@ fn a_sequence_number_ahead_of_the_networks_is_made_up_for() {
         let failed = std::iter::from_fn(|| events.try_recv().ok())
             .any(|e| matches!(e, UeEvent::Nas(Event::AuthenticationFailureSent { .. })));
         ensure!(!failed, "the second challenge is good at once");
-        core.bodies.check(&["nudr-dr ModifyAuthenticationSubscription"])
+        core.bodies.check(&["nudr-dr ModifyAuthenticationSubscription"]).await
     });
 }
 
@@ -105,7 +105,7 @@ fn a_wrong_answer_to_the_challenge_is_rejected_and_the_home_network_told() {
         let cause = gnb.next_release().await?;
         ensure!(cause == Cause::nas(CauseNas::authentication_failure), "{cause:?}");
         core.until("the AMF keeps no context of it", |counts| counts.contexts == 0).await?;
-        core.bodies.check(&["nausf-auth Confirm5gAka"])
+        core.bodies.check(&["nausf-auth Confirm5gAka"]).await
     });
 }
 

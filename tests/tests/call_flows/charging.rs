@@ -59,11 +59,13 @@ fn usage_is_counted_to_the_octet_and_kept_in_a_record() {
             "{shown}"
         );
         ensure!(shown["accounts"][PHONE]["left"] == 1_000_000 - 120 * one, "{shown}");
-        core.bodies.check(&[
-            "nchf-convergedcharging Create",
-            "nchf-convergedcharging Update",
-            "nchf-convergedcharging Release",
-        ])
+        core.bodies
+            .check(&[
+                "nchf-convergedcharging Create",
+                "nchf-convergedcharging Update",
+                "nchf-convergedcharging Release",
+            ])
+            .await
     });
 }
 
@@ -89,7 +91,7 @@ fn who_has_used_up_its_units_is_told_so_and_comes_back_when_there_are_more() {
         let address = session.ipv4.context("an address")?;
         pings(&phone, address, 1).await?;
         core.ask(&format!("charging/{PHONE}/{}", 100 * size)).await?;
-        let asked = || (core.bodies.check(&["nsmf-callback ChargingNotify"]).is_ok()).then_some(());
+        let asked = || (core.bodies.calls("nsmf-callback ChargingNotify") > 0).then_some(());
         eventually("the SMF is told", asked, String::new).await?;
         pings(&phone, address, 20).await?;
         phone.deregister().await?;

@@ -43,7 +43,7 @@ async fn on(sbi: Sbi) -> Result<()> {
         phone.register().await?;
         phone.deregister().await?;
     }
-    core.bodies.check(&["nausf-auth EapAuthMethod", "nausf-auth Confirm5gAka"])
+    core.bodies.check(&["nausf-auth EapAuthMethod", "nausf-auth Confirm5gAka"]).await
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn a_wrong_answer_is_told_of_and_rejected() {
         let cause = gnb.next_release().await?;
         ensure!(cause == Cause::nas(CauseNas::authentication_failure), "{cause:?}");
         core.until("the AMF keeps no context of it", |counts| counts.contexts == 0).await?;
-        core.bodies.check(&["nausf-auth EapAuthMethod"])
+        core.bodies.check(&["nausf-auth EapAuthMethod"]).await
     });
 }
 

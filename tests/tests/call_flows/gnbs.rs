@@ -42,7 +42,7 @@ fn the_phones_of_a_gnb_that_aborts_are_idle_and_then_forgotten() {
         kept[0].deregister().await?;
         core.until_nothing_is_left().await?;
         drop(lost);
-        core.bodies.check(&["nsmf-pdusession UpdateSmContext", "nudm-uecm Update3GppRegistration"])
+        core.bodies.check(&["nsmf-pdusession UpdateSmContext", "nudm-uecm Update3GppRegistration"]).await
     });
 }
 

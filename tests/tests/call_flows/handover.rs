@@ -39,7 +39,7 @@ fn a_phone_is_handed_over_by_its_gnbs_and_the_core_follows() {
         reaches(&phone, 1, GATEWAY).await?;
         phone.deregister().await?;
         core.until_nothing_is_left().await?;
-        core.bodies.check(&["nsmf-pdusession UpdateSmContext"])
+        core.bodies.check(&["nsmf-pdusession UpdateSmContext"]).await
     });
 }
 
@@ -63,7 +63,7 @@ fn a_phone_is_handed_over_through_the_core() {
         phone.deregister().await?;
         core.until_nothing_is_left().await?;
         ensure!(one.error_indications() == 0 && other.error_indications() == 0, "errors were indicated");
-        core.bodies.check(&["nsmf-pdusession UpdateSmContext"])
+        core.bodies.check(&["nsmf-pdusession UpdateSmContext"]).await
     });
 }
 
@@ -199,39 +199,64 @@ impl Stream {
     }
 }
 
+/// The most that a handover may keep packets from a phone.
+const INTERRUPTION: Duration = Duration::from_millis(10);
+
+/// A phone is handed over several times while packets go to it and from it, one a millisecond each way: all come, once each and in order.
+/// Gives the longest time between two packets, downlink and uplink.
+async fn gaps<F: Future<Output = Result<()>>>(
+    friend: (&Ue, Ipv4Addr),
+    phone: (&Ue, Ipv4Addr),
+    count: u16,
+    handovers: F,
+) -> Result<(Duration, Duration)> {
+    let uplink = Stream::of(phone, friend, count, async { Ok(()) });
+    let (downlink, uplink) = tokio::join!(Stream::of(friend, phone, count, handovers), uplink);
+    Ok((downlink?.is_whole(count).context("downlink")?, uplink?.is_whole(count).context("uplink")?))
+}
+
 #[test]
 fn no_packet_is_lost_or_overtaken_while_a_phone_is_handed_over() {
     in_namespace(|| async {
         let (core, one, other, phone, to) = two_gnbs(Sbi::Local).await?;
         let (friend, from) = core.phone_with_session(&one, 2).await?;
         const PACKETS: u16 = 600;
-        for (name, plan) in [
-            ("through the UPF", HandoverPlan::default()),
-            ("directly", HandoverPlan { direct_forwarding: true, ..Default::default() }),
-        ] {
-            let handovers = async {
-                for to in [&other, &one, &other, &one] {
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                    phone.handover(to, plan.clone()).await?;
-                }
-                anyhow::Ok(())
-            };
-            let stream = Stream::of((&friend, from), (&phone, to), PACKETS, handovers).await?;
-            let gap = stream.is_whole(PACKETS).with_context(|| format!("forwarded {name}"))?;
-            println!("forwarded {name}: the longest gap of a packet each millisecond was {gap:?}");
-        }
-        let switches = async {
-            for to in [&other, &one, &other, &one] {
+        let (friend, phone) = ((&friend, from), (&phone, to));
+        let targets = [&other, &one, &other, &one];
+        let through_upf = HandoverPlan::default();
+        let direct = HandoverPlan { direct_forwarding: true, ..Default::default() };
+        let n2 = |plan: HandoverPlan| async move {
+            for to in targets {
                 tokio::time::sleep(Duration::from_millis(100)).await;
-                phone.xn_handover_to(to).await?;
+                phone.0.handover(to, plan.clone()).await?;
             }
             anyhow::Ok(())
         };
-        let stream = Stream::of((&friend, from), (&phone, to), PACKETS, switches).await?;
-        let gap = stream.is_whole(PACKETS).context("Xn")?;
-        println!("Xn: the longest gap of a packet each millisecond was {gap:?}");
-        phone.deregister().await?;
-        friend.deregister().await?;
+        let xn = || async {
+            for to in targets {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                phone.0.xn_handover_to(to).await?;
+            }
+            anyhow::Ok(())
+        };
+        // What the machine keeps from each other, gNBs, core and phones in one thread, without any handover.
+        let still = gaps(friend, phone, PACKETS, async { Ok(()) }).await?;
+        let measured = [
+            ("N2, forwarded through the UPF", gaps(friend, phone, PACKETS, n2(through_upf)).await),
+            ("N2, forwarded directly", gaps(friend, phone, PACKETS, n2(direct)).await),
+            ("Xn", gaps(friend, phone, PACKETS, xn()).await),
+        ];
+        println!("without a handover: the longest gap was {still:?} (downlink, uplink)");
+        for (name, measured) in measured {
+            let (downlink, uplink) = measured.context(name)?;
+            println!(
+                "{name}: the longest gap of a packet each millisecond was {downlink:?} (downlink), {uplink:?} (uplink)"
+            );
+            let most = INTERRUPTION + still.0.max(still.1);
+            ensure!(downlink.max(uplink) <= most, "{name}: {downlink:?} and {uplink:?}, with {still:?} at rest");
+        }
+        phone.0.deregister().await?;
+        friend.0.deregister().await?;
         core.until_nothing_is_left().await
     });
 }

@@ -42,7 +42,7 @@ fn downlink_data_page_an_idle_phone_and_arrive_in_order() {
         send(&one, from, to, 1..=50).await?;
         receives(&two, 1..=50).await?;
         ensure!(core.counts().buffered == 0, "{:?}", core.counts());
-        core.bodies.check(&["namf-comm N1N2MessageTransfer"])
+        core.bodies.check(&["namf-comm N1N2MessageTransfer"]).await
     });
 }
 
@@ -91,7 +91,7 @@ fn a_phone_that_does_not_answer_loses_what_waits_and_can_come_back() {
         reaches(&two, 1, GATEWAY).await?;
         send(&one, from, to, 7..=9).await?;
         receives(&two, 7..=9).await?;
-        core.bodies.check(&["nsmf-callback N1N2TransferFailureNotification"])
+        core.bodies.check(&["nsmf-callback N1N2TransferFailureNotification"]).await
     });
 }
 
@@ -163,7 +163,7 @@ fn a_phone_out_of_reach_is_idle_and_after_its_timers_forgotten() {
         ensure!(gnb.ue_counts() == (0, 0), "the gNB has let go of it: {:?}", gnb.ue_counts());
         core.until_nothing_is_left().await?;
         core.until("the AMF keeps no context of it", |counts| counts.contexts == 0).await?;
-        core.bodies.check(&["nudm-uecm Update3GppRegistration"])
+        core.bodies.check(&["nudm-uecm Update3GppRegistration"]).await
     });
 }
 
@@ -212,6 +212,6 @@ fn a_tunnel_that_the_gnb_has_lost_is_set_up_anew() {
         receives(&two, 1..=3).await?;
         ensure!(tunnels() != before, "there is another tunnel: {:?}", tunnels());
         reaches(&two, 1, GATEWAY).await?;
-        core.bodies.check(&["namf-comm N1N2MessageTransfer"])
+        core.bodies.check(&["namf-comm N1N2MessageTransfer"]).await
     });
 }

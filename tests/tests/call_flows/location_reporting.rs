@@ -1,11 +1,16 @@
 //! Where a phone is, as its gNB reports it (TS 38.413, 8.12; TS 29.518, 5.5.2.3).
-use anyhow::{Context, ensure};
+use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
-use martlet_sbi::{ApiRoot, CallPolicy, Peer};
+use martlet_ran::Gnb;
+use martlet_sbi::{ApiRoot, CallPolicy, Peer, Problem, Router};
+use martlet_sbi_api::common::{PresenceInfo, PresenceState, Tac, Tai};
+use martlet_sbi_api::namf_event_exposure::*;
 use martlet_sbi_api::namf_location::{AmfLocationClient, RequestLocInfo};
-use martlet_sbi_http::{ClientLimits, HttpBinding};
-use martlet_tests::{TestCore, in_namespace};
+use martlet_sbi_http::{ClientLimits, HttpBinding, HttpServer};
+use martlet_tests::{GATEWAY, TestCore, in_namespace, reaches};
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
 
 #[test]
 fn a_gnb_reports_where_a_phone_is_and_an_idle_one_is_where_it_was() {
@@ -39,7 +44,126 @@ fn a_gnb_reports_where_a_phone_is_and_an_idle_one_is_where_it_was() {
         phone.release_to_idle().await?;
         let last = ask().await?;
         ensure!(last.current_loc == Some(false) && place(&last) == place(&here), "{last:?}");
-        core.bodies.check(&["namf-loc ProvideLocationInfo"])?;
+        core.bodies.check(&["namf-loc ProvideLocationInfo"]).await?;
+        phone.deregister().await?;
+        Ok(())
+    });
+}
+
+/// Who has asked for events.
+struct Consumer(mpsc::UnboundedSender<AmfEventReport>);
+
+impl AmfEventCallback for Consumer {
+    async fn event_notify(&self, _: &str, body: AmfEventNotification) -> Result<(), Problem> {
+        body.report_list.into_iter().flatten().for_each(|report| drop(self.0.send(report)));
+        Ok(())
+    }
+}
+
+/// The next report within two seconds.
+async fn next(reports: &mut mpsc::UnboundedReceiver<AmfEventReport>) -> Result<AmfEventReport> {
+    tokio::time::timeout(Duration::from_secs(2), reports.recv()).await.context("no report came")?.context("a report")
+}
+
+/// The last digit of the cell that is reported, which is its number at its gNB, and the gNB's.
+fn cell_of(report: &AmfEventReport) -> Result<(String, char)> {
+    let place = report.location.as_ref().and_then(|place| place.nr_location.as_ref()).context("a place in NR")?;
+    let cell = place.ncgi.nr_cell_id.to_string();
+    Ok((cell[..6].to_string(), cell.chars().last().context("digits")?))
+}
+
+/// TS 23.502, 4.10 and 4.15.4: changes of the cell are told to who has asked for them, within a gNB and at handovers of both kinds, and so is
+/// whether a phone is in an area.
+#[test]
+fn changes_of_the_cell_and_presence_in_an_area_are_told() {
+    in_namespace(|| async {
+        let core = TestCore::start_on(Sbi::Http, |config| {
+            let mut tai = config.amf.tais[0].clone();
+            tai.tac = 2;
+            config.amf.tais.push(tai);
+        })
+        .await?;
+        let one = core.gnb(7).await?;
+        let mut config = core.gnb_config(8);
+        config.tac = 2;
+        let other = Gnb::connect(config).await?;
+        let (phone, _) = core.phone_with_session(&one, 1).await?;
+        let (sender, mut reports) = mpsc::unbounded_channel();
+        let router = Arc::new(Router::new().serve(NAMF_EVTS_CALLBACK.routes(Arc::new(Consumer(sender)))));
+        let server = HttpServer::bind("127.0.0.78:7777".parse()?, router, Default::default()).await?;
+        tokio::spawn(server.run());
+        let (root, _) = ApiRoot::split("http://127.0.0.17:7777").context("a root")?;
+        let binding = Arc::new(HttpBinding::new(ClientLimits::default()));
+        let amf = AmfEventExposureClient::new(Peer::new(binding, root, "NEF", CallPolicy::default()));
+        let subscription = |event: AmfEvent| AmfCreateEventSubscription {
+            subscription: AmfEventSubscription {
+                event_list: vec![event],
+                event_notify_uri: "http://127.0.0.78:7777/namf-evts-callback/v1/notify/1".into(),
+                notify_correlation_id: "one".into(),
+                nf_id: "6d1c6d3a-7a55-4b14-8c3a-2f7f6a7c1f78".parse().expect("an identity"),
+                supi: Some("imsi-001010000000001".parse().expect("a SUPI")),
+                any_ue: None,
+                options: None,
+            },
+            supported_features: None,
+        };
+        let wrong = |problem: Problem| anyhow::anyhow!("{problem}");
+
+        // Where it is, and then each change.
+        let mut event = AmfEvent::new(AmfEventType::LocationReport);
+        event.immediate_flag = Some(true);
+        let made = amf.create_subscription(subscription(event)).await.map_err(wrong)?;
+        ensure!(cell_of(&next(&mut reports).await?)? == ("000007".into(), '1'), "as it is now");
+        // The gNB was asked before the first report was sent, over another way.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        phone.change_cell(2).await?;
+        ensure!(cell_of(&next(&mut reports).await?)? == ("000007".into(), '2'), "another cell of its gNB");
+        phone.handover_to(&other).await?;
+        ensure!(cell_of(&next(&mut reports).await?)?.0 == "000008", "another gNB");
+        phone.change_cell(3).await?;
+        ensure!(
+            cell_of(&next(&mut reports).await?)? == ("000008".into(), '3'),
+            "the target was asked with the handover"
+        );
+        phone.xn_handover_to(&one).await?;
+        ensure!(cell_of(&next(&mut reports).await?)? == ("000007".into(), '1'), "Xn");
+        phone.release_to_idle().await?;
+        reaches(&phone, 1, GATEWAY).await?;
+        phone.change_cell(4).await?;
+        ensure!(cell_of(&next(&mut reports).await?)? == ("000007".into(), '4'), "asked again after a rest");
+        let id = made.location.rsplit('/').next().context("an identity")?.to_string();
+        amf.delete_subscription(&id).await.map_err(wrong)?;
+        ensure!(amf.delete_subscription(&id).await.is_err_and(|problem| problem.status() == 404), "it is gone");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        phone.change_cell(5).await?;
+
+        // Presence in the second tracking area: now, with each change, and not more often than was asked for.
+        let mut event = AmfEvent::new(AmfEventType::PresenceInAoiReport);
+        let network = core.config().amf.tais[1].plmn.parse()?;
+        let area = PresenceInfo {
+            pra_id: Some("second".into()),
+            tracking_area_list: Some(vec![Tai::new(network, Tac::from_u32(2))]),
+            ..Default::default()
+        };
+        event.area_list = Some(vec![AmfEventArea { presence_info: Some(area) }]);
+        event.max_reports = Some(3);
+        amf.create_subscription(subscription(event)).await.map_err(wrong)?;
+        let presence = |report: AmfEventReport| -> Result<PresenceState> {
+            let area = report.area_list.and_then(|list| list.into_iter().next()?.presence_info).context("an area")?;
+            area.presence_state.context("a state")
+        };
+        ensure!(presence(next(&mut reports).await?)? == PresenceState::OutOfArea, "as it is now");
+        phone.handover_to(&other).await?;
+        ensure!(presence(next(&mut reports).await?)? == PresenceState::InArea, "it has come");
+        phone.change_cell(2).await?;
+        phone.xn_handover_to(&one).await?;
+        let last = next(&mut reports).await?;
+        ensure!(last.state.remain_reports == Some(0) && !last.state.active, "{last:?}");
+        ensure!(presence(last)? == PresenceState::OutOfArea, "it has left");
+        phone.handover_to(&other).await?;
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        ensure!(reports.try_recv().is_err(), "three were asked for");
+        core.bodies.check(&["namf-evts CreateSubscription"]).await?;
         phone.deregister().await?;
         Ok(())
     });

@@ -78,7 +78,7 @@ fn phones_and_a_network_exchange_frames() {
         let now = lan(&core, &one).await?;
         ensure!(now.flows == [(1, 9), (2, 5)] && now.rules == [(1, 1), (2, 2)], "{now:?}");
         lan(&core, &two).await?;
-        core.bodies.check(&["nsmf-pdusession PostSmContexts", "npcf-smpolicycontrol CreateSMPolicy"])?;
+        core.bodies.check(&["nsmf-pdusession PostSmContexts", "npcf-smpolicycontrol CreateSMPolicy"]).await?;
 
         // The machine behind the TAP device answers one phone; the other phone hears the question and not the answer.
         let (mac_one, mac_two) = ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]);
@@ -141,7 +141,7 @@ fn octets_without_a_form_go_to_a_server_and_come_back() {
                 "{session:?}"
             );
         }
-        core.bodies.check(&["nsmf-pdusession PostSmContexts"])?;
+        core.bodies.check(&["nsmf-pdusession PostSmContexts"]).await?;
         one.send_ip(1, &b"21.5 degrees"[..]).await?;
         let mut buffer = [0; 64];
         let (length, from) = socket.recv_from(&mut buffer)?;
@@ -193,7 +193,7 @@ fn a_network_behind_a_phone_is_reached_through_its_session() {
         phone.send_ip(1, martlet_tests::ping(Ipv4Addr::new(10, 60, 0, 7), own, 2)).await?;
         let (_, packet) = other.recv_ip().await?;
         ensure!(packet[12..16] == [10, 60, 0, 7] && packet[26..28] == [0, 2], "{packet:02x?}");
-        core.bodies.check(&["nudm-sdm GetSmData"])?;
+        core.bodies.check(&["nudm-sdm GetSmData"]).await?;
         // With the session the route goes.
         phone.deregister().await?;
         core.until("one session is left", |counts| counts.sessions == 1).await?;

@@ -179,7 +179,7 @@ async fn over_the_user_plane(sbi: Sbi) -> Result<()> {
     ensure!(positioning.wait_for(UeState::Idle, LIMIT).await, "the connection was not released");
     bed.locate(1).await?;
     ensure!(positioning.state() == UeState::Established, "the UE did not connect again");
-    bed.core.bodies.check(OPERATIONS)
+    bed.core.bodies.check(OPERATIONS).await
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn a_phone_is_found_by_the_best_that_it_has_and_as_well_as_that_is() {
             std::fs::remove_file(left)?;
             ensure!(truth == format!("{} {}\n", there.lat, there.lon), "{truth}");
         }
-        bed.core.bodies.check(OPERATIONS)
+        bed.core.bodies.check(OPERATIONS).await
     });
 }
 
@@ -258,7 +258,7 @@ fn a_phone_asks_for_its_connection() {
         let (_ue, positioning) = bed.phone(1, place(10.0, 20.0), true, true).await?;
         positioning.request().await;
         ensure!(positioning.wait_for(UeState::Established, LIMIT).await, "{:?}", positioning.state());
-        bed.core.bodies.check(&["nlmf-loc UpConfig"])
+        bed.core.bodies.check(&["nlmf-loc UpConfig"]).await
     });
 }
 
@@ -296,7 +296,7 @@ fn a_phone_without_a_user_plane_connection_is_asked_over_nas_or_found_by_its_cel
         bed.core.register_with_session(&none).await?;
         let (found, method, within) = bed.locate(2).await?;
         ensure!(method == "CELLID" && found.distance(&MIDDLE) < 0.1 && within == 500.0, "{method}, {within}");
-        bed.core.bodies.check(OPERATIONS)
+        bed.core.bodies.check(OPERATIONS).await
     });
 }
 

@@ -51,7 +51,7 @@ fn an_unknown_subscriber_and_a_wrong_key_are_not_let_in() {
         ensure!(gnb.new_ue(config)?.register().await.is_err(), "a wrong key is not let in");
         // The others are not disturbed.
         core.use_session_and_leave_as(&gnb, 1).await?;
-        core.bodies.check(&["nausf-auth Authenticate"])
+        core.bodies.check(&["nausf-auth Authenticate"]).await
     });
 }
 
@@ -110,7 +110,7 @@ fn a_slice_that_is_not_subscribed_or_not_there_is_refused() {
         let phone = gnb.new_ue(config)?;
         ensure!(phone.register().await?.allowed_nssai == [of_type(2)]);
         phone.establish_pdu_session(PduSessionRequest { slice: Some(of_type(2)), ..internet() }).await?;
-        core.bodies.check(&["nnssf-nsselection NSSelectionGet"])
+        core.bodies.check(&["nnssf-nsselection NSSelectionGet"]).await
     });
 }
 
@@ -127,7 +127,7 @@ fn an_exhausted_pool_refuses_and_an_address_that_is_given_back_serves_again() {
         core.until("the address is free again", |counts| counts.addresses == 0).await?;
         // The UPF's interface has the addresses of the whole default pool, so the phone reaches it.
         core.use_session_and_leave(&two).await?;
-        core.bodies.check(&["nsmf-pdusession PostSmContexts"])
+        core.bodies.check(&["nsmf-pdusession PostSmContexts"]).await
     });
 }
 

@@ -113,7 +113,7 @@ fn identities_are_revealed_with_the_home_networks_keys_of_both_profiles() {
             ensure!(refused.cause() == Some(3), "illegal UE: {refused}");
         }
         core.until_nothing_is_left().await?;
-        core.bodies.check(&[AUTHENTICATE])
+        core.bodies.check(&[AUTHENTICATE]).await
     });
 }
 
@@ -154,7 +154,7 @@ fn a_phone_that_is_switched_off_leaves_nothing_behind() {
         phone.switch_off().await?;
         core.until_nothing_is_left().await?;
         ensure!(gnb.ue_counts() == (0, 0), "the gNB has let go of it: {:?}", gnb.ue_counts());
-        core.bodies.check(&["nsmf-pdusession ReleaseSmContext"])
+        core.bodies.check(&["nsmf-pdusession ReleaseSmContext"]).await
     });
 }
 

@@ -100,7 +100,7 @@ fn a_phone_asks_for_a_flow_changes_it_and_gives_it_up() {
         ensure!(!now.always_on, "{now:?}");
         phone.service_request().await?;
         reaches(&phone, 1, GATEWAY).await?;
-        core.bodies.check(&["npcf-smpolicycontrol UpdateSMPolicy"])?;
+        core.bodies.check(&["npcf-smpolicycontrol UpdateSMPolicy"]).await?;
         phone.deregister().await?;
         core.until_nothing_is_left().await
     });

@@ -4,18 +4,22 @@ use crate::authentication::{REGISTRATION_REQUEST, octets};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_amf::{CipheringName, IntegrityName};
-use martlet_ran::RegistrationType;
+use martlet_ngap::ngap::NGAP_PDU;
+use martlet_ngap::{NgapPduKind, ie};
 use martlet_ran::ue::ServicePurpose;
-use martlet_sbi::{ApiRoot, CallPolicy, Peer};
+use martlet_ran::{RegistrationType, XnPlan};
+use martlet_sbi::{ApiRoot, CallPolicy, Created, Peer, Problem};
 use martlet_sbi_api::Json;
 use martlet_sbi_api::common::{ExtSnssai, Snssai};
+use martlet_sbi_api::nausf_ueauthentication::*;
 use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
 use martlet_sbi_api::nnrf_nfmanagement::{NfManagementClient, NfProfile, NfStatus, NfType};
 use martlet_sbi_api::nudr_dr::{FieldsQuery, UdrDataRepositoryClient};
 use martlet_sbi_http::{ClientLimits, HttpBinding};
-use martlet_tests::{GATEWAY, RawGnb, TestCore, in_namespace, internet, ping, reaches};
+use martlet_tests::{GATEWAY, RawGnb, TestCore, in_namespace, internet, metric, ping, reaches};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A consumer of services of the function at `127.0.0.LAST`.
 fn peer(last: u8) -> Result<Peer> {
@@ -52,7 +56,7 @@ fn ts_33_512_4_2_2_1_1_synchronisation_failure() {
             first != second && core.store_sqn(1)? > before,
             "a vector of the home network's, made after the failure"
         );
-        core.bodies.check(&["nausf-auth Authenticate"])
+        core.bodies.check(&["nausf-auth Authenticate"]).await
     });
 }
 
@@ -75,7 +79,7 @@ fn ts_33_512_4_2_2_1_2_res_star_verification_failure() {
         gnb.send(gnb.initial(2, &octets("7e004179000bf200f1100101010badcafe2e04f0f0f0f0"))).await?;
         let (_, nas) = gnb.next_nas().await?;
         ensure!(nas == [0x7e, 0x00, 0x5b, 0x01], "IDENTITY REQUEST is due: {nas:02x?}");
-        core.bodies.check(&["nausf-auth Confirm5gAka"])
+        core.bodies.check(&["nausf-auth Confirm5gAka"]).await
     });
 }
 
@@ -350,5 +354,118 @@ fn a_service_request_is_taken_once() {
         reaches(&phone, 1, GATEWAY).await?;
         phone.deregister().await?;
         core.until_nothing_is_left().await
+    });
+}
+
+/// TS 33.512, 4.2.2.4.1, TC_BIDDING_DOWN_XN_AMF: a target gNB that names lesser security capabilities of the UE gets those that the AMF has.
+#[test]
+fn ts_33_512_4_2_2_4_1_bidding_down_at_an_xn_handover() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let (one, other) = (core.gnb(1).await?, core.gnb(2).await?);
+        let (phone, _) = core.phone_with_session(&one, 1).await?;
+        // NEA1 and NIA1 alone; and then the truth.
+        let differs = || metric("martlet_amf_ngap_errors_total", &[("reason", "security_capabilities")]);
+        for (gnb, capability) in [(&other, Some((0x80, 0x80))), (&one, None)] {
+            let before = differs();
+            let mut heard = gnb.subscribe();
+            phone.xn_handover(gnb, XnPlan { capability, ..XnPlan::default() }).await?;
+            let told = loop {
+                let message = heard.recv().await?;
+                let pdu = NGAP_PDU::decode(&message)?;
+                if pdu.kind() == NgapPduKind::Successful_PathSwitchRequest {
+                    break pdu.ie::<ie::UESecurityCapabilities>().transpose()?.map(|own| {
+                        (
+                            own.nr_encryption_algorithms.0.as_octets()[0],
+                            own.nr_integrity_protection_algorithms.0.as_octets()[0],
+                        )
+                    });
+                }
+            };
+            // The phone has NEA1 to NEA3 and NIA1 to NIA3.
+            ensure!(told == Some((0xe0, 0xe0)), "PATH SWITCH REQUEST ACKNOWLEDGE: {told:02x?}");
+            ensure!(capability.is_none() || differs() > before, "what differs is counted");
+            reaches(&phone, 1, GATEWAY).await?;
+        }
+        Ok(())
+    });
+}
+
+/// An AUSF that answers the first request as the core's own does, and none that is about a synchronisation failure.
+struct SilentAusf {
+    real: AusfUeAuthenticationClient,
+    asked: AtomicUsize,
+}
+
+impl AusfUeAuthentication for SilentAusf {
+    async fn ue_authentications_post(&self, body: AuthenticationInfo) -> Result<Created<UeAuthenticationCtx>, Problem> {
+        if body.resynchronization_info.is_some() {
+            self.asked.fetch_add(1, Ordering::Relaxed);
+            std::future::pending::<()>().await;
+        }
+        self.real.ue_authentications_post(body).await
+    }
+
+    async fn confirm_5g_aka(&self, id: &str, body: ConfirmationData) -> Result<ConfirmationDataResponse, Problem> {
+        self.real.confirm_5g_aka(id, body).await
+    }
+
+    async fn delete_5g_aka_authentication_result(&self, id: &str) -> Result<(), Problem> {
+        self.real.delete_5g_aka_authentication_result(id).await
+    }
+
+    async fn delete_eap_authentication_result(&self, id: &str) -> Result<(), Problem> {
+        self.real.delete_eap_authentication_result(id).await
+    }
+
+    async fn eap_auth_method(&self, id: &str, body: EapSession) -> Result<EapSession, Problem> {
+        self.real.eap_auth_method(id, body).await
+    }
+}
+
+/// TS 33.512, 4.2.2.1.1, TC_SYNC_FAIL_SEAF_AMF, the AUSF does not answer: no new challenge before it does.
+#[test]
+fn ts_33_512_4_2_2_1_1_synchronisation_failure_and_an_ausf_that_does_not_answer() {
+    in_namespace(|| async {
+        let core = TestCore::start_on(Sbi::Http, |config| config.sbi.timeout_ms = 1000).await?;
+        let real = AusfUeAuthenticationClient::new(peer(
+            core.config().sbi.ausf.ip().to_string().rsplit('.').next().context("an address")?.parse()?,
+        )?);
+        let ausf = Arc::new(SilentAusf { real, asked: AtomicUsize::new(0) });
+        let router = Arc::new(martlet_sbi::Router::new().serve(NAUSF_AUTH.routes(ausf.clone())));
+        let server = martlet_sbi_http::HttpServer::bind("127.0.0.77:7777".parse()?, router, Default::default()).await?;
+        tokio::spawn(server.run());
+        // It takes the place of the core's own.
+        let nrf = peer(core.config().sbi.nrf.ip().to_string().rsplit('.').next().context("an address")?.parse()?)?;
+        let query = SearchQuery {
+            target_nf_type: Some(NfType::Ausf),
+            requester_nf_type: Some(NfType::Amf),
+            ..Default::default()
+        };
+        let found = NfDiscoveryClient::new(nrf.clone()).search_nf_instances(query).await.map_err(problem)?;
+        let mut profile = found.nf_instances.into_iter().next().context("the AUSF")?;
+        let management = NfManagementClient::new(nrf);
+        let own = profile.nf_instance_id.to_string();
+        let at = "127.0.0.77".parse()?;
+        profile.nf_instance_id = "6d1c6d3a-7a55-4b14-8c3a-2f7f6a7c1f77".parse()?;
+        profile.ipv4_addresses = Some(vec![at]);
+        for service in profile.nf_service_list.iter_mut().flat_map(|list| list.values_mut()) {
+            for endpoint in service.ip_end_points.iter_mut().flatten() {
+                endpoint.ipv4_address = Some(at);
+            }
+        }
+        management.register_nf_instance(&profile.nf_instance_id.to_string(), profile.clone()).await.map_err(problem)?;
+        management.deregister_nf_instance(&own).await.map_err(problem)?;
+        let gnb = RawGnb::set_up(&core, 1).await?;
+        gnb.send(gnb.initial(1, &octets(REGISTRATION_REQUEST))).await?;
+        let (amf_id, _) = challenge(&gnb).await?;
+        let mut failure = vec![0x7e, 0x00, 0x59, 21, 0x30, 14];
+        failure.extend([0x5a; 14]);
+        gnb.send(gnb.uplink(amf_id, 1, &failure)).await?;
+        // It gives up, and does not challenge the UE anew: REGISTRATION REJECT with #22.
+        let (_, nas) = gnb.next_nas().await?;
+        ensure!(nas.starts_with(&[0x7e, 0x00, 0x44, 22]), "REGISTRATION REJECT is due: {nas:02x?}");
+        ensure!(ausf.asked.load(Ordering::Relaxed) == 1, "the AUSF was asked");
+        Ok(())
     });
 }

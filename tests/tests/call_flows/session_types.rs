@@ -61,7 +61,7 @@ fn a_phone_gets_a_prefix_and_reaches_the_network_and_others_over_ipv6() {
         ensure!(v6.ipv4.is_none() && v6.ipv6_interface_id.is_some(), "{v6:?}");
         let dual = two.establish_pdu_session(of_type(PduSessionTypeValue::Ipv4v6)).await?;
         ensure!(dual.ipv4.is_some() && dual.ipv6_interface_id.is_some() && dual.cause.is_none(), "{dual:?}");
-        core.bodies.check(&["nsmf-pdusession PostSmContexts", "npcf-smpolicycontrol CreateSMPolicy"])?;
+        core.bodies.check(&["nsmf-pdusession PostSmContexts", "npcf-smpolicycontrol CreateSMPolicy"]).await?;
         reaches(&two, 1, GATEWAY).await?;
         if programs_carry_packets() {
             eprintln!("SKIPPED in part: the XDP programs do not answer to router solicitations");
@@ -225,7 +225,7 @@ fn dedicated_flows_come_with_the_session_and_change_with_the_policy() {
             .await?;
         until(&other, 1, "the flow is gone", |session| session.flows == [(1, 9)]).await?;
         reaches(&phone, 1, GATEWAY).await?;
-        core.bodies.check(&["nsmf-callback SmPolicyUpdateNotify"])
+        core.bodies.check(&["nsmf-callback SmPolicyUpdateNotify"]).await
     });
 }
 
@@ -252,6 +252,6 @@ fn a_change_of_the_subscription_takes_effect_while_the_phone_is_registered() {
         core.unsubscribe(1)?;
         let gone = || (core.status("amf")["ues"]["registered"] == 0).then_some(());
         eventually("the phone is deregistered", gone, || core.status("amf").to_string()).await?;
-        core.bodies.check(&["nudr-data-callback DataChangeNotify", "namf-callback SdmChangeNotify"])
+        core.bodies.check(&["nudr-data-callback DataChangeNotify", "namf-callback SdmChangeNotify"]).await
     });
 }

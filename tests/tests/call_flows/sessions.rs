@@ -53,7 +53,7 @@ fn a_released_session_is_gone_everywhere_and_the_others_go_on() {
         // Its identity is free again.
         phone.establish_pdu_session(PduSessionRequest { psi: Some(1), ..internet() }).await?;
         reaches(&phone, 1, GATEWAY).await?;
-        core.bodies.check(&["npcf-smpolicycontrol DeleteSMPolicy", "nudm-uecm SmfDeregistration"])
+        core.bodies.check(&["npcf-smpolicycontrol DeleteSMPolicy", "nudm-uecm SmfDeregistration"]).await
     });
 }
 

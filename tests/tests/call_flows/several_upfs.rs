@@ -96,7 +96,7 @@ fn a_phone_that_moves_keeps_its_upf_or_gets_the_one_of_its_place_by_its_ssc_mode
         ensure!(left == [next.psi], "{left:?}");
         // Mode 1 stays where it is.
         ensure!(staying.status().await?.sessions.len() == 1 && upf.status()["sessionCount"] == 2, "{}", upf.status());
-        core.bodies.check(&["nsmf-pdusession PostSmContexts"])?;
+        core.bodies.check(&["nsmf-pdusession PostSmContexts"]).await?;
         for phone in [&staying, &breaking, &making] {
             phone.deregister().await?;
         }

@@ -33,14 +33,22 @@ impl N4 {
             let refusal = Refusal::from(Cause::SESSION_CONTEXT_NOT_FOUND);
             return (Some(0), modification_refusal(&refusal).into());
         };
+        // The session is of the association of who takes it over: it does not end with the one of before.
+        let before = context.association;
+        let after = self.associations.keys().copied().find(|id| self.is_peer(*id, from)).filter(|_| takes_over);
         // The answer goes to the CP function's end as the request leaves it.
         let cp = request.cp_fseid.unwrap_or(context.session.cp);
         let answer = match self.try_modify(seid, request, now) {
-            Ok((updated, usage_reports)) => SessionModificationResponse {
-                created_pdrs: updated.created,
-                usage_reports,
-                ..modification_refusal(&Refusal::from(Cause::ACCEPTED))
-            },
+            Ok((updated, usage_reports)) => {
+                if let Some(after) = after.filter(|after| *after != before) {
+                    self.move_session(seid, before, after);
+                }
+                SessionModificationResponse {
+                    created_pdrs: updated.created,
+                    usage_reports,
+                    ..modification_refusal(&Refusal::from(Cause::ACCEPTED))
+                }
+            }
             Err(refusal) => {
                 tracing::warn!(seid, cause = refusal.cause.0, why = refusal.why, "session modification refused");
                 modification_refusal(&refusal)
@@ -48,6 +56,18 @@ impl N4 {
         };
         metrics::N4_SESSIONS.with_label_values(&["modification", refused(answer.cause)]).inc();
         (Some(cp.seid), answer.into())
+    }
+
+    fn move_session(&mut self, seid: u64, before: u64, after: u64) {
+        if let Some(context) = self.sessions.get_mut(&seid) {
+            context.association = after;
+        }
+        if let Some(association) = self.associations.get_mut(&before) {
+            association.sessions.remove(&seid);
+        }
+        if let Some(association) = self.associations.get_mut(&after) {
+            association.sessions.insert(seid);
+        }
     }
 
     fn try_modify(

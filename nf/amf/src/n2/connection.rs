@@ -1,6 +1,7 @@
 //! A UE-associated logical NG connection (TS 38.413, 3.1). Dropping it ends it on the AMF's side.
 use super::{Gnb, downlink};
 use crate::Amf;
+use crate::procedures::event_exposure::Reporting;
 use crate::served::{Tai, plmn_to_sbi};
 use crate::ue::NextHop;
 use martlet_nas::Plmn;
@@ -46,6 +47,10 @@ pub(crate) struct Connection {
     pub context_is_set_up: bool,
     /// Keys for the next gNB; none before the first has got its own.
     pub next_hop: Option<NextHop>,
+    /// What the gNB has been asked to report of the UE's place.
+    pub reporting: Reporting,
+    /// The AMF that had it before, of which the gNB is told with the first message.
+    pub old_amf: Option<String>,
     stream: u16,
     lost: Arc<Notify>,
 }
@@ -59,7 +64,9 @@ impl Connection {
         location: Location,
     ) -> Self {
         let stream = gnb.stream(amf_id);
-        Connection { amf, gnb, amf_id, ran_id, location, context_is_set_up: false, next_hop: None, stream, lost }
+        let (context_is_set_up, next_hop, reporting) = (false, None, Reporting::default());
+        let old_amf = None;
+        Connection { amf, gnb, amf_id, ran_id, location, context_is_set_up, next_hop, reporting, old_amf, stream, lost }
     }
 
     /// The UE is with another gNB, and the connection goes on there.

@@ -72,7 +72,7 @@ impl Amf {
             Sender::Known(tmsi) => Some(tmsi),
             Sender::Other => None,
             Sender::Unsaid => {
-                let ours = initial.s_tmsi.filter(|(set, pointer, _)| self.served.has_s_tmsi_of(*set, *pointer));
+                let ours = initial.s_tmsi.filter(|(set, ..)| self.served.is_s_tmsi_of_set(*set));
                 ours.map(|(_, _, tmsi)| tmsi)
             }
         };
@@ -121,10 +121,11 @@ impl Amf {
             _ => return Sender::Unsaid,
         };
         if let Some(guti) = identity.as_guti() {
-            return if self.served.gave(&guti) { Sender::Known(guti.tmsi()) } else { Sender::Other };
+            // A UE that another AMF of the set has left may be here already.
+            return if self.served.is_of_set(&guti) { Sender::Known(guti.tmsi()) } else { Sender::Other };
         }
         match identity.as_s_tmsi() {
-            Some(id) if self.served.has_s_tmsi_of(id.amf_set_id(), id.amf_pointer()) => Sender::Known(id.tmsi()),
+            Some(id) if self.served.is_s_tmsi_of_set(id.amf_set_id()) => Sender::Known(id.tmsi()),
             _ => Sender::Other,
         }
     }

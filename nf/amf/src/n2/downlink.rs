@@ -48,7 +48,11 @@ pub(crate) fn non_ue_associated_nrppa(routing: Vec<u8>, message: &Bytes) -> Buil
 
 /// LOCATION REPORTING CONTROL: where the UE is, at once (TS 38.413, 9.2.11.1).
 pub(crate) fn location_reporting_control(ue: &Connection) -> Built {
-    let asked = LocationReportingRequestType::new(EventType::direct, ReportArea::cell, None, None, None);
+    location_reporting(ue, LocationReportingRequestType::new(EventType::direct, ReportArea::cell, None, None, None))
+}
+
+/// LOCATION REPORTING CONTROL (TS 38.413, 9.2.11.1).
+pub(crate) fn location_reporting(ue: &Connection, asked: LocationReportingRequestType) -> Built {
     build_ngap!(
         InitiatingMessage,
         LocationReportingControl,
@@ -113,6 +117,9 @@ pub(crate) fn initial_context_setup(ue: &Connection, setup: ContextSetup<'_>) ->
     let mut ies = Vec::with_capacity(12);
     ies.push(build_ngap_ie!(InitialContextSetupRequest, AMF_UE_NGAP_ID(ue.amf_id))?);
     ies.push(build_ngap_ie!(InitialContextSetupRequest, RAN_UE_NGAP_ID(ue.ran_id))?);
+    if let Some(old) = &ue.old_amf {
+        ies.push(build_ngap_ie!(InitialContextSetupRequest, OldAMF(AMFName(old.as_str().into())))?);
+    }
     if !setup.sessions.is_empty() {
         ies.push(build_ngap_ie!(InitialContextSetupRequest, UEAggregateMaximumBitRate(ue_ambr(setup.ambr)))?);
     }

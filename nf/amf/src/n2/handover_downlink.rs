@@ -33,6 +33,8 @@ pub(crate) struct HandoverRequest<'a> {
     pub sessions: Vec<(u8, Slice, Bytes)>,
     /// What the source gNB has for the target.
     pub container: &'a Bytes,
+    /// What the target is to report of the UE's place.
+    pub reporting: Option<LocationReportingRequestType>,
 }
 
 /// HANDOVER REQUEST.
@@ -52,8 +54,11 @@ pub(crate) fn handover_request(amf_id: u64, request: HandoverRequest<'_>) -> Bui
         build_ngap_ie!(HandoverRequest, PDUSessionResourceSetupListHOReq(list))?,
         build_ngap_ie!(HandoverRequest, AllowedNSSAI(allowed_nssai(request.allowed)))?,
         build_ngap_ie!(HandoverRequest, SourceToTarget_TransparentContainer(request.container.to_vec()))?,
-        build_ngap_ie!(HandoverRequest, GUAMI(request.guami.to_ngap()?))?,
     ];
+    if let Some(asked) = request.reporting {
+        ies.push(build_ngap_ie!(HandoverRequest, LocationReportingRequestType(asked))?);
+    }
+    ies.push(build_ngap_ie!(HandoverRequest, GUAMI(request.guami.to_ngap()?))?);
     if let Some(rfsp) = request.rfsp.filter(|index| (1..=256).contains(index)) {
         ies.push(build_ngap_ie!(HandoverRequest, IGNORE IndexToRFSP(IndexToRFSP(rfsp.into())))?);
     }

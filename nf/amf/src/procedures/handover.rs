@@ -1,7 +1,7 @@
 //! N2 handover between two gNBs, of this AMF or of two (TS 23.502, 4.9.1.3; TS 38.413, 8.4.1 to 8.4.7): prepared at the target,
 //! carried out by the UE, or given up.
 use super::handover_sessions as sessions;
-use super::{handover_between_amfs, ue_context_release};
+use super::{event_exposure, handover_between_amfs, ue_context_release};
 use crate::metrics::{self, Procedure};
 use crate::n2::handover_downlink::{self, HandoverRequest};
 use crate::n2::handover_uplink::{HandoverAdmitted, HandoverRequired};
@@ -197,6 +197,8 @@ async fn request(
     let place = Location { tai, cell_plmn: tai.plmn, cell: 0 };
     let mut target = Connection::new(ue.amf.clone(), gnb, ids, 0, place);
     target.next_hop = Some(chain);
+    let reporting = event_exposure::of_handover(ue);
+    target.reporting = reporting.as_ref().map(|(wanted, _)| wanted.clone()).unwrap_or_default();
     let request = HandoverRequest {
         guami: ue.amf.served.guami(tai.plmn).unwrap_or(ue.guami()),
         cause: required.cause.clone(),
@@ -208,6 +210,7 @@ async fn request(
         rfsp: ue.rfsp(),
         sessions,
         container: &required.container,
+        reporting: reporting.map(|(_, asked)| asked),
     };
     let sent = target.send(handover_downlink::handover_request(target.amf_id, request)).await;
     ue.target = Some(target);

@@ -173,6 +173,7 @@ async fn request(
         rfsp: data.ue_context.used_rfsp,
         sessions,
         container: &required.container,
+        reporting: None,
     };
     let sent = target.send(handover_downlink::handover_request(target.amf_id, request)).await;
     ue.target = Some(target);

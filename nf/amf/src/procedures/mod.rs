@@ -1,5 +1,6 @@
 //! The procedures of the AMF, each in the file that has its name (TS 23.502, 4; TS 38.413, 8; TS 24.501, 5).
 pub(crate) mod am_policy;
+pub(crate) mod amf_reallocation;
 pub(crate) mod amf_status_indication;
 pub(crate) mod an_release;
 pub(crate) mod authentication;
@@ -7,6 +8,7 @@ pub(crate) mod configuration_update;
 pub(crate) mod context_transfer;
 pub(crate) mod deregistration;
 pub(crate) mod error_indication;
+pub(crate) mod event_exposure;
 pub(crate) mod handover;
 pub(crate) mod handover_between_amfs;
 pub(crate) mod handover_from_amf;
@@ -37,6 +39,7 @@ pub(crate) mod rekeying;
 pub(crate) mod security_mode;
 pub(crate) mod service_request;
 pub(crate) mod session_status;
+pub(crate) mod set_takeover;
 pub(crate) mod slice_selection;
 pub(crate) mod subscription;
 pub(crate) mod ue_context_modification;

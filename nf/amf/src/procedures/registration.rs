@@ -1,6 +1,7 @@
 //! Registration (TS 23.502, 4.2.2.2.2; TS 24.501, 5.5.1): initial, by mobility, and periodic.
 use super::{
-    am_policy, authentication, configuration_update, context_transfer, identity, registration_accept, security_mode,
+    am_policy, amf_reallocation, authentication, configuration_update, context_transfer, identity, registration_accept,
+    security_mode,
 };
 use super::{implicit_deregistration, pdu_session_resource_release, slice_selection, subscription, ue_context_release};
 use crate::concurrency::Kind;
@@ -33,6 +34,7 @@ pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
             procedure.succeeded();
             tracing::info!(supi = ue.label(), gnb = ue.gnb(), "registered");
         }
+        Err(Stop::Abandoned("rerouted")) => procedure.failed("rerouted"),
         Err(stop) => {
             let why = stop.label();
             procedure.failed(&why);
@@ -74,7 +76,7 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     }
 
     // Who the UE is: proved by its security context, or by an authentication (steps 4 to 9).
-    let mut access = count(&inbound).filter(|_| wanted && is_proved(ue, &request, initial));
+    let mut access = count(&inbound).filter(|_| ue.rerouted || wanted && is_proved(ue, &request, initial));
     let derived = taken.as_mut().and_then(|taken| taken.derived.take());
     let derived = derived.filter(|_| !(initial && ue.amf.config.security.always_authenticate));
     let proved = access.is_some() || derived.is_some();
@@ -128,7 +130,15 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     }
     subscription::check_area(ue)?;
     let requested = request.requested_nssai.as_ref().map(identifiers::slices);
-    let slices = slice_selection::run(ue, requested).await?;
+    // One that comes from another AMF stays here.
+    let elsewhere = !ue.rerouted;
+    let slices = match slice_selection::run(ue, requested.clone(), elsewhere).await {
+        Err(Stop::Reroute(set)) => match amf_reallocation::run(ue, &request, access, &set).await {
+            Ok(()) => return Err(Stop::Abandoned("rerouted")),
+            Err(_) => slice_selection::run(ue, requested, false).await?,
+        },
+        selected => selected?,
+    };
     if ue.policy.is_none() {
         am_policy::create(ue).await;
     }

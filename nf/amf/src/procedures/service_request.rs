@@ -72,7 +72,9 @@ async fn service_request(ue: &mut Ue, request: &NasServiceRequest, access: NasCo
     }
     // The UE is served; others may be at work while it takes its new identity.
     ue.done();
-    match was_paged {
+    // One that another AMF gave leads to an AMF that is gone (TS 23.501, 5.21.2.2.2).
+    let of_another = ue.guti.is_some_and(|guti| !ue.amf.served.gave(&guti));
+    match was_paged || of_another {
         true => configuration_update::new_guti(ue).await,
         false => Ok(()),
     }

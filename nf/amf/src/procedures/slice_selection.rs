@@ -1,4 +1,5 @@
 //! Which slices a UE gets (TS 23.501, 5.15.5.2.1; TS 23.502, 4.2.2.2.2 and 4.2.2.2.3), with the NSSF.
+use super::amf_reallocation;
 use crate::served::{slice_from_sbi, slice_to_sbi};
 use crate::ue::{Reject, Stop, Ue};
 use martlet_nas::identifiers::Slice;
@@ -28,8 +29,9 @@ struct Subscribed {
     all: Vec<Slice>,
 }
 
-/// Chooses the slices. A UE that may use none is refused.
-pub(crate) async fn run(ue: &mut Ue, requested: Option<Vec<Slice>>) -> Result<Selected, Stop> {
+/// Chooses the slices. A UE that may use none is refused. With `elsewhere`, an AMF set that the NSSF names and that is not this AMF's is
+/// where the registration is to go on.
+pub(crate) async fn run(ue: &mut Ue, requested: Option<Vec<Slice>>, elsewhere: bool) -> Result<Selected, Stop> {
     let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
     let tai = connection.location.tai;
     let subscribed = subscribed(ue);
@@ -41,7 +43,14 @@ pub(crate) async fn run(ue: &mut Ue, requested: Option<Vec<Slice>>) -> Result<Se
     let available = |slice: &Slice| of_amf.contains(slice) && of_gnb.contains(slice);
 
     let chosen = match ask(ue, &subscribed, requested.as_deref()).await {
-        Ok(info) => from_nssf(&info),
+        Ok(info) => {
+            let own = ue.amf.served.guami(tai.plmn).map(|guami| amf_reallocation::set_of(guami.plmn, &guami.id));
+            let named = info.target_amf_set.as_ref().filter(|set| own.is_none_or(|own| !own.eq_ignore_ascii_case(set)));
+            if let Some(set) = named.filter(|_| elsewhere) {
+                return Err(Stop::Reroute(set.clone()));
+            }
+            from_nssf(&info)
+        }
         Err(problem) if problem.status() == 403 => {
             tracing::info!(supi = ue.label(), gnb = ue.gnb(), %problem, "the NSSF allows none of the slices");
             Vec::new()

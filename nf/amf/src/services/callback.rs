@@ -3,11 +3,12 @@ use crate::Amf;
 use crate::ue::Event;
 use martlet_sbi::{Multipart, Problem};
 use martlet_sbi_api::namf_callback::AmfCallback;
-use martlet_sbi_api::namf_communication::{N2InfoNotifyReason, N2InformationNotification};
+use martlet_sbi_api::namf_communication::{N1MessageNotification, N2InfoNotifyReason, N2InformationNotification};
 use martlet_sbi_api::npcf_am_policy_control::{AmRequestedValueRep, PolicyUpdate, TerminationNotification};
 use martlet_sbi_api::nsmf_pdusession::SmContextStatusNotification;
 use martlet_sbi_api::nudm_sdm::ModificationNotification;
 use martlet_sbi_api::nudm_uecm::DeregistrationData;
+use tokio::sync::oneshot;
 
 impl AmfCallback for Amf {
     async fn sm_context_status_notify(
@@ -49,6 +50,14 @@ impl AmfCallback for Amf {
                 "a handover that was completed is all that is awaited",
             )),
         }
+    }
+
+    async fn n1_message_notify(&self, body: Multipart<N1MessageNotification>) -> Result<(), Problem> {
+        let full = || Problem::new(503, "NF_CONGESTION").detail("there are too many UEs");
+        let ue = self.this().and_then(|amf| amf.new_ue()).ok_or_else(full)?;
+        let (answer, answered) = oneshot::channel();
+        self.tell(&ue, Event::Rerouted(body.into(), answer))?;
+        answered.await.unwrap_or_else(|_| Err(full()))
     }
 
     async fn sdm_change_notify(&self, supi: &str, _: ModificationNotification) -> Result<(), Problem> {

@@ -1,7 +1,7 @@
 //! Namf_Communication (TS 29.518, 5.2). The UE's task does the work, also where the consumer has given up by then. What can
 //! be answered without it is: it may be waiting for the consumer.
 use crate::Amf;
-use crate::procedures::{n1_n2_message_transfer, nrppa_transport};
+use crate::procedures::{n1_n2_message_transfer, nrppa_transport, set_takeover};
 use crate::ue::{Event, Transfer, UeHandle};
 use martlet_nas::Guti;
 use martlet_sbi::trace::Origin;
@@ -33,6 +33,18 @@ impl Amf {
         found.ok_or_else(|| unknown(ue_context_id))
     }
 
+    /// The same; a UE that an AMF of the set has left goes on here first.
+    pub(crate) async fn find_in_set(&self, ue_context_id: &str) -> Result<UeHandle, Problem> {
+        let (found, amf) = (self.find(ue_context_id).ok(), self.this());
+        if let (None, Some(amf)) = (&found, amf) {
+            // What it takes from the store is this AMF's to keep, whoever gives up meanwhile.
+            let supi = ue_context_id.to_string();
+            let taken = tokio::spawn(async move { set_takeover::by_service(&amf, &supi).await });
+            return taken.await.ok().flatten().ok_or_else(|| unknown(ue_context_id));
+        }
+        found.ok_or_else(|| unknown(ue_context_id))
+    }
+
     /// Brings something to a UE's task.
     pub(crate) fn tell(&self, ue: &UeHandle, event: Event) -> Result<(), Problem> {
         ue.sender.try_send(event).map_err(|error| match error {
@@ -53,7 +65,7 @@ impl AmfCommunication for Amf {
         ue_context_id: &str,
         body: Multipart<N1N2MessageTransferReqData>,
     ) -> Result<StatusReply<N1N2MessageTransferRspData>, Problem> {
-        let ue = self.find(ue_context_id)?;
+        let ue = self.find_in_set(ue_context_id).await?;
         let n1 = body.json.n1_message_container.as_ref().map(|n1| &n1.n1_message_content.content_id);
         let container = body.json.n2_info_container.as_ref();
         let of_session =

@@ -15,7 +15,7 @@ impl AmfLocation for Amf {
         let unknown =
             || Problem::new(404, "CONTEXT_NOT_FOUND").detail(format!("the AMF does not know {ue_context_id}"));
         let (answer, answered) = tokio::sync::oneshot::channel();
-        self.tell(&self.find(ue_context_id)?, Event::Locate(body.into(), answer))?;
+        self.tell(&self.find_in_set(ue_context_id).await?, Event::Locate(body.into(), answer))?;
         answered.await.unwrap_or_else(|_| Err(unknown()))
     }
 

@@ -1,4 +1,5 @@
 //! The services that the AMF produces, and what other NFs call back.
 mod callback;
 mod communication;
+mod events;
 mod location;

@@ -4,6 +4,7 @@ use super::{Event, Security, Session, Transfer, UeHandle, Work};
 use crate::Amf;
 use crate::concurrency::Slot;
 use crate::n2::Connection;
+use crate::procedures::event_exposure::Told;
 use crate::procedures::paging;
 use crate::procedures::positioning_transport::Positioning;
 use crate::served::{ServedGuami, Tai};
@@ -12,8 +13,9 @@ use bytes::Bytes;
 use martlet_nas::identifiers::Slice;
 use martlet_nas::{Guti, Nas5gsMessage, NasUeSecurityCapability};
 use martlet_sbi_api::common::{Ambr, Pei, Supi, SupiOrSuci};
+use martlet_sbi_api::namf_event_exposure::AmfEventType;
 use martlet_sbi_api::nudm_sdm::{AccessAndMobilitySubscriptionData, SmfSelectionSubscriptionData};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::mpsc;
@@ -90,6 +92,8 @@ pub(crate) struct Ue {
     pub given: bool,
     /// The UE is on its way to the gNB of another AMF.
     pub leaving: bool,
+    /// The registration that is at work began at another AMF, which has proved who the UE is.
+    pub rerouted: bool,
     /// The registration that is at work, as it came.
     pub request: Option<Nas5gsMessage>,
     pub capability: Option<NasUeSecurityCapability>,
@@ -108,6 +112,8 @@ pub(crate) struct Ue {
     /// Whether the UE is being paged.
     pub paging: bool,
     pub idle: Option<Idle>,
+    /// What was last said to who wants to be told of the UE: by subscription and event.
+    pub watched: BTreeMap<(u64, AmfEventType), Told>,
     /// The right of the procedure at work to be at work.
     pub(super) slot: Option<Slot>,
     /// Whether the first thing has come.
@@ -140,6 +146,7 @@ impl Ue {
             began_with: None,
             given: false,
             leaving: false,
+            rerouted: false,
             request: None,
             capability: None,
             radio_capability: None,
@@ -152,6 +159,7 @@ impl Ue {
             pending: Vec::new(),
             paging: false,
             idle: None,
+            watched: BTreeMap::new(),
             slot: None,
             begun: false,
         }

@@ -2,15 +2,15 @@
 use super::Session;
 use crate::n2::handover_uplink::PathSwitchRequested;
 use crate::n2::{Connection, Gnb, uplink::Uplink};
-use crate::procedures::handover_from_amf;
+use crate::procedures::{amf_reallocation, handover_from_amf};
 use bytes::Bytes;
 use martlet_nas::inbound::Inbound;
 use martlet_sbi::trace::Origin;
 use martlet_sbi::{Multipart, Problem, StatusReply};
 use martlet_sbi_api::namf_communication::{
-    N1N2MessageTransferReqData, N1N2MessageTransferRspData, UeContextCreateData, UeContextTransferReqData,
-    UeContextTransferRspData, UeN1N2InfoSubscriptionCreateData, UeN1N2InfoSubscriptionCreatedData,
-    UeRegStatusUpdateReqData,
+    N1MessageNotification, N1N2MessageTransferReqData, N1N2MessageTransferRspData, UeContextCreateData,
+    UeContextTransferReqData, UeContextTransferRspData, UeN1N2InfoSubscriptionCreateData,
+    UeN1N2InfoSubscriptionCreatedData, UeRegStatusUpdateReqData,
 };
 use martlet_sbi_api::namf_location::{ProvideLocInfo, RequestLocInfo};
 use martlet_sbi_api::npcf_am_policy_control::PolicyUpdate;
@@ -102,6 +102,10 @@ pub(crate) enum Event {
     HandoverGivenUp,
     /// The UE has come to the AMF that it was handed over to.
     Arrived,
+    /// A registration that began at another AMF goes on here.
+    Rerouted(Box<Multipart<N1MessageNotification>>, amf_reallocation::Answer),
+    /// Who wants to be told of the UE has changed.
+    Watched,
     /// There is no room for a context that nobody uses.
     Evicted,
 }

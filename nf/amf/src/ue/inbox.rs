@@ -201,7 +201,7 @@ impl Ue {
             }
             Event::Arrived if self.leaving => Err(Stop::Arrived),
             Event::HandoverGivenUp if self.target.is_some() => Err(Stop::Abandoned("handover_given_up")),
-            Event::Arrived | Event::HandoverGivenUp => Ok(()),
+            Event::Arrived | Event::HandoverGivenUp | Event::Watched => Ok(()),
             Event::Transfer(mut transfer) if self.request.is_some() && transfer.answer.is_some() => {
                 transfer.answer(Err(n1_n2_message_transfer::registering()));
                 Ok(())

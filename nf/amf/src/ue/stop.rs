@@ -34,6 +34,8 @@ pub(crate) enum Stop {
     NotAuthentic(Option<Bytes>),
     /// The UE has come to the gNB of another AMF.
     Arrived,
+    /// Another AMF set is for the UE's slices: MCC, MNC, region and set.
+    Reroute(String),
     /// The procedure cannot go on, and there is nothing to tell the UE; a word for the metrics.
     Abandoned(&'static str),
 }
@@ -53,6 +55,7 @@ impl Stop {
             Stop::Reject(reject) => format!("cause_{}", reject.cause.as_u8()),
             Stop::NotAuthentic(_) => "not_authentic".into(),
             Stop::Arrived => "arrived_elsewhere".into(),
+            Stop::Reroute(_) => "rerouted".into(),
             Stop::Abandoned(why) => (*why).into(),
         }
     }

@@ -4,10 +4,10 @@ use super::{Event, Idle, InitialMessage, Stop, Ue, Work};
 use crate::metrics;
 use crate::n2::uplink::Uplink;
 use crate::procedures::{
-    an_release, context_transfer, deregistration, handover, handover_from_amf, implicit_deregistration,
-    location_reporting, n1_n2_message_transfer, nas_transport, path_switch, pdu_session_resource_modify_indication,
-    pdu_session_resource_notify, positioning_transport, registration, rekeying, service_request, session_status,
-    ue_context_release,
+    amf_reallocation, an_release, context_transfer, deregistration, event_exposure, handover, handover_from_amf,
+    implicit_deregistration, location_reporting, n1_n2_message_transfer, nas_transport, path_switch,
+    pdu_session_resource_modify_indication, pdu_session_resource_notify, positioning_transport, registration, rekeying,
+    service_request, session_status, set_takeover, ue_context_release,
 };
 use martlet_nas::inbound::{self, Assurance, Inbound};
 use martlet_nas::{Nas5gmmMessage, Nas5gsMessage};
@@ -27,6 +27,7 @@ impl Ue {
                 Box::pin(rekeying::run(&mut self)).await;
             }
             self.began_with = None;
+            event_exposure::check(&mut self).await;
             self.rest();
             self.publish();
             self.keep();
@@ -74,8 +75,10 @@ impl Ue {
                 n1_n2_message_transfer::run(self, *transfer).await;
             }
             Work::Event(Event::Subscribe(data, answer)) => {
-                // A subscriber that has given up is no matter.
-                let _ = answer.send(positioning_transport::subscribe(self, *data));
+                // One that has given up would not know how to end it.
+                if let Err(Ok(made)) = answer.send(positioning_transport::subscribe(self, *data)) {
+                    let _ = positioning_transport::unsubscribe(self, &made.n1n2_notify_subscription_id);
+                }
             }
             Work::Event(Event::Unsubscribe(id, answer)) => {
                 let _ = answer.send(positioning_transport::unsubscribe(self, &id));
@@ -98,15 +101,22 @@ impl Ue {
                 let located = location_reporting::run(self, &asked).await;
                 let _ = answer.send(located);
             }
+            // Who has given up by now does not have the context: it stays, as if nothing had been asked.
+            Work::Event(Event::ContextTransfer(.., answer)) if answer.is_closed() => {}
             Work::Event(Event::ContextTransfer(asked, nas, answer)) => {
-                let _ = answer.send(context_transfer::give(self, &asked, nas.as_ref()));
+                let before = (self.given, self.idle);
+                if answer.send(context_transfer::give(self, &asked, nas.as_ref())).is_err() {
+                    (self.given, self.idle) = before;
+                }
             }
             Work::Event(Event::ContextTransferred(update, answer)) => {
                 context_transfer::concluded(self, *update).await;
                 let _ = answer.send(());
             }
             Work::Event(Event::HandoverFromAmf(body, answer)) => handover_from_amf::run(self, *body, answer).await,
-            Work::Event(Event::HandoverGivenUp | Event::Arrived) => {}
+            Work::Event(Event::Rerouted(body, answer)) => amf_reallocation::taken(self, *body, answer).await,
+            // What follows from it is looked at after everything that a task has done.
+            Work::Event(Event::HandoverGivenUp | Event::Arrived | Event::Watched) => {}
             Work::Event(Event::Evicted) => {
                 if matches!(self.idle, Some(Idle::Deregistered(_))) {
                     self.idle = Some(Idle::Deregistered(Instant::now()));
@@ -145,6 +155,12 @@ impl Ue {
         self.idle = None;
         self.began_with = Some(message.nas.clone());
         self.publish();
+        let mut opened = opened;
+        if unknown && let Some(inbound) = Box::pin(set_takeover::by_ue(self, &message.nas)).await {
+            self.secured = true;
+            self.publish();
+            opened = Ok(inbound);
+        }
         match opened {
             Ok(inbound) => self.nas(inbound).await,
             Err(refused) => {

@@ -62,6 +62,11 @@ pub fn forwarding_tunnel(created: &[CreatedPdr]) -> Option<(u32, IpAddr)> {
     }
 }
 
+/// The session is another SMF's of the same set from now on, whose end this is (TS 29.244, 5.22.2 and 7.5.4.1).
+pub fn take_control(cp_seid: u64, address: IpAddr) -> SessionModificationRequest {
+    SessionModificationRequest { cp_fseid: Some(FSeid::new(cp_seid, address)), ..Default::default() }
+}
+
 /// Nothing is forwarded any more.
 pub fn stop_forwarding() -> SessionModificationRequest {
     SessionModificationRequest {

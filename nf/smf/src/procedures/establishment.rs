@@ -3,6 +3,7 @@ use crate::flows::Decided;
 use crate::procedures::negotiation::{Offer, asked_type, choose_mode, choose_type, framed_routes};
 use crate::procedures::transfer::{N1, reference};
 use crate::procedures::{charging, modification, release, relocation, user_plane};
+use crate::protection::UpPolicy;
 use crate::session::{QFI, Session, SessionEvent};
 use crate::{DnnConfig, Smf, metrics, n1};
 use martlet_nas::options::{Given, Requested};
@@ -164,6 +165,7 @@ async fn begin(
         lost: false,
         handover: None,
         forwards: false,
+        protection: UpPolicy::choose(subscription.up_security.as_ref(), network.up_security, &asked.message),
         supi,
         dnn,
     };
@@ -378,7 +380,7 @@ async fn policy(session: &mut Session, subscription: &DnnConfiguration) -> Resul
 }
 
 /// Nudm_UECM_Registration (step 6 of TS 23.502; it may come later).
-async fn register(session: &Session) -> Result<(), Problem> {
+pub async fn register(session: &Session) -> Result<(), Problem> {
     let smf = &session.smf;
     let peer = smf.context.discover(NfType::Udm, "nudm-uecm", &Criteria::default()).await?.about(&session.supi);
     let mut registration =

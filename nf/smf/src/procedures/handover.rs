@@ -2,6 +2,7 @@
 use crate::metrics;
 use crate::n4::{N4Error, forward, forwarding_tunnel, stop_forwarding, switch_to_gnb};
 use crate::procedures::transfer::{N2, reference};
+use crate::protection::carried_out;
 use crate::session::{Session, SessionEvent, Updated};
 use bytes::Bytes;
 use martlet_ngap::ngap::{Cause as NgapCause, CauseRadioNetwork};
@@ -74,6 +75,7 @@ async fn prepare(session: &mut Session, octets: &Bytes) -> Updated {
 async fn prepared(session: &mut Session, octets: &Bytes) -> Updated {
     let Some(mut handover) = session.handover else { return Err(wrong("no handover is being prepared")) };
     let acknowledge = HandoverRequestAcknowledge::decode(octets).map_err(wrong)?;
+    carried_out(session, acknowledge.security);
     handover.target = Some(acknowledge.downlink);
     session.handover = Some(handover);
     let flows: Vec<u8> = acknowledge.flows.iter().filter(|(_, forwarded)| *forwarded).map(|(qfi, _)| *qfi).collect();

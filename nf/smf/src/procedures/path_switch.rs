@@ -2,6 +2,7 @@
 use crate::metrics;
 use crate::n4::{switch_to_gnb, to_buffer};
 use crate::procedures::transfer::{N2, reference};
+use crate::protection::{carried_out, corrected};
 use crate::session::{Session, Updated};
 use bytes::Bytes;
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork, CauseTransport};
@@ -34,7 +35,9 @@ pub async fn run(session: &mut Session, octets: &Bytes) -> Updated {
         let cause = Cause::transport(CauseTransport::transport_resource_unavailable);
         return Err(refused(504, "PEER_NOT_RESPONDING", error.to_string(), cause));
     }
-    let acknowledge = PathSwitchAcknowledge::default().encode();
+    let security = corrected(session, request.security.map(|(_, policy)| policy));
+    carried_out(session, request.security.map(|(outcome, _)| outcome));
+    let acknowledge = PathSwitchAcknowledge { security, ..Default::default() }.encode();
     let acknowledge = acknowledge.map_err(|error| Problem::system_failure(error.to_string()))?;
     metrics::procedure("path_switch", "ok", started);
     let data = SmContextUpdatedData {

@@ -60,6 +60,10 @@ impl Session {
         };
         let request =
             SetupRequest::new(upf.n3(), kind, flows).with_ambr(self.ambr.downlink.bps(), self.ambr.uplink.bps());
+        let request = match self.protection {
+            Some(policy) => request.with_security(policy.to_ngap()),
+            None => request,
+        };
         let encoded = request.encode();
         encoded.inspect_err(|error| tracing::error!(%error, "an N2 transfer does not encode")).ok()
     }

@@ -4,11 +4,12 @@ use crate::procedures::transfer::{N1, N2, reference};
 use crate::procedures::{
     downlink_data, handover, modification, path_switch, release, relocation, requested_modification,
 };
-use crate::session::{Session, Updated};
+use crate::protection::{cannot_protect, carried_out};
+use crate::session::{Session, SessionEvent, Updated};
 use crate::{metrics, n1};
 use bytes::Bytes;
 use martlet_nas::{GsmCause, Nas5gsMessage, Nas5gsmMessage};
-use martlet_ngap::transfer::SetupResponse;
+use martlet_ngap::transfer::{SetupResponse, SetupUnsuccessful};
 use martlet_sbi::{ApiRoot, Multipart, Problem, content_type};
 use martlet_sbi_api::namf_communication::AmfCommunicationClient;
 use martlet_sbi_api::nsmf_pdusession::{N2SmInfoType, SmContextUpdateData, SmContextUpdatedData, UpCnxState};
@@ -108,6 +109,7 @@ async fn from_gnb(session: &mut Session, kind: &N2SmInfoType, octets: &Bytes) ->
             let started = Instant::now();
             let wrong = |e: &dyn std::fmt::Display| Problem::new(403, "N2_SM_ERROR").detail(e.to_string());
             let response = SetupResponse::decode(octets).map_err(|e| wrong(&e))?;
+            carried_out(session, response.security);
             let (teid, address) = session.end_of(&response.downlink.tunnel);
             (session.active, session.gnb) = (true, Some((teid, address)));
             (session.activating, session.waiting, session.stale) = (false, false, false);
@@ -123,6 +125,10 @@ async fn from_gnb(session: &mut Session, kind: &N2SmInfoType, octets: &Bytes) ->
             tracing::warn!(supi = %session.supi, session = session.id, "the gNB has no resources for the session");
             metrics::procedure("up_activation", "refused by gNB", Instant::now());
             (session.active, session.activating, session.waiting) = (false, false, false);
+            let unprotected = SetupUnsuccessful::decode(octets).is_ok_and(|why| cannot_protect(&why.cause));
+            if unprotected && let Some(own) = session.smf.sessions.get(&session.reference.to_string()) {
+                own.send(SessionEvent::Unprotected);
+            }
             // What waits is dropped, so that the next packet is told anew.
             let _ = session.modify(to_buffer_anew()).await;
             let data = SmContextUpdatedData { up_cnx_state: Some(UpCnxState::Deactivated), ..Default::default() };

@@ -132,6 +132,15 @@ pub async fn restore(session: &mut Session) -> Result<(), N4Error> {
     }
 }
 
+/// Registers the session's SMF with the UDM, as it changes (Nudm_UECM_Registration): whether it has.
+pub async fn register_again(session: &Session) -> bool {
+    let registered = crate::procedures::establishment::register(session).await;
+    if let Err(problem) = &registered {
+        tracing::info!(supi = %session.supi, session = session.id, %problem, "the UDM does not learn of the session's SMF");
+    }
+    registered.is_ok()
+}
+
 /// What a UPF is to a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {

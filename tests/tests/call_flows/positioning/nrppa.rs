@@ -53,7 +53,7 @@ async fn by_round_trips(sbi: Sbi) -> Result<()> {
         ensure!(method == "MULTI-RTT" && error < 5.0 && (0.5..6.0).contains(&within), "{method} {error} {within}");
     }
     other.shutdown().await;
-    bed.core.bodies.check(ROUND_TRIPS)
+    bed.core.bodies.check(ROUND_TRIPS).await
 }
 
 #[test]

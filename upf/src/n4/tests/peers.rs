@@ -84,6 +84,11 @@ fn another_smf_that_is_associated_takes_a_session_over_and_else_does_not_touch_i
     assert_eq!(cause(sent), (Some(77), Cause::ACCEPTED));
     let sent = smf.receive_from(STRANGER, &Packet::session(seid, 4, to_gnb(REMOTE)).encode());
     assert_eq!(cause(sent), (Some(77), Cause::ACCEPTED));
+    // The association of before takes nothing of it along as it ends.
+    let release = AssociationReleaseRequestMessage { node_id: NodeId::Ip(SMF) };
+    smf.receive(&Packet::node(9, release).encode());
+    let sent = smf.receive_from(STRANGER, &Packet::session(seid, 5, idle()).encode());
+    assert_eq!(cause(sent), (Some(77), Cause::ACCEPTED));
 }
 
 #[test]

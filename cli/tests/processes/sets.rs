@@ -1,0 +1,206 @@
+//! Functions of a set: one is killed, and another one goes on with what it had (TS 23.501, 5.21 and 5.22; TS 29.500, 6.12).
+use crate::{MARTLET, Site, gnb_at, kill_process, phone, status_of, until};
+use anyhow::{Context, Result, ensure};
+use martlet_lab::CoreProcess;
+use martlet_ran::{PduSessionRequest, Procedure, Ue};
+use martlet_store::testing::OwnPostgres;
+use martlet_tests::{GATEWAY, in_namespace, ping, reaches, sequence_of};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// A function beside those of the core, in a process of its own that nobody starts again.
+struct Beside(Child);
+
+impl Beside {
+    /// Starts it with the site's configuration and these lines more.
+    fn start(site: &Site, name: &str, more: &str) -> Result<Beside> {
+        let config = site.0.join(format!("other-{name}.yaml"));
+        std::fs::write(
+            &config,
+            std::fs::read_to_string(site.config())?
+                .replace("oam: { history", "oam: { bind: \"127.0.0.2:9190\", history")
+                + more,
+        )?;
+        let log = std::fs::File::create(site.0.join(format!("other-{name}.log")))?;
+        let level = std::env::var("MARTLET_CORE_LOG").unwrap_or_else(|_| "warn".into());
+        let arguments = ["--log", &level, "nf", name, "-c", &config.display().to_string()];
+        let child =
+            Command::new(MARTLET).args(arguments).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn()?;
+        Ok(Beside(child))
+    }
+
+    fn kill(&self) -> Result<()> {
+        kill_process(self.0.id())
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Waits until the NRF knows so many functions of a type.
+async fn known(core: &CoreProcess, kind: &str, many: usize) -> Result<()> {
+    let count = |nrf: &serde_json::Value| {
+        let all = nrf["registered"].as_array().cloned().unwrap_or_default();
+        all.iter().filter(|entry| entry.to_string().contains(&format!("\"{kind}\""))).count()
+    };
+    until(core, "nrf", "the NRF knows the set", |nrf| count(nrf) == many).await
+}
+
+fn internet() -> PduSessionRequest {
+    PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() }
+}
+
+/// Sends a packet to a phone, which is idle or not, until it has it.
+async fn is_reached(from: (&Ue, std::net::Ipv4Addr), to: (&Ue, std::net::Ipv4Addr), sequence: u16) -> Result<()> {
+    let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+    loop {
+        from.0.send_ip(1, ping(from.1, to.1, sequence)).await?;
+        let wait = Duration::from_millis(700);
+        match tokio::time::timeout(wait, to.0.recv_ip()).await {
+            Ok(Ok((_, packet))) if sequence_of(&packet) == Some(sequence) => return Ok(()),
+            _ => ensure!(tokio::time::Instant::now() < give_up, "the phone is not reached"),
+        }
+    }
+}
+
+/// Two AMFs of a set; phones are with one of them, which is killed.
+async fn amf_of_a_set_is_killed(site: &Site) -> Result<()> {
+    let core = site.start(&["--split", "--sbi", "http"])?;
+    let more = "amf:\n  guamis: [{ plmn: \"00101\", region: 1, set: 1, pointer: 2 }]\n  n2: { bind: [127.0.0.6] }\nsbi: { amf: \"127.0.0.27:7777\" }\n";
+    let other = Beside::start(site, "amf", more)?;
+    known(&core, "AMF", 2).await?;
+    let first = gnb_at(1, "127.0.0.6:38412").await?;
+    let second = first.connect_also("127.0.0.5:38412".parse()?).await?;
+    let (active, idle, leaving) = (phone(&first, 1)?, phone(&first, 2)?, phone(&first, 3)?);
+    let mut addresses = Vec::new();
+    for phone in [&active, &idle, &leaving] {
+        phone.register().await?;
+        addresses.push(phone.establish_pdu_session(internet()).await?.ipv4.context("an address")?);
+        ensure!(phone.status().await?.guti.is_some_and(|guti| guti.amf_pointer() == 2), "served by the other AMF");
+    }
+    reaches(&active, 1, GATEWAY).await?;
+    idle.release_to_idle().await?;
+    // What happens in the last moment is lost.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    ensure!(status_of(&core, "amf")["ues"]["registered"] == 0, "{}", status_of(&core, "amf"));
+
+    other.kill()?;
+    first.lost().await;
+    // One that was connected comes by itself, with the packet that it has.
+    reaches(&active, 1, GATEWAY).await.context("the phone that was connected")?;
+    ensure!(active.status().await?.guti.is_some_and(|guti| guti.amf_pointer() == 1), "it has a 5G-GUTI of its new AMF");
+    // One that is idle is paged by an AMF that has never heard of it.
+    is_reached((&active, addresses[0]), (&idle, addresses[1]), 7).await.context("the phone that is idle")?;
+    leaving.deregister().await.context("the phone that leaves")?;
+    until(&core, "amf", "two phones go on", |amf| amf["ues"]["registered"] == 2).await?;
+    let registered = first.samples().take().iter().filter(|s| s.procedure == Procedure::Registration).count();
+    ensure!(registered == 3, "no phone had to register again: {registered}");
+    reaches(&idle, 1, GATEWAY).await?;
+    for phone in [&active, &idle] {
+        phone.deregister().await?;
+    }
+    until(&core, "smf", "nothing is left", |smf| smf["sessions"] == 0).await?;
+    second.shutdown().await;
+    core.stop()
+}
+
+#[test]
+fn phones_of_an_amf_that_is_killed_go_on_with_another_of_the_set() {
+    in_namespace(|| async {
+        let site = Site::new("amf-set")?;
+        site.subscribe(3, 1)?;
+        amf_of_a_set_is_killed(&site).await
+    });
+}
+
+#[test]
+fn phones_of_an_amf_that_is_killed_go_on_with_another_of_the_set_on_postgresql() {
+    in_namespace(|| async {
+        let Some(server) = OwnPostgres::start("amf-set")? else { return Ok(()) };
+        let site = Site::on("amf-set-pg", Some(&server.address()))?;
+        site.subscribe(3, 1)?;
+        amf_of_a_set_is_killed(&site).await
+    });
+}
+
+/// Two SMFs of a set with one UPF; the sessions' SMF is killed.
+async fn smf_of_a_set_is_killed(site: &Site) -> Result<()> {
+    // The core's own SMF is not asked while there is one with a better priority.
+    let set = |member: u8, pool: &str, priority: u8| {
+        format!(
+            "smf:\n  set: {{ id: \"1\", member: {member}, priority: {priority} }}\n  dnns: [{{ name: internet, pool: {pool} }}]\n"
+        )
+    };
+    let common = std::fs::read_to_string(site.config())?;
+    std::fs::write(site.config(), format!("{common}{}", set(1, "10.45.0.0/17", 10)))?;
+    let core = site.start(&["--split", "--sbi", "http"])?;
+    std::fs::write(site.config(), &common)?;
+    let more = set(2, "10.45.128.0/17", 1) + "  n4: { bind: 127.0.0.28 }\nsbi: { smf: \"127.0.0.26:7777\" }\n";
+    let other = Beside::start(site, "smf", &more)?;
+    known(&core, "SMF", 2).await?;
+    until(&core, "upf", "both SMFs are associated", |upf| {
+        upf["associations"].as_array().is_some_and(|all| all.len() == 2)
+    })
+    .await?;
+    let gnb = gnb_at(1, "127.0.0.5:38412").await?;
+    let (active, idle, third) = (phone(&gnb, 1)?, phone(&gnb, 2)?, phone(&gnb, 3)?);
+    let mut addresses = Vec::new();
+    for phone in [&active, &idle] {
+        phone.register().await?;
+        addresses.push(phone.establish_pdu_session(internet()).await?.ipv4.context("an address")?);
+    }
+    ensure!(addresses.iter().all(|address| address.octets()[2] >= 128), "of the other SMF's pool: {addresses:?}");
+    reaches(&active, 1, GATEWAY).await?;
+    idle.release_to_idle().await?;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    ensure!(status_of(&core, "smf")["sessions"] == 0, "{}", status_of(&core, "smf"));
+
+    other.kill()?;
+    // Packets go on meanwhile.
+    reaches(&active, 1, GATEWAY).await?;
+    // What the AMF says of a session another SMF takes, which then has the session.
+    active.release_to_idle().await.context("the release")?;
+    reaches(&active, 1, GATEWAY).await.context("the session at another SMF")?;
+    // A session of which nobody says anything is taken over, too: its UPF's reports have somebody to go to.
+    until(&core, "smf", "it has all sessions", |smf| smf["sessions"] == 2).await?;
+    is_reached((&active, addresses[0]), (&idle, addresses[1]), 7).await.context("the phone that is idle")?;
+    third.register().await?;
+    let new = third.establish_pdu_session(internet()).await?;
+    ensure!(new.ipv4.is_some_and(|address| address.octets()[2] < 128), "of the pool of the SMF that is left: {new:?}");
+    // The one that was killed comes back, and leaves the sessions where they are.
+    let again = Beside::start(site, "smf", &more)?;
+    known(&core, "SMF", 2).await?;
+    active.release_to_idle().await?;
+    reaches(&active, 1, GATEWAY).await.context("after the return")?;
+    drop(again);
+    for phone in [&active, &idle, &third] {
+        phone.deregister().await?;
+    }
+    until(&core, "smf", "nothing is left", |smf| smf["sessions"] == 0).await?;
+    until(&core, "upf", "nothing is left", |upf| upf["sessionCount"] == 0).await?;
+    gnb.shutdown().await;
+    core.stop()
+}
+
+#[test]
+fn sessions_of_an_smf_that_is_killed_go_on_with_another_of_the_set() {
+    in_namespace(|| async {
+        let site = Site::new("smf-set")?;
+        site.subscribe(3, 1)?;
+        smf_of_a_set_is_killed(&site).await
+    });
+}
+
+#[test]
+fn sessions_of_an_smf_that_is_killed_go_on_with_another_of_the_set_on_postgresql() {
+    in_namespace(|| async {
+        let Some(server) = OwnPostgres::start("smf-set")? else { return Ok(()) };
+        let site = Site::on("smf-set-pg", Some(&server.address()))?;
+        site.subscribe(3, 1)?;
+        smf_of_a_set_is_killed(&site).await
+    });
+}

@@ -1,0 +1,206 @@
+//! SMFs of a set (TS 23.501, 5.22; TS 29.244, 5.22): where they keep their sessions in one place (`smf.state.place`), another one goes on
+//! with the sessions of one that is gone. It does so when somebody has something for a session, and by itself when it finds that a
+//! member does not answer. Each session is claimed by one of them alone.
+use crate::kept::{self, SMF};
+use crate::n4::take_control;
+use crate::procedures::{modification, user_plane};
+use crate::session::{ANCHOR, Session, SessionHandle};
+use crate::{Smf, SmfConfig, metrics};
+use martlet_nf::Shutdown;
+use martlet_pfcp::Message;
+use martlet_sbi::ApiRoot;
+use martlet_sbi_api::namf_callback::AmfCallbackClient;
+use martlet_sbi_api::nsmf_pdusession::{ResourceStatus, SmContextStatusNotification, SmfPduSessionClient, StatusInfo};
+use martlet_store::{Inheritance, Place, StoreError};
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a member may take to say that it lives.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// A member that did not answer so often in a row is gone.
+const MISSED: u32 = 2;
+
+/// Under whose name an SMF keeps its sessions.
+pub fn owner(config: &SmfConfig) -> String {
+    config.set.as_ref().map_or_else(|| SMF.into(), |set| format!("{}{}", prefix(&set.id), set.member))
+}
+
+/// What the names of all SMFs of a set begin with.
+fn prefix(set: &str) -> String {
+    format!("smf-{set}-")
+}
+
+/// A session that a member has left.
+struct Left {
+    inheritance: Inheritance,
+    value: Vec<u8>,
+    root: Option<ApiRoot>,
+}
+
+fn open(config: &SmfConfig, owner: &str) -> Result<Inheritance, StoreError> {
+    let state = &config.state;
+    let key_file = Some(Path::new(&state.key_file)).filter(|file| !file.as_os_str().is_empty());
+    Inheritance::open(&Place::parse(&state.place), key_file, owner)
+}
+
+/// The other members that keep something.
+fn others(config: &SmfConfig) -> Result<Vec<String>, StoreError> {
+    let (Some(set), own) = (&config.set, owner(config)) else { return Ok(Vec::new()) };
+    let mut owners = open(config, &own)?.owners(&prefix(&set.id))?;
+    owners.retain(|owner| *owner != own);
+    Ok(owners)
+}
+
+/// What the other members have of sessions, each as it is kept.
+pub fn elsewhere(config: &SmfConfig) -> Result<Vec<Vec<u8>>, StoreError> {
+    let mut all = Vec::new();
+    for owner in others(config)? {
+        let contexts = open(config, &owner)?.contexts()?;
+        all.extend(contexts.into_iter().filter(|(id, _)| id != SMF).map(|(_, value)| value));
+    }
+    Ok(all)
+}
+
+fn find(config: &SmfConfig, reference: &str) -> Result<Option<Left>, StoreError> {
+    for owner in others(config)? {
+        let inheritance = open(config, &owner)?;
+        if let Some(value) = inheritance.context(reference)? {
+            let root = inheritance.context(SMF)?.and_then(|value| kept::root(&value));
+            return Ok(Some(Left { inheritance, value, root }));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether an SMF answers at all.
+async fn lives(smf: &Smf, root: ApiRoot) -> bool {
+    // Without another member's being asked instead.
+    let peer = smf.context.nrf().at(root).within(PATIENCE);
+    let answer = SmfPduSessionClient::new(peer).retrieve_sm_context("0", None).await;
+    // It has no such session, but it says so.
+    answer.err().is_none_or(|problem| problem.transport.is_none())
+}
+
+/// Goes on with a session that a member of the set has left; `None` where there is none, or the member lives.
+pub async fn take_over(smf: &Arc<Smf>, reference: &str) -> Option<SessionHandle> {
+    smf.config.set.as_ref()?;
+    let number: u64 = reference.parse().ok()?;
+    let (config, name) = (smf.config.clone(), reference.to_string());
+    let left = tokio::task::spawn_blocking(move || find(&config, &name)).await.ok()?;
+    let left = left.inspect_err(|error| tracing::warn!(%error, "the sessions of the set cannot be read")).ok()??;
+    if let Some(root) = left.root.clone()
+        && lives(smf, root).await
+    {
+        return None;
+    }
+    claim(smf, number, left).await
+}
+
+async fn claim(smf: &Arc<Smf>, reference: u64, left: Left) -> Option<SessionHandle> {
+    let started = Instant::now();
+    let value = left.value.clone();
+    let claimed = tokio::task::spawn_blocking(move || left.inheritance.claim(&reference.to_string())).await;
+    if !matches!(claimed, Ok(Ok(true))) {
+        // Somebody else did, who may be this one.
+        return smf.sessions.get(&reference.to_string());
+    }
+    let session = kept::session(smf, reference, &value, true);
+    let session =
+        session.inspect_err(|reason| tracing::warn!(reference, reason, "a session of the set is lost")).ok()?;
+    let handle = smf.sessions.get(&reference.to_string())?;
+    session.keep();
+    tracing::info!(supi = %session.supi, session = session.id, "a session goes on here: its SMF is gone");
+    martlet_sbi::trace::spawn(Default::default(), async move {
+        let mut session = Box::new(session);
+        adopt(&mut session).await;
+        metrics::procedure("set_takeover", if session.lost { "lost" } else { "ok" }, started);
+        session.keep();
+        session.run().await;
+    });
+    Some(handle)
+}
+
+/// UPF, AMF and UDM learn which SMF has the session now.
+async fn adopt(session: &mut Session) {
+    let smf = session.smf.clone();
+    let _turn = smf.restorations.acquire().await;
+    for at in [session.upf, session.anchor].into_iter().flatten() {
+        let seid = if session.anchor.is_some_and(|anchor| anchor.seid == at.seid) { ANCHOR } else { 0 };
+        let request = take_control(session.reference | seid, smf.n4.address());
+        match smf.n4.request(at.upf, Some(at.seid), request).await {
+            Ok(Message::SessionModificationResponse(answer)) if answer.cause.is_accepted() => {}
+            // A UPF that does not know sessions of several SMFs gets the session anew.
+            outcome => {
+                let outcome = outcome.map(|message| message.name());
+                tracing::info!(supi = %session.supi, session = session.id, ?outcome, "the UPF does not hand the session over");
+                if user_plane::restore(session).await.is_err() && session.upf.is_none() {
+                    return;
+                }
+            }
+        }
+    }
+    session.registered = user_plane::register_again(session).await;
+    session.sdm_subscription = None;
+    modification::subscribe(session).await;
+    let mut body = SmContextStatusNotification::new(StatusInfo::new(ResourceStatus::Updated));
+    body.new_smf_id = Some(smf.instance_id.clone());
+    let amf = AmfCallbackClient::new(smf.context.callback_peer().about(&session.supi));
+    if let Err(problem) = amf.sm_context_status_notify(&session.status_uri, body).await {
+        tracing::info!(supi = %session.supi, session = session.id, %problem, "the AMF does not learn of the session's new SMF");
+    }
+}
+
+/// Looks after the other members: what one that does not answer has left is taken over.
+pub async fn watch(smf: Arc<Smf>, shutdown: Shutdown) {
+    let Some(every) = smf.config.set.as_ref().map(|set| Duration::from_millis(set.watch_ms.max(10).into())) else {
+        return;
+    };
+    let mut missed: HashMap<String, u32> = HashMap::new();
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(every) => {}
+            () = shutdown.wait() => return,
+        }
+        let config = smf.config.clone();
+        let members = tokio::task::spawn_blocking(move || members(&config)).await;
+        let Ok(Ok(members)) = members else { continue };
+        for (owner, root) in members {
+            let missed = missed.entry(owner.clone()).or_default();
+            match lives(&smf, root).await {
+                true => *missed = 0,
+                false => *missed += 1,
+            }
+            if *missed == MISSED {
+                take_all(&smf, &owner).await;
+            }
+        }
+    }
+}
+
+fn members(config: &SmfConfig) -> Result<Vec<(String, ApiRoot)>, StoreError> {
+    let mut all = Vec::new();
+    for owner in others(config)? {
+        let root = open(config, &owner)?.context(SMF)?.and_then(|value| kept::root(&value));
+        all.extend(root.map(|root| (owner, root)));
+    }
+    Ok(all)
+}
+
+async fn take_all(smf: &Arc<Smf>, owner: &str) {
+    let (config, of) = (smf.config.clone(), owner.to_string());
+    let all = tokio::task::spawn_blocking(move || open(&config, &of)?.contexts()).await;
+    let Ok(Ok(all)) = all else { return };
+    tracing::warn!(
+        owner,
+        sessions = all.len().saturating_sub(1),
+        "an SMF of the set does not answer: its sessions are taken over"
+    );
+    for (id, value) in all {
+        let Ok(reference) = id.parse() else { continue };
+        let (config, of) = (smf.config.clone(), owner.to_string());
+        let Ok(Ok(inheritance)) = tokio::task::spawn_blocking(move || open(&config, &of)).await else { return };
+        claim(smf, reference, Left { inheritance, value, root: None }).await;
+    }
+}
