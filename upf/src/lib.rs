@@ -21,6 +21,7 @@ pub mod datapath;
 mod kernel;
 mod metrics;
 pub mod n4;
+pub mod names;
 pub mod rules;
 mod signalling;
 mod start;

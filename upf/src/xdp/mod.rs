@@ -309,7 +309,11 @@ impl Datapath for XdpDatapath {
     }
 
     fn remove(&mut self, seid: u64) -> Vec<Usage> {
-        self.forwarder.remove(seid)
+        self.forwarder.remove(&[seid]).pop().unwrap_or_default()
+    }
+
+    fn remove_all(&mut self, seids: &[u64]) -> Vec<Vec<Usage>> {
+        self.forwarder.remove(seids)
     }
 
     fn take_usage(&mut self, seid: u64, urrs: &[u32]) -> Vec<Usage> {
