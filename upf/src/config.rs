@@ -87,6 +87,13 @@ pub struct N4Config {
     pub applications: usize,
     /// Flow descriptions of one application.
     pub flows_per_application: usize,
+    /// Name servers whose answers to UEs are believed: they tell which addresses an application has that PFDs describe by
+    /// domain names. Without any, such PFDs are refused: whoever may send answers decides what an application is.
+    pub name_servers: Vec<IpAddr>,
+    /// Addresses of one application that are known by its names, and flows beside them.
+    pub addresses_per_application: usize,
+    /// Seconds for which an address holds at least, however soon its answer ends: flows go on for longer than that.
+    pub names_hold_s: u64,
     /// Per cent of load from which on SMFs are asked for fewer sessions; at 100 they are asked for none.
     pub overload_percent: u8,
     /// Seconds for which that is asked.
@@ -110,6 +117,9 @@ impl Default for N4Config {
             transactions: 10_000,
             applications: 256,
             flows_per_application: 64,
+            name_servers: Vec::new(),
+            addresses_per_application: 64,
+            names_hold_s: 300,
             overload_percent: 90,
             overload_s: 10,
             release_s: 0,

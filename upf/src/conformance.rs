@@ -413,7 +413,7 @@ fn usage_is_counted_and_told<R: Rig>(rig: &mut R) {
         assert!(downlink(rig).is_some());
     }
     let told = Event::UsageReached { seid: 1, urr: 1, limit: Reached::Threshold };
-    assert_eq!(rig.event(), Some(told));
+    assert_eq!(rig.event(), Some(told.clone()));
     let usage = rig.datapath().take_usage(1, &[1]);
     let [usage] = usage[..] else { panic!("one rule, not {}", usage.len()) };
     assert_eq!((usage.uplink_octets, usage.downlink_octets), (100, 200));

@@ -3,6 +3,7 @@
 //! N4 tells a datapath what a session shall be like, whole and checked ([`Change`]); how it gets there from what it has
 //! is the datapath's affair. [`conformance`](crate::conformance) holds every datapath to what is written here.
 use crate::counters::Counters;
+use crate::names::Answer;
 use crate::rules::{Qer, Session, Tunnel};
 use crate::telemetry::{Fill, TraceBatch, TraceWish, Traffic};
 use martlet_board::governor::CLASSES;
@@ -33,6 +34,12 @@ pub trait Datapath: Send + 'static {
     /// Ends a session, drops what it buffered, and gives the usage since it was last taken. A session that does not
     /// exist has none.
     fn remove(&mut self, seid: u64) -> Vec<Usage>;
+
+    /// Removes several sessions, and gives what each of them has used since it was last asked, in their order. What it takes
+    /// to know that no packet is counted any more it takes once for all.
+    fn remove_all(&mut self, seids: &[u64]) -> Vec<Vec<Usage>> {
+        seids.iter().map(|seid| self.remove(*seid)).collect()
+    }
 
     /// Gives the usage of some rules of a session since it was last taken, and starts it anew. Quotas count on.
     fn take_usage(&mut self, seid: u64, urrs: &[u32]) -> Vec<Usage>;
@@ -182,7 +189,7 @@ pub struct Usage {
 }
 
 /// What a datapath tells by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// A packet came for a session whose FAR says to buffer and notify; one event until it is forwarded again.
     DownlinkData {
@@ -201,6 +208,13 @@ pub enum Event {
         peer: IpAddr,
         /// The tunnel endpoint identifier that it does not know.
         teid: u32,
+    },
+    /// A name server's answer went to a UE whose session asks for names ([`Session::asks_for_names`]).
+    Answer {
+        /// The server.
+        server: IpAddr,
+        /// What it answers.
+        answer: Box<Answer>,
     },
     /// A usage reporting rule reached its volume; one event until its usage is taken, or its quota renewed.
     UsageReached {

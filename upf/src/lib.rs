@@ -22,6 +22,7 @@ mod gtpu;
 mod kernel;
 mod metrics;
 pub mod n4;
+pub mod names;
 pub mod rules;
 mod signalling;
 mod start;

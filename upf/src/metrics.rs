@@ -21,6 +21,7 @@ counter_vec! {
     N4_DROPPED = "martlet_upf_n4_dropped_total", "PFCP messages that were not acted on", ["reason"];
     N4_SESSIONS = "martlet_upf_n4_session_requests_total", "Session requests by outcome", ["request", "outcome"];
     N4_REPORTS = "martlet_upf_n4_reports_total", "Session reports sent", ["report"];
+    NAMES = "martlet_upf_names_total", "Answers of name servers to UEs whose applications are known by names", ["outcome"];
     N4_UNANSWERED = "martlet_upf_n4_unanswered_total", "Requests sent that nobody answered", ["request"];
 }
 

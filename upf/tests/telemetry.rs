@@ -7,13 +7,15 @@ use common::{in_namespace, peers, rig};
 use martlet_pfcp::ie::GateStatus;
 use martlet_upf::Verdict;
 use martlet_upf::config::DatapathChoice;
-use martlet_upf::conformance::{Rig, g_pdu, session, udp_packet};
+use martlet_upf::conformance::{Rig, g_pdu, measure, session, udp_packet};
 use martlet_upf::counters::DropReason;
 use martlet_upf::datapath::{Change, Datapath, Shaping};
 use martlet_upf::rules::{Action, BitRate};
 use martlet_upf::telemetry::{TraceWish, balance, summary};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
 use std::net::Ipv4Addr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const TEID: u32 = 0x0101_0101;
 
@@ -250,5 +252,93 @@ fn flows_of_the_lowest_priority_are_shaped_and_others_are_not() {
         bench.datapath.shape(&Shaping::default());
         assert_eq!(passed(&bench), [200, 200]);
         adds_up(&bench.datapath);
+    });
+}
+
+/// A frame as it may come from a gNB or the data network: of a session that may be there or not, and every now and then cut off,
+/// with an octet that is another one, or of nothing at all.
+fn any_frame(bench: &Bench, random: &mut StdRng) -> (bool, Vec<u8>) {
+    let n = random.random_range(0..10u8);
+    let ue = Ipv4Addr::new(10, 45, 0, 10 + n);
+    let payload = vec![0; random.random_range(0..1300)];
+    let uplink_way = random.random();
+    let mut frame = match (uplink_way, random.random_range(0..12)) {
+        (_, 0) => (0..random.random_range(0..200)).map(|_| random.random()).collect(),
+        (true, 1) => uplink(bench, TEID + u32::from(n), &udp_packet((HOST, 1), (HOST, 7000), &payload)),
+        (true, _) => uplink(bench, TEID + u32::from(n), &udp_packet((ue, 9000), (HOST, 7000), &payload)),
+        (false, _) => {
+            let packet = udp_packet((HOST, 7000), (ue, 9000), &payload);
+            ethernet(bench.n6.own, bench.n6.peer, 0x0800, &packet)
+        }
+    };
+    match random.random_range(0..8) {
+        0 => frame.truncate(random.random_range(0..=frame.len())),
+        1 => {
+            let at = random.random_range(0..frame.len().max(1));
+            frame.iter_mut().skip(at).take(1).for_each(|octet| *octet = random.random());
+        }
+        _ => {}
+    }
+    // The kernel takes no frame without a link header.
+    frame.resize(frame.len().max(14), 0);
+    (uplink_way, frame)
+}
+
+/// A session comes, goes, or gets other rules.
+fn change(bench: &mut Bench, random: &mut StdRng) {
+    let n = random.random_range(0..8u8);
+    let seid = u64::from(n) + 1;
+    if random.random_range(0..4) == 0 {
+        bench.datapath.remove(seid);
+        return;
+    }
+    let mut session = bench.session_of(seid, TEID + u32::from(n), Ipv4Addr::new(10, 45, 0, 10 + n));
+    let qer = session.qers.get_mut(&1).expect("the QER");
+    qer.gate =
+        GateStatus { uplink_closed: random.random_range(0..5) == 0, downlink_closed: random.random_range(0..5) == 0 };
+    let rate = [None, Some(100_000), Some(1 << 40)][random.random_range(0..3)];
+    qer.mbr = rate.map(|rate| BitRate { uplink: rate, downlink: rate });
+    if random.random_range(0..5) == 0 {
+        session.fars.get_mut(&random.random_range(1..3)).expect("a FAR").action = Action::Drop;
+    }
+    if random.random() {
+        measure(&mut session, Some(random.random_range(1..100_000)), Some(random.random_range(1..1_000_000)));
+    }
+    bench.apply(&session);
+}
+
+/// For MARTLET_COUNT_SECONDS (2), with the frames of MARTLET_SEED (1): what came is what left, was dropped for a reason, or
+/// was none of ours, and it is as many as the programs were given.
+#[test]
+fn counters_add_up_whatever_comes_and_changes() {
+    let number =
+        |name: &str, otherwise| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise);
+    let (seconds, seed) = (number("MARTLET_COUNT_SECONDS", 2), number("MARTLET_SEED", 1));
+    in_namespace(move || {
+        let mut random = StdRng::seed_from_u64(seed);
+        let mut bench = Bench::new(|_| {});
+        let until = Instant::now() + Duration::from_secs(seconds);
+        let (mut frames, mut dropped, mut left, mut checked) = (0u64, 0u64, 0u64, Instant::now());
+        while Instant::now() < until {
+            if random.random_range(0..200) == 0 {
+                change(&mut bench, &mut random);
+            }
+            let (from_n3, frame) = any_frame(&bench, &mut random);
+            let (verdict, _) = if from_n3 { bench.run_n3(&frame) } else { bench.run_n6(&frame) };
+            frames += 1;
+            dropped += u64::from(verdict == Verdict::Drop);
+            left += u64::from(matches!(verdict, Verdict::Redirect(_)));
+            if checked.elapsed() > Duration::from_secs(10) {
+                adds_up(&bench.datapath);
+                checked = Instant::now();
+            }
+        }
+        adds_up(&bench.datapath);
+        let counters = bench.datapath.counters();
+        let told: u64 = DropReason::ALL.into_iter().map(|reason| counters.drops(reason).get()).sum();
+        assert_eq!(told, dropped, "seed {seed}: {:?}", counters.named());
+        assert_eq!(counters.received_packets.get(), frames, "seed {seed}: {:?}", counters.named());
+        assert!(left > 0 && dropped > 0);
+        println!("{frames} frames: {left} left, {dropped} were dropped, the rest was none of ours");
     });
 }

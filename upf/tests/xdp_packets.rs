@@ -8,6 +8,7 @@ use martlet_upf::Verdict;
 use martlet_upf::conformance::{measure, udp_packet};
 use martlet_upf::counters::DropReason;
 use martlet_upf::datapath::{Datapath, Event, Reached};
+use martlet_upf::names::{Answer, NamePattern};
 use martlet_upf::rules::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -527,5 +528,39 @@ fn every_session_is_found_wherever_its_rules_have_found_room() {
             bench.datapath.remove(session.seid);
             assert!(!found(&bench, n).0 && found(&bench, n).1.is_none(), "session {n} is gone");
         }
+    });
+}
+
+/// The address of a name, as a name server tells it.
+fn dns_answer(name: &str, address: [u8; 4]) -> Vec<u8> {
+    let labels = name.split('.').flat_map(|label| [&[label.len() as u8][..], label.as_bytes()].concat());
+    let labels: Vec<u8> = labels.chain([0]).collect();
+    let header = [0x1234u16, 0x8180, 1, 1, 0, 0].map(u16::to_be_bytes).concat();
+    [&header[..], &labels, &[0, 1, 0, 1, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 30, 0, 4], &address].concat()
+}
+
+#[test]
+fn answers_of_name_servers_are_shown_where_an_application_has_names() {
+    Bench::each(|mut bench| {
+        let mut session = bench.session();
+        let run = |bench: &Bench, port: u16, message: &[u8]| {
+            let packet = udp_packet((HOST, port), UP, message);
+            bench.run_n6(&ethernet(bench.n6.own, bench.n6.peer, 0x0800, &packet)).0
+        };
+        let message = dns_answer("a.video.example", [192, 0, 2, 1]);
+        assert_eq!(run(&bench, 53, &message), Verdict::Redirect(0));
+        assert_eq!(bench.event(), None);
+        let names = vec![NamePattern::read(b"*.video.example").unwrap()];
+        let application = Application { id: b"video".to_vec(), rules: vec![], names };
+        session.pdrs.get_mut(&1).unwrap().application = Some(application.into());
+        bench.apply(&session);
+        // It goes to the UE, and user space sees a copy, of this one alone.
+        assert_eq!(run(&bench, 54, &message), Verdict::Redirect(0));
+        assert_eq!(run(&bench, 53, &message[..9]), Verdict::Redirect(0));
+        assert_eq!(run(&bench, 53, &message), Verdict::Redirect(0));
+        let names = vec!["a.video.example".to_string()];
+        let answer = Answer { names, addresses: vec![(IpAddr::from([192, 0, 2, 1]), 30)] };
+        assert_eq!(bench.event(), Some(Event::Answer { server: HOST.into(), answer: answer.into() }));
+        assert_eq!(bench.event(), None);
     });
 }

@@ -21,6 +21,8 @@ pub(super) struct Entry {
 pub(super) struct State {
     /// Set when the session is removed, for those who still hold it.
     pub removed: bool,
+    /// See [`Session::asks_for_names`].
+    pub asks_for_names: bool,
     /// By precedence.
     pub rules: Vec<Rule>,
     pub qers: Vec<QerState>,
@@ -106,6 +108,7 @@ impl State {
     pub fn new(session: &Session, buffer_limit: usize, burst: Duration, now: Instant) -> Self {
         let mut state = State {
             removed: false,
+            asks_for_names: false,
             rules: Vec::new(),
             qers: Vec::new(),
             urrs: Vec::new(),
@@ -167,6 +170,7 @@ impl State {
         self.ue = session.ue_addresses();
         self.teids = session.teids();
         self.relays = session.relays();
+        self.asks_for_names = session.asks_for_names();
         self.routes = session.routes();
         let suggested = session.bars.values().filter_map(|bar| bar.suggested_packets).max();
         let suggested = suggested.map(usize::from).filter(|packets| *packets > 0);

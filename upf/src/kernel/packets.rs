@@ -7,6 +7,7 @@ use super::outlet::Outlet;
 use super::{router, unstructured};
 use crate::counters::DropReason;
 use crate::datapath::{Event, Reached};
+use crate::names::answer_in;
 use crate::rules::{Direction, Flow, SessionKind};
 use martlet_gtpu::PduSessionContainer;
 use std::net::SocketAddrV6;
@@ -184,6 +185,8 @@ impl<O: Outlet> Forwarder<O> {
         if !self.shaper.admits(class, flow.length, now) {
             return drop(state, DropReason::Thermal);
         }
+        let answer =
+            if state.asks_for_names && direction == Direction::Downlink { answer_in(frame.packet()) } else { None };
         let sent = match target {
             Target::Tunnel { tunnel, direction: towards } => {
                 let container = match towards {
@@ -205,6 +208,10 @@ impl<O: Outlet> Forwarder<O> {
             return drop(state, DropReason::N3);
         }
         state.last_activity = Some(now);
+        if let Some((server, answer)) = answer {
+            // Where N4 has too much to do, the UE asks again.
+            let _ = self.events.try_send(Event::Answer { server, answer: Box::new(answer) });
+        }
         self.shaper.octets[class].add(flow.length as u64);
         self.count(entry, state, rule, direction, flow.length);
         match target {

@@ -17,6 +17,8 @@ pub(super) enum Alarm {
     TimeThreshold { seid: u64, urr: u32 },
     /// A time quota.
     TimeQuota { seid: u64, urr: u32 },
+    /// Addresses of applications that are known by names change.
+    Names,
     /// A session may have been idle for too long.
     Inactivity { seid: u64 },
 }

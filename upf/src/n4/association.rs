@@ -175,7 +175,7 @@ impl N4 {
     /// A session, for the SMF whose it is: to others it is not there.
     pub(super) fn session_of(&self, from: IpAddr, seid: u64) -> Option<&Context> {
         let context = self.sessions.get(&seid)?;
-        let owns = cp_address(&context.session.cp) == from || self.is_peer(context.association, from);
+        let owns = cp_address(&context.cp()) == from || self.is_peer(context.association, from);
         if !owns {
             unknown_peer(from);
         }
@@ -185,9 +185,8 @@ impl N4 {
     /// Ends an association with all its sessions, without a word on N4.
     pub(super) fn end_association(&mut self, id: u64) {
         let Some(association) = self.associations.remove(&id) else { return };
-        for seid in &association.sessions {
-            self.forget_session(*seid);
-        }
+        let sessions: Vec<u64> = association.sessions.iter().copied().collect();
+        self.forget_sessions(&sessions);
         self.alarms.cancel(Alarm::Heartbeat { association: id });
         self.alarms.cancel(Alarm::Retention { association: id });
         metrics::ASSOCIATIONS.set(self.associations.len() as i64);

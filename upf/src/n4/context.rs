@@ -2,13 +2,13 @@
 use super::Moment;
 use super::ue_address::Lease;
 use crate::datapath::Usage;
-use crate::rules::{ById, Session, Urr};
+use crate::rules::{ById, KeptSession, Session, Urr};
 use martlet_pfcp::ie::*;
 use std::time::{Duration, Instant, SystemTime};
 
 /// A session.
 pub(super) struct Context {
-    pub session: Session,
+    kept: KeptSession,
     /// The association that it belongs to.
     pub association: u64,
     pub established: Instant,
@@ -59,7 +59,28 @@ pub(super) struct Measured {
 impl Context {
     pub fn new(session: Session, association: u64, leases: Vec<Lease>, now: Moment) -> Self {
         let clocks = session.urrs.keys().map(|id| (*id, UrrClock::start(now))).collect();
-        Context { session, association, established: now.instant, clocks, notification: None, leases, idle_since: None }
+        let (kept, established) = (session.into(), now.instant);
+        Context { kept, association, established, clocks, notification: None, leases, idle_since: None }
+    }
+
+    /// The session.
+    pub fn session(&self) -> Session {
+        self.kept.whole()
+    }
+
+    /// The session's rules, right but for F-SEIDs, TEIDs and addresses of the UE.
+    pub fn rules(&self) -> &Session {
+        self.kept.rules()
+    }
+
+    /// The CP function's end.
+    pub fn cp(&self) -> FSeid {
+        self.kept.cp()
+    }
+
+    /// The session is another one now.
+    pub fn set(&mut self, session: Session) {
+        self.kept = session.into();
     }
 
     /// Closes a measurement and begins the next. `urr` is the rule, which may be one that is being removed.

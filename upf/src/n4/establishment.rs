@@ -83,7 +83,6 @@ impl N4 {
         tracing::debug!(seid, cp_seid = session.cp.seid, pdrs = session.pdrs.len(), "session established");
         self.index_remote(&session);
         self.by_cp.insert((session.cp.seid, peer), seid);
-        session.share();
         self.sessions.insert(seid, Box::new(Context::new(session, association, leases, now)));
         if let Some(association) = self.associations.get_mut(&association) {
             association.sessions.insert(seid);

@@ -11,6 +11,7 @@ mod establishment;
 mod heartbeat;
 mod load;
 mod modification;
+mod names;
 mod pfd;
 mod refusal;
 mod release;

@@ -37,7 +37,7 @@ impl N4 {
         let before = context.association;
         let after = self.associations.keys().copied().find(|id| self.is_peer(*id, from)).filter(|_| takes_over);
         // The answer goes to the CP function's end as the request leaves it.
-        let cp = request.cp_fseid.unwrap_or(context.session.cp);
+        let cp = request.cp_fseid.unwrap_or(context.cp());
         let answer = match self.try_modify(seid, request, now) {
             Ok((updated, usage_reports)) => {
                 if let Some(after) = after.filter(|after| *after != before) {
@@ -77,7 +77,7 @@ impl N4 {
         now: Moment,
     ) -> Result<(Updated, Vec<UsageReportInModification>), Refusal> {
         let context = self.sessions.get(&seid).ok_or(Refusal::from(Cause::SESSION_CONTEXT_NOT_FOUND))?;
-        let old = context.session.clone();
+        let old = context.session();
         let mut session = old.clone();
         session.cp = request.cp_fseid.unwrap_or(session.cp);
         if request.inactivity_timer.is_some() {
@@ -123,12 +123,12 @@ impl N4 {
         self.unindex_remote(&old);
         self.index_remote(&session);
         if let Some(context) = self.sessions.get_mut(&seid) {
-            if context.session.cp != session.cp {
-                self.by_cp.remove(&(context.session.cp.seid, cp_address(&context.session.cp)));
+            if old.cp != session.cp {
+                self.by_cp.remove(&(old.cp.seid, cp_address(&old.cp)));
                 self.by_cp.insert((session.cp.seid, cp_address(&session.cp)), seid);
             }
-            session.share();
-            (context.session, context.leases) = (session, leases);
+            context.set(session);
+            context.leases = leases;
         }
         self.schedule(seid, Some(&old), now);
         let mut reports = self.reports(seid, &final_usage, &gone, UsageReportTrigger::TERMR, now);

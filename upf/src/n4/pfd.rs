@@ -1,6 +1,7 @@
 //! PFD management (TS 29.244, 6.2.5): applications by the flows that they have, for PDRs to detect.
 use super::N4;
 use crate::datapath::Change;
+use crate::names::NamePattern;
 use crate::rules::{Application, RuleError, SdfRule};
 use martlet_pfcp::ie::{ApplicationId, ApplicationIdsPfds, Cause, FailedRuleId, OffendingIe, PfdContents, SdfFilter};
 use martlet_pfcp::{IeValue, Message, PfdManagementRequest, PfdManagementResponse};
@@ -36,7 +37,7 @@ impl N4 {
         match self.try_manage_pfds(request) {
             Ok(applications) => {
                 tracing::info!(applications = applications.len(), "packet flow descriptions");
-                self.applications = applications;
+                self.take_applications(applications);
                 self.detect_anew();
                 PfdManagementResponse { cause: Cause::ACCEPTED, offending_ie: None }.into()
             }
@@ -55,10 +56,9 @@ impl N4 {
         let mut applications = self.applications.clone();
         for ie in &request.applications {
             let id = ie.application_id.0.clone();
-            let rules = self.flows_of(ie)?;
-            match rules.is_empty() {
-                true => drop(applications.remove(&id)),
-                false => drop(applications.insert(id.clone(), Arc::new(Application { id, rules }))),
+            match self.described(ie)? {
+                None => drop(applications.remove(&id)),
+                Some(application) => drop(applications.insert(id, Arc::new(application))),
             }
         }
         if applications.len() > self.settings.applications {
@@ -67,56 +67,71 @@ impl N4 {
         Ok(applications)
     }
 
-    fn flows_of(&self, ie: &ApplicationIdsPfds) -> Result<Vec<SdfRule>, RuleError> {
+    /// An application by its flows, and the addresses of its names are not among them yet. `None` where nothing is told.
+    fn described(&self, ie: &ApplicationIdsPfds) -> Result<Option<Application>, RuleError> {
         let name = ie.application_id.text();
-        let mut rules = Vec::new();
+        let refuse = |cause, why| RuleError { offending: Some(PfdContents::TYPE), ..RuleError::other(cause, why) };
+        let (mut rules, mut names) = (Vec::new(), Vec::new());
         for contents in ie.contexts.iter().flat_map(|context| &context.contents) {
-            // What packets say of URLs and names is not looked at here: such an application would never be found.
-            if contents.flow_descriptions.is_empty() {
-                let why = format!("a PFD of {name} has no flow description, and no other kind is detected here");
-                return Err(RuleError {
-                    offending: Some(PfdContents::TYPE),
-                    ..RuleError::other(Cause::SERVICE_NOT_SUPPORTED, why)
-                });
+            // What packets say of URLs is not looked at here: such an application would never be found.
+            if contents.flow_descriptions.is_empty() && contents.domain_names.is_empty() {
+                let why = format!(
+                    "a PFD of {name} has neither flow description nor domain name, and no other kind is detected here"
+                );
+                return Err(refuse(Cause::SERVICE_NOT_SUPPORTED, why));
             }
             for text in &contents.flow_descriptions {
                 let filter = SdfFilter { flow_description: Some(text.clone()), ..SdfFilter::default() };
-                let rule = SdfRule::of(&filter).map_err(|error| RuleError {
-                    offending: Some(PfdContents::TYPE),
-                    ..RuleError::other(Cause::MANDATORY_IE_INCORRECT, format!("{name}: {error}"))
-                })?;
-                rules.push(rule);
+                let rule = SdfRule::of(&filter);
+                rules.push(rule.map_err(|error| refuse(Cause::MANDATORY_IE_INCORRECT, format!("{name}: {error}")))?);
+            }
+            for (text, protocol) in &contents.domain_names {
+                if self.settings.name_servers.is_empty() {
+                    let why = format!(
+                        "a PFD of {name} has a domain name: n4.name_servers has to say whose answers are believed"
+                    );
+                    return Err(refuse(Cause::SERVICE_NOT_SUPPORTED, why));
+                }
+                // Those of TLS are not seen: TS 29.122, 5.14.2.2.4.
+                if protocol.as_ref().is_some_and(|protocol| protocol != b"DNS_QNAME") {
+                    let why = format!("a PFD of {name} has a domain name of another protocol than DNS_QNAME");
+                    return Err(refuse(Cause::SERVICE_NOT_SUPPORTED, why));
+                }
+                let pattern = NamePattern::read(text);
+                names.push(pattern.map_err(|error| refuse(Cause::MANDATORY_IE_INCORRECT, format!("{name}: {error}")))?);
             }
         }
-        if rules.len() > self.settings.flows_per_application {
-            let why = format!("{name} has {} flows; n4.flows_per_application allows fewer", rules.len());
+        let told = rules.len().max(names.len());
+        if told > self.settings.flows_per_application {
+            let why = format!("{name} has {told} flows or names; n4.flows_per_application allows fewer");
             return Err(RuleError::no_resources(why));
         }
-        Ok(rules)
+        let id = ie.application_id.0.clone();
+        Ok((told > 0).then_some(Application { id, rules, names }))
     }
 
     /// Has sessions detect applications as they are now. PDRs of one that is forgotten match nothing any more.
-    fn detect_anew(&mut self) {
+    pub(super) fn detect_anew(&mut self) {
         for context in self.sessions.values_mut() {
-            let session = &mut context.session;
-            if session.pdrs.values().all(|pdr| pdr.application.is_none()) {
+            if context.rules().pdrs.values().all(|pdr| pdr.application.is_none()) {
                 continue;
             }
-            let before = session.clone();
+            let before = context.session();
+            let mut session = before.clone();
             for pdr in session.pdrs.values_mut() {
                 let Some(old) = &pdr.application else { continue };
                 let known = self.applications.get(&old.id).cloned();
                 pdr.application = Some(known.unwrap_or_else(|| nothing(&old.id)));
             }
-            if *session == before {
+            if session == before {
                 continue;
             }
             let outcome = session.resolve(&self.settings.rules).map_err(|error| error.to_string());
             let outcome =
-                outcome.and_then(|()| self.datapath.apply(&Change::to(session)).map_err(|error| error.to_string()));
-            if let Err(error) = outcome {
-                tracing::error!(seid = session.seid, error, "a session goes on with the PFDs of before");
-                *session = before;
+                outcome.and_then(|()| self.datapath.apply(&Change::to(&session)).map_err(|error| error.to_string()));
+            match outcome {
+                Ok(()) => context.set(session),
+                Err(error) => tracing::error!(seid = session.seid, error, "a session goes on with the PFDs of before"),
             }
         }
     }
@@ -124,7 +139,11 @@ impl N4 {
 
 /// What stands for an application that is forgotten: of no packet.
 fn nothing(id: &[u8]) -> Arc<Application> {
+    Arc::new(Application { id: id.to_vec(), rules: no_packet().into_iter().collect(), names: Vec::new() })
+}
+
+/// A flow that no packet is of.
+pub(super) fn no_packet() -> Option<SdfRule> {
     let flow_description = Some("permit out 255 from 0.0.0.0 to 0.0.0.0".to_string());
-    let filter = SdfFilter { flow_description, ..SdfFilter::default() };
-    Arc::new(Application { id: id.to_vec(), rules: SdfRule::of(&filter).into_iter().collect() })
+    SdfRule::of(&SdfFilter { flow_description, ..SdfFilter::default() }).ok()
 }

@@ -79,7 +79,7 @@ pub(super) fn of_malformed(
         Some(_) => refusal.clone(),
         None => Refusal::from(Cause::SESSION_CONTEXT_NOT_FOUND),
     };
-    let cp_seid = Some(session.map_or(0, |context| context.session.cp.seid));
+    let cp_seid = Some(session.map_or(0, |context| context.cp().seid));
     Some(match header.message_type {
         3 => (None, PfdManagementResponse { cause, offending_ie: refusal.offending_ie() }.into()),
         5 => (None, n4.setup_response(cause).into()),

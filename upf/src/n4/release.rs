@@ -88,7 +88,7 @@ impl N4 {
     /// Reports what a session has used since the last time; false where that is nothing.
     fn report_all(&mut self, association: u64, seid: u64, now: Moment) -> bool {
         let Some(context) = self.sessions.get(&seid) else { return false };
-        let urrs: Vec<Urr> = context.session.urrs.values().cloned().collect();
+        let urrs: Vec<Urr> = context.rules().urrs.values().cloned().collect();
         let ids: Vec<u32> = urrs.iter().map(|urr| urr.id).collect();
         let mut usage = self.datapath.take_usage(seid, &ids);
         usage.retain(|usage| usage.uplink_packets + usage.downlink_packets > 0);

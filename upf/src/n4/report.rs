@@ -58,7 +58,7 @@ impl N4 {
     ) -> bool {
         let mut request = Message::from(request);
         let Some(context) = self.sessions.get(&seid) else { return false };
-        let cp = context.session.cp;
+        let cp = context.cp();
         let Some(ip) = cp.ipv4.map(IpAddr::from).or(cp.ipv6.map(IpAddr::from)) else { return false };
         metrics::N4_REPORTS.with_label_values(&[pending.name()]).inc();
         let to = SocketAddr::new(ip, self.settings.peer_port);
@@ -70,8 +70,8 @@ impl N4 {
     pub(super) fn downlink_data(&mut self, seid: u64, pdr: u16, qfi: Option<u8>, dscp: u8, now: Moment) {
         let Some(context) = self.sessions.get_mut(&seid) else { return };
         context.notification = Some(Notification { pdr, qfi, dscp });
-        let far = context.session.pdrs.get(&pdr).and_then(|pdr| context.session.fars.get(&pdr.far));
-        let bar = far.and_then(|far| far.bar).and_then(|bar| context.session.bars.get(&bar));
+        let far = context.rules().pdrs.get(&pdr).and_then(|pdr| context.rules().fars.get(&pdr.far));
+        let bar = far.and_then(|far| far.bar).and_then(|bar| context.rules().bars.get(&bar));
         let delay = bar.map(|bar| bar.notification_delay).unwrap_or_default();
         if delay.is_zero() {
             self.notify(seid, now);
@@ -84,7 +84,7 @@ impl N4 {
     pub(super) fn notify(&mut self, seid: u64, now: Moment) {
         let Some(context) = self.sessions.get_mut(&seid) else { return };
         let Some(Notification { pdr, qfi, dscp }) = context.notification.take() else { return };
-        let far = context.session.pdrs.get(&pdr).and_then(|pdr| context.session.fars.get(&pdr.far));
+        let far = context.rules().pdrs.get(&pdr).and_then(|pdr| context.rules().fars.get(&pdr.far));
         if far.is_none_or(|far| far.action != Action::Buffer { notify: true }) {
             return;
         }
@@ -101,7 +101,8 @@ impl N4 {
     /// The SMF has not heard of the downlink data: the next packet tells of it again.
     fn notify_again(&mut self, seid: u64) {
         let Some(context) = self.sessions.get(&seid) else { return };
-        let change = Change { renotify: true, ..Change::to(&context.session) };
+        let session = context.session();
+        let change = Change { renotify: true, ..Change::to(&session) };
         if let Err(error) = self.datapath.apply(&change) {
             tracing::warn!(seid, %error, "the datapath does not take the rules that it has");
         }
@@ -157,7 +158,7 @@ impl N4 {
     fn report_answered(&mut self, seid: u64, pending: Pending, response: SessionReportResponse) {
         if response.cause == Cause::SESSION_CONTEXT_NOT_FOUND {
             tracing::warn!(seid, "the SMF does not know the session: it ends");
-            return self.forget_session(seid);
+            return self.forget_sessions(&[seid]);
         }
         if !response.cause.is_accepted() {
             tracing::warn!(seid, report = pending.name(), cause = response.cause.0, "the SMF refused a report");
@@ -169,7 +170,8 @@ impl N4 {
         if response.flags.is_some_and(|flags| flags.0 & 0x01 != 0)
             && let Some(context) = self.sessions.get(&seid)
         {
-            let change = Change { drop_buffered: true, ..Change::to(&context.session) };
+            let session = context.session();
+            let change = Change { drop_buffered: true, ..Change::to(&session) };
             if let Err(error) = self.datapath.apply(&change) {
                 tracing::warn!(seid, %error, "the datapath does not take the rules that it has");
             }

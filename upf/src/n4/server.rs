@@ -3,7 +3,9 @@ use super::alarms::{Alarm, Alarms};
 use super::association::Association;
 use super::clock::ntp_seconds;
 use super::context::Context;
+use super::deletion::Removed;
 use super::load::Work;
+use super::names::Learned;
 use super::pfd::Applications;
 use super::remote::Remote;
 use super::report::Pending;
@@ -19,6 +21,9 @@ use martlet_pfcp::{DecodeError, Header, Message, Packet, is_request};
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
+
+/// The type of a Session Deletion Request (TS 29.244, 7.3).
+const DELETION: u8 = 54;
 
 /// A datagram to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +49,7 @@ pub struct N4 {
     pub(super) teids: Teids,
     pub(super) addresses: Addresses,
     pub(super) applications: Applications,
+    pub(super) addresses_of: Learned,
     pub(super) work: Work,
     pub(super) last_load: u32,
     /// It ends, at this time at the latest.
@@ -72,6 +78,7 @@ impl N4 {
             teids: Teids::default(),
             addresses,
             applications: Applications::new(),
+            addresses_of: Learned::default(),
             work: Work::default(),
             // Newer than what was told before a restart, for a thousand messages a second.
             last_load: ntp_seconds(start.wall).wrapping_mul(1000),
@@ -120,13 +127,8 @@ impl N4 {
     }
 
     fn receive_request(&mut self, from: SocketAddr, octets: &[u8], header: Header, body: &[u8], now: Moment) {
-        match self.answers.seen_as(from, header.sequence, octets, now.instant) {
-            Seen::New => {}
-            Seen::UnderWay => return,
-            Seen::Answered(octets) => {
-                metrics::N4_REPEATED.inc();
-                return self.out.push(Outgoing { to: from, octets });
-            }
+        if !self.is_new(from, octets, &header, now) {
+            return;
         }
         let decoded = Packet::decode(octets);
         let name = decoded.as_ref().map_or("malformed", |packet| packet.message.name());
@@ -138,11 +140,62 @@ impl N4 {
                 refusal::of_malformed(self, from.ip(), &header, body, &error)
             }
         };
-        let Some((seid, mut message)) = answer else { return };
-        self.tell_load(from.ip(), &mut message, now);
-        let octets = Packet { seid, sequence: header.sequence, message }.encode();
-        self.answers.answer(from, header.sequence, &octets);
-        self.out.push(Outgoing { to: from, octets });
+        if let Some(answer) = answer {
+            self.answer(from, header.sequence, answer, now);
+        }
+    }
+
+    /// Whether a request has not come before; if it has, it gets the same answer again.
+    fn is_new(&mut self, from: SocketAddr, octets: &[u8], header: &Header, now: Moment) -> bool {
+        match self.answers.seen_as(from, header.sequence, octets, now.instant) {
+            Seen::New => return true,
+            Seen::UnderWay => {}
+            Seen::Answered(octets) => {
+                metrics::N4_REPEATED.inc();
+                self.out.push(Outgoing { to: from, octets });
+            }
+        }
+        false
+    }
+
+    fn answer(&mut self, to: SocketAddr, sequence: u32, (seid, mut message): (Option<u64>, Message), now: Moment) {
+        self.tell_load(to.ip(), &mut message, now);
+        let octets = Packet { seid, sequence, message }.encode();
+        self.answers.answer(to, sequence, &octets);
+        self.out.push(Outgoing { to, octets });
+    }
+
+    /// Takes datagrams that came together, in their order. Deletions of sessions that follow upon each other are carried out
+    /// together.
+    pub fn receive_all<'a>(&mut self, datagrams: impl IntoIterator<Item = (SocketAddr, &'a [u8])>, now: Moment) {
+        let mut deletions = Vec::new();
+        for (from, octets) in datagrams {
+            let packet = Header::decode(octets).ok().filter(|(header, _)| header.message_type == DELETION);
+            match packet.and_then(|(header, _)| Some((header, Packet::decode(octets).ok()?))) {
+                Some((header, packet)) => {
+                    if self.is_new(from, octets, &header, now) {
+                        deletions.push((from, packet));
+                    }
+                }
+                None => {
+                    self.delete_together(&mut deletions, now);
+                    self.receive(from, octets, now);
+                }
+            }
+        }
+        self.delete_together(&mut deletions, now);
+    }
+
+    fn delete_together(&mut self, requests: &mut Vec<(SocketAddr, Packet)>, now: Moment) {
+        if requests.is_empty() {
+            return;
+        }
+        let mut removed = self.remove_all(requests.iter().map(|(from, p)| (from.ip(), p.seid.unwrap_or(0))));
+        for (from, packet) in requests.drain(..) {
+            metrics::N4_REQUESTS.with_label_values(&[packet.message.name()]).inc();
+            let answer = self.delete(from.ip(), packet.seid.unwrap_or(0), &mut removed, now);
+            self.answer(from, packet.sequence, answer, now);
+        }
     }
 
     /// The answer to a request: with the SEID of its header, and `None` if there is none to send.
@@ -155,7 +208,7 @@ impl N4 {
             Message::AssociationReleaseRequest(request) => (None, self.release_association(from, request)),
             Message::SessionEstablishmentRequest(request) => self.establish(from.ip(), request, now),
             Message::SessionModificationRequest(request) => self.modify(from.ip(), seid, request, now),
-            Message::SessionDeletionRequest(_) => self.delete(from.ip(), seid, now),
+            Message::SessionDeletionRequest(_) => self.delete(from.ip(), seid, &mut Removed::new(), now),
             Message::PfdManagementRequest(request) => (None, self.manage_pfds_of(from, request)),
             Message::SessionSetDeletionRequest(_) => (None, refusal::not_supported(self, &packet.message)?),
             other => {
@@ -208,6 +261,7 @@ impl N4 {
         match event {
             Event::DownlinkData { seid, pdr, qfi, dscp } => self.downlink_data(seid, pdr, qfi, dscp, now),
             Event::ErrorIndication { peer, teid } => self.error_indication(peer, teid, now),
+            Event::Answer { server, answer } => self.answer_seen(server, &answer, now),
             Event::UsageReached { seid, urr, limit } => self.volume_reached(seid, urr, limit, now),
         }
     }
@@ -233,6 +287,7 @@ impl N4 {
                 Alarm::Period { seid, urr } => self.period_over(seid, urr, now),
                 Alarm::TimeThreshold { seid, urr } => self.time_reached(seid, urr, now),
                 Alarm::TimeQuota { seid, urr } => self.time_quota_over(seid, urr, now),
+                Alarm::Names => self.names_due(now),
                 Alarm::Inactivity { seid } => self.maybe_idle(seid, now),
             }
         }

@@ -38,6 +38,12 @@ pub struct Settings {
     pub applications: usize,
     /// Flow descriptions of one application.
     pub flows_per_application: usize,
+    /// Name servers whose answers tell which addresses an application has.
+    pub name_servers: Vec<IpAddr>,
+    /// Addresses of one application that are known by its names.
+    pub addresses_per_application: usize,
+    /// How long they hold at least.
+    pub names_hold: Duration,
     /// Per cent of load from which on SMFs are asked for fewer sessions.
     pub overload_percent: u8,
     /// For how long.
@@ -77,6 +83,9 @@ impl From<&UpfConfig> for Settings {
             telemetry: config.telemetry.clone(),
             applications: config.n4.applications,
             flows_per_application: config.n4.flows_per_application,
+            name_servers: config.n4.name_servers.clone(),
+            addresses_per_application: config.n4.addresses_per_application,
+            names_hold: Duration::from_secs(config.n4.names_hold_s),
             overload_percent: config.n4.overload_percent,
             overload: Duration::from_secs(config.n4.overload_s),
             release: Duration::from_secs(config.n4.release_s),

@@ -68,7 +68,7 @@ impl N4 {
         seids.sort_unstable();
         let traffic = self.datapath.traffic(&seids);
         let named = seids.into_iter().zip(traffic).filter_map(|(seid, traffic)| {
-            let ue = ue_of(&self.sessions.get(&seid)?.session).join(" ");
+            let ue = ue_of(&self.sessions.get(&seid)?.session()).join(" ");
             let waiting = self.datapath.buffered(seid).packets as u64;
             Some(SessionTraffic { seid, ue, traffic, waiting })
         });
@@ -110,14 +110,14 @@ impl N4 {
     /// Packets since the last call, for who traces; the error says why there are none.
     pub fn trace(&self, wish: TraceWish) -> Result<Value, String> {
         let batch = self.datapath.trace(wish)?;
-        let session = |seid: Option<u64>| seid.and_then(|seid| self.sessions.get(&seid)).map(|c| &c.session);
+        let session = |seid: Option<u64>| seid.and_then(|seid| self.sessions.get(&seid)).map(|c| c.session());
         let packets: Vec<Value> = batch
             .packets
             .iter()
             .map(|packet| {
                 let session = session(packet.seid);
-                let mut told = packet.told(session);
-                told["ue"] = session.map_or(Value::Null, |session| ue_of(session).into());
+                let mut told = packet.told(session.as_ref());
+                told["ue"] = session.as_ref().map_or(Value::Null, |session| ue_of(session).into());
                 told
             })
             .collect();
@@ -125,8 +125,8 @@ impl N4 {
     }
 
     fn session_status(&self, context: &super::context::Context) -> Value {
-        let session = &context.session;
-        let ue = ue_of(session);
+        let session = context.session();
+        let ue = ue_of(&session);
         let buffered = self.datapath.buffered(session.seid);
         json!({
             "seid": format!("{:#018x}", session.seid),

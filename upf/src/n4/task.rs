@@ -14,7 +14,11 @@ const LARGEST: usize = 65_535;
 /// Events taken at a time, so that messages do not wait behind them.
 const EVENTS_AT_A_TIME: usize = 64;
 
-/// Serves N4 until `shutdown`, and from then on for as long as SMFs are given to move their sessions away. The lock on `n4` is held for one message at a time, never over an await.
+/// Datagrams taken at a time, so that events do not wait behind them.
+const DATAGRAMS_AT_A_TIME: usize = 64;
+
+/// Serves N4 until `shutdown`, and from then on for as long as SMFs are given to move their sessions away. The lock on `n4`
+/// is held for a few messages at a time, never over an await.
 pub async fn run(
     n4: Arc<Mutex<N4>>,
     socket: UdpSocket,
@@ -53,8 +57,15 @@ pub async fn run(
             }
             received = socket.recv_from(&mut buffer) => match received {
                 Ok((length, from)) => {
-                    let datagram = buffer.get(..length).unwrap_or_default();
-                    with(&mut |n4| n4.receive(from, datagram, Moment::now()))
+                    let mut datagrams = vec![(from, buffer.get(..length).unwrap_or_default().to_vec())];
+                    // What has come meanwhile is taken with it: some of it is cheaper together.
+                    while datagrams.len() < DATAGRAMS_AT_A_TIME
+                        && let Ok((length, from)) = socket.try_recv_from(&mut buffer)
+                    {
+                        datagrams.push((from, buffer.get(..length).unwrap_or_default().to_vec()));
+                    }
+                    let together = || datagrams.iter().map(|(from, octets)| (*from, octets.as_slice()));
+                    with(&mut |n4| n4.receive_all(together(), Moment::now()))
                 }
                 // An SMF that is not there shows at the next receive; that is no reason to end.
                 Err(error) if is_passing(&error) => continue,

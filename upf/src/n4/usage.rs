@@ -18,7 +18,7 @@ impl N4 {
     /// Sets the alarms of a session after its rules have changed from `old`.
     pub(super) fn schedule(&mut self, seid: u64, old: Option<&Session>, now: Moment) {
         let Some(context) = self.sessions.get_mut(&seid) else { return };
-        let urrs: Vec<Urr> = context.session.urrs.values().cloned().collect();
+        let urrs: Vec<Urr> = context.rules().urrs.values().cloned().collect();
         for urr in &urrs {
             let before = old.and_then(|old| old.urrs.get(&urr.id));
             if before == Some(urr) {
@@ -49,8 +49,8 @@ impl N4 {
                 }
             }
         }
-        if old.is_none_or(|old| old.inactivity != context.session.inactivity) {
-            match context.session.inactivity {
+        if old.is_none_or(|old| old.inactivity != context.rules().inactivity) {
+            match context.rules().inactivity {
                 Some(timeout) => self.alarms.set(Alarm::Inactivity { seid }, now.instant + timeout),
                 None => self.alarms.cancel(Alarm::Inactivity { seid }),
             }
@@ -87,7 +87,7 @@ impl N4 {
 
     /// Takes the usage of one rule and reports it.
     fn report_usage(&mut self, seid: u64, urr: u32, trigger: UsageReportTrigger, now: Moment) {
-        let Some(rule) = self.sessions.get(&seid).and_then(|context| context.session.urrs.get(&urr)).cloned() else {
+        let Some(rule) = self.sessions.get(&seid).and_then(|context| context.rules().urrs.get(&urr)).cloned() else {
             return;
         };
         let usage = self.datapath.take_usage(seid, &[urr]);
@@ -103,7 +103,7 @@ impl N4 {
 
     /// A time threshold counts from the last report.
     fn restart_threshold(&mut self, seid: u64, urr: u32, now: Moment) {
-        let rule = self.sessions.get(&seid).and_then(|context| context.session.urrs.get(&urr));
+        let rule = self.sessions.get(&seid).and_then(|context| context.rules().urrs.get(&urr));
         let threshold = rule.filter(|rule| rule.triggers.has(ReportingTriggers::TIMTH)).and_then(|r| r.time_threshold);
         if let Some(threshold) = threshold.filter(|threshold| !threshold.is_zero()) {
             self.alarms.set(Alarm::TimeThreshold { seid, urr }, now.instant + threshold);
@@ -119,7 +119,7 @@ impl N4 {
     }
 
     pub(super) fn period_over(&mut self, seid: u64, urr: u32, now: Moment) {
-        let rule = self.sessions.get(&seid).and_then(|context| context.session.urrs.get(&urr));
+        let rule = self.sessions.get(&seid).and_then(|context| context.rules().urrs.get(&urr));
         let Some(period) = rule.and_then(|rule| rule.period) else { return };
         self.alarms.set(Alarm::Period { seid, urr }, now.instant + period);
         self.report_usage(seid, urr, UsageReportTrigger::PERIO, now);
@@ -132,18 +132,20 @@ impl N4 {
     /// A time quota is over: no packet passes until there is a new one.
     pub(super) fn time_quota_over(&mut self, seid: u64, urr: u32, now: Moment) {
         let Some(context) = self.sessions.get_mut(&seid) else { return };
-        let Some(rule) = context.session.urrs.get_mut(&urr) else { return };
+        let mut session = context.session();
+        let Some(rule) = session.urrs.get_mut(&urr) else { return };
         rule.time_quota_exhausted = true;
-        if let Err(error) = self.datapath.apply(&Change::to(&context.session)) {
+        if let Err(error) = self.datapath.apply(&Change::to(&session)) {
             tracing::error!(seid, urr, %error, "the datapath does not stop at the end of a time quota");
         }
+        context.set(session);
         self.report_usage(seid, urr, UsageReportTrigger::TIMQU, now);
     }
 
     /// Looks whether a session has been idle, and reports it once until it is no longer.
     pub(super) fn maybe_idle(&mut self, seid: u64, now: Moment) {
         let Some(context) = self.sessions.get_mut(&seid) else { return };
-        let Some(timeout) = context.session.inactivity else { return };
+        let Some(timeout) = context.rules().inactivity else { return };
         let last = self.datapath.last_activity(seid).unwrap_or(context.established);
         let due = last + timeout;
         if due > now.instant {

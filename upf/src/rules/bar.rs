@@ -3,7 +3,7 @@ use martlet_pfcp::ie::{CreateBar, UpdateBar};
 use std::time::Duration;
 
 /// How downlink packets are buffered.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Bar {
     /// BAR ID.
     pub id: u8,

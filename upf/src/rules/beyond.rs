@@ -47,7 +47,7 @@ impl Prefix {
 }
 
 /// What few PDRs have.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
 pub struct Beyond {
     /// All frames of an Ethernet session are meant.
     pub ethernet: bool,

@@ -3,7 +3,7 @@
 use std::ops::Index;
 
 /// A map of few entries, in the order of their keys.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ById<K, V>(Vec<(K, V)>);
 
 impl<K, V> Default for ById<K, V> {

@@ -79,7 +79,7 @@ impl EthernetHeader {
 type Range = ([u8; 6], [u8; 6]);
 
 /// A filter for frames, ready to match.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
 pub struct FrameRule {
     /// Sender and receiver, each a range where it counts; one pair of these fits.
     addresses: Vec<(Option<Range>, Option<Range>)>,

@@ -54,7 +54,7 @@ pub struct Found {
 }
 
 /// Which packets, and what applies to them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Pdr {
     /// PDR ID.
     pub id: u16,

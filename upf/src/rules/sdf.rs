@@ -17,7 +17,7 @@ pub struct SdfRuleError {
 }
 
 /// A filter for packets of a service data flow.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
 pub struct SdfRule {
     pub(crate) protocol: Option<u8>,
     pub(crate) remote: Side,
@@ -28,7 +28,7 @@ pub struct SdfRule {
 }
 
 /// Address and ports of one side.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
 pub(crate) struct Side {
     /// `None` for `any` and `assigned`: the UE's own address is matched through the PDI.
     pub(crate) network: Option<Network>,
@@ -36,7 +36,7 @@ pub(crate) struct Side {
     pub(crate) ports: Vec<RangeInclusive<u16>>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Network {
     pub(crate) address: IpAddr,
     pub(crate) prefix: u8,

@@ -32,7 +32,7 @@ impl Default for RuleLimits {
 }
 
 /// The rules of one PFCP session.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Session {
     /// Session endpoint identifier that we chose.
     pub seid: u64,
@@ -57,7 +57,7 @@ pub struct Session {
 }
 
 /// What the packets of a session are (TS 29.244, 8.2.79).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum SessionKind {
     /// IPv4 and IPv6.
     #[default]
@@ -198,6 +198,11 @@ impl Session {
     pub fn network(&self) -> Option<&[u8]> {
         let untunnelled = self.pdrs.values().find(|pdr| pdr.local.is_none());
         untunnelled.and_then(|pdr| pdr.network_instance.as_deref())
+    }
+
+    /// Whether it detects an application by names, so that its UE's answers of DNS are to be seen.
+    pub fn asks_for_names(&self) -> bool {
+        self.pdrs.values().any(|pdr| pdr.application.as_ref().is_some_and(|known| !known.names.is_empty()))
     }
 
     /// Our ends of its tunnels.

@@ -32,7 +32,7 @@ pub fn shared<V: Hash + Eq + Send + Sync + ?Sized + 'static>(value: Arc<V>) -> A
 }
 
 /// Rules of a session by their identity, as [`ById`], each of which may be other sessions' rule, too.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SharedById<K, V>(ById<K, Arc<V>>);
 
 impl<K, V> Default for SharedById<K, V> {
@@ -106,6 +106,11 @@ impl<K: Ord + Copy, V: Clone + Hash + Eq + Send + Sync + 'static> SharedById<K, 
     /// The same, to be changed: from then on they are this session's alone.
     pub fn values_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut V> + ExactSizeIterator {
         self.0.values_mut().map(Arc::make_mut)
+    }
+
+    /// Those that are wanted. The others stay shared.
+    pub fn values_mut_if(&mut self, wanted: impl Fn(&V) -> bool) -> impl Iterator<Item = &mut V> {
+        self.0.values_mut().filter(move |value| wanted(value)).map(Arc::make_mut)
     }
 
     /// Keeps rules once that other sessions have alike.

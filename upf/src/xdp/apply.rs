@@ -471,22 +471,31 @@ impl Forwarder {
         }
     }
 
-    /// See [`Datapath::remove`](crate::datapath::Datapath::remove).
-    pub fn remove(&self, seid: u64) -> Vec<Usage> {
+    /// See [`Datapath::remove_all`](crate::datapath::Datapath::remove_all).
+    pub fn remove(&self, seids: &[u64]) -> Vec<Vec<Usage>> {
         let state = &mut *self.lock();
-        let Some(entry) = state.sessions.get(&seid) else { return Vec::new() };
-        let entrances: Vec<(Entrance, u32)> = entry.entrances.iter().map(|(entrance, to)| (*entrance, *to)).collect();
-        let counts = !entry.accounts.is_empty();
-        let waits = entry.buffers || entry.held;
-        for (entrance, before) in entrances {
-            self.enter(state, seid, entrance, Some(before), None);
+        let (mut counts, mut waits) = (false, false);
+        for seid in seids {
+            let Some(entry) = state.sessions.get_mut(seid) else { continue };
+            counts |= !entry.accounts.is_empty();
+            waits |= entry.buffers || entry.held;
+            for (entrance, before) in std::mem::take(&mut entry.entrances) {
+                self.enter(state, *seid, entrance, Some(before), None);
+            }
         }
         if counts || waits {
-            // From here on no packet of the session is counted.
+            // From here on no packet of the sessions is counted.
             self.fence();
         }
         if waits {
             self.take_events(state);
+        }
+        seids.iter().map(|seid| self.forget(state, *seid)).collect()
+    }
+
+    /// What is left of a session that no packet finds any more, and what it has used.
+    fn forget(&self, state: &mut State, seid: u64) -> Vec<Usage> {
+        if state.sessions.get(&seid).is_some_and(|entry| entry.buffers || entry.held) {
             self.drop_waiting(state, seid);
         }
         let Some(mut entry) = state.sessions.remove(&seid) else { return Vec::new() };

@@ -124,6 +124,9 @@ fn planned(
     let mut flags = if direction == Direction::Uplink { r::RULE_UPLINK.0 } else { 0 };
     flags |= action(far, &mut rule, &mut rest);
     flags |= addresses(pdr, ue, &mut rule, &mut rest).map_err(refuse)?;
+    if direction == Direction::Downlink && session.asks_for_names() {
+        flags |= r::RULE_NAMES.0;
+    }
     if !pdr.qfis.is_empty() {
         flags |= r::RULE_MATCH_QFI.0;
         rest.qfis = pdr.qfis.iter().fold(0, |bits, qfi| bits | 1 << (qfi & 0x3f));

@@ -342,8 +342,15 @@ impl Datapath for XdpDatapath {
     }
 
     fn remove(&mut self, seid: u64) -> Vec<Usage> {
-        let of_frames = self.frames.as_ref().and_then(|frames| lock(frames).remove(&self.forwarder, seid));
-        of_frames.unwrap_or_else(|| self.forwarder.remove(seid))
+        self.remove_all(&[seid]).pop().unwrap_or_default()
+    }
+
+    fn remove_all(&mut self, seids: &[u64]) -> Vec<Vec<Usage>> {
+        let of_frames = |seid: &u64| self.frames.as_ref().and_then(|all| lock(all).remove(&self.forwarder, *seid));
+        let of_frames: Vec<_> = seids.iter().map(of_frames).collect();
+        let others: Vec<u64> = seids.iter().zip(&of_frames).filter(|(_, own)| own.is_none()).map(|(s, _)| *s).collect();
+        let mut others = self.forwarder.remove(&others).into_iter();
+        of_frames.into_iter().map(|own| own.or_else(|| others.next()).unwrap_or_default()).collect()
     }
 
     fn take_usage(&mut self, seid: u64, urrs: &[u32]) -> Vec<Usage> {

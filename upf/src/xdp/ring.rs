@@ -9,6 +9,8 @@ pub(super) enum Told {
     Packet { session: u32, pdr: u16, notify: bool, packet: Vec<u8> },
     /// A tunnelled packet of IPv6 is to be sent: the peer, and the datagram.
     Send { peer: Ipv6Addr, datagram: Vec<u8> },
+    /// A copy of a packet that a name server sent to a UE.
+    Answer { packet: Vec<u8> },
     /// A limit of a session was reached.
     Limit { session: u32, limit: usize },
     /// A rule of a session has come to its first mark.
@@ -53,6 +55,9 @@ fn read(octets: &[u8]) -> Option<Told> {
         types::event_kind::EVENT_PACKET => {
             let start = size_of::<types::event>();
             let packet = octets.get(start..start + length)?.to_vec();
+            if session == 0 {
+                return Some(Told::Answer { packet });
+            }
             Some(Told::Packet { session, pdr: argument as u16, notify: argument & 0x10000 != 0, packet })
         }
         types::event_kind::EVENT_SEND => {

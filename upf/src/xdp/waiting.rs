@@ -9,6 +9,7 @@ use super::ring::Told;
 use super::state::{Entry, State, Waiting};
 use crate::counters::DropReason;
 use crate::datapath::Event;
+use crate::names::answer_in;
 use martlet_upf_xdp::types::{rule, rule_flag, session};
 use martlet_upf_xdp::{LINK_MAC, Program, Verdict};
 use std::mem::offset_of;
@@ -37,6 +38,11 @@ impl Forwarder {
                         self.counters.lost_packets.add(1);
                         self.counters.dropped(DropReason::N3);
                         tracing::debug!(%peer, %error, "a packet of a tunnel was not sent");
+                    }
+                }
+                Told::Answer { packet } => {
+                    if let Some((server, answer)) = answer_in(&packet) {
+                        self.tell(Event::Answer { server, answer: Box::new(answer) });
                     }
                 }
                 Told::Limit { session, limit } => {

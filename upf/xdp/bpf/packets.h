@@ -19,18 +19,33 @@ inline_always int has_to_wait(struct rule *rule, enum origin origin)
 	return session && *(volatile __u32 *)&session->pending > 0;
 }
 
+/* Shows user space what a name server answers. */
+global int show_answer(struct xdp_md *ctx, __u32 offset, struct flow *flow)
+{
+	if (!flow || offset > 1024 || flow->protocol != IPPROTO_UDP || flow->fragment || !flow->length ||
+	    flow->length > BUFFERED_SHORT)
+		return 0;
+	__u64 at = offset + (flow->transport & 127);
+	struct udphdr *udp = data_of(ctx) + at;
+	if ((void *)(udp + 1) > end_of(ctx) || udp->source != bpf_htons(DNS_PORT))
+		return 0;
+	return give(ctx, offset, flow->length, NONE, 0);
+}
+
 /* Lets a packet pass, or gives what becomes of it instead. Less than 0: it passes. */
 inline_always int admit(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule, enum origin origin)
 {
 	__u32 flags = rule->flags;
-	if (unlikely(flags & (RULE_DROP | RULE_BUFFER | RULE_HELD | RULE_SOCKET))) {
+	if (unlikely(flags & (RULE_DROP | RULE_BUFFER | RULE_HELD | RULE_SOCKET | RULE_NAMES))) {
 		/* A frame may look like a packet. */
 		if (flags & RULE_SOCKET)
 			return not_ours();
 		if (flags & RULE_DROP)
 			return dropped_of(rule, DROP_ACTION);
-		if (has_to_wait(rule, origin))
+		if (flags & (RULE_BUFFER | RULE_HELD) && has_to_wait(rule, origin))
 			return origin == FROM_BUFFER ? VERDICT_KEEP : buffer(ctx, offset, flow->length, rule);
+		if (flags & RULE_NAMES)
+			show_answer(ctx, offset, flow);
 	}
 	__u64 ticks = bpf_jiffies64();
 	int reason = enforce(rule, flow->length, ticks);

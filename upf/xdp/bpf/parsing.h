@@ -18,6 +18,7 @@
 #define IP_MORE_FRAGMENTS 0x2000
 #define IP_DONT_FRAGMENT 0x4000
 #define IP_OFFSET 0x1fff
+#define DNS_PORT 53
 #define MOST_VLANS 2
 #define MOST_EXTENSIONS 8
 

@@ -35,6 +35,7 @@ enum rule_flag {
 	RULE_UE4 = 1 << 12,	/* the session's UE has one IPv4 address, `ue4` */
 	RULE_UE6 = 1 << 13,	/* and an IPv6 prefix, `ue6` */
 	RULE_UE_MANY = 1 << 14,	/* and others, found by the tables */
+	RULE_NAMES = 1 << 15,	/* packets may be answers of DNS that user space has to see */
 	RULE_EXACT = 1 << 16,	/* limits are near, and counted */
 	/* Bits 24 and 25: the class of the flow. */
 	RULE_SHAPED = 1 << 26,	/* the thermal governor shapes its class */
@@ -213,7 +214,7 @@ struct stats {
 
 /* What user space is told, through the ring. */
 enum event_kind {
-	EVENT_PACKET = 1,	/* a packet to be buffered, which follows */
+	EVENT_PACKET = 1,	/* a packet to be buffered, which follows; of session 0 the copy of one that is forwarded */
 	EVENT_LIMIT = 2,	/* a limit was reached: `argument` is its slot */
 	EVENT_MARK = 3,		/* a rule has reached its first mark */
 	EVENT_SEND = 4,		/* a tunnelled packet of IPv6 for the socket to send, which follows from its IP header on */

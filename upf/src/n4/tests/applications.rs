@@ -3,6 +3,7 @@ use super::smf::*;
 use crate::conformance::{Rig, g_pdu, udp_packet};
 use martlet_pfcp::ie::*;
 use martlet_pfcp::*;
+use std::time::Duration;
 
 fn flows(texts: &[String]) -> PfdContext {
     PfdContext { contents: vec![PfdContents { flow_descriptions: texts.to_vec(), ..PfdContents::default() }] }
@@ -101,4 +102,83 @@ fn what_cannot_be_detected_is_refused_whole() {
     let three: Vec<_> = ["a", "b", "c"].iter().flat_map(|id| told(id, &to_port(1)).applications).collect();
     assert_eq!(manage(&mut smf, PfdManagementRequest { applications: three }).cause, Cause::NO_RESOURCES_AVAILABLE);
     assert_eq!(smf.n4.applications.len(), 0);
+}
+
+/// What a name server answers, as it comes from the data network.
+fn answered(smf: &mut Smf, server: [u8; 4], name: &str, address: [u8; 4], holds: u32) {
+    let message = crate::names::message(name, None, &[address.into()], holds);
+    let packet = crate::conformance::udp_packet((server.into(), 53), (UE, 4000), &message);
+    smf.bench.from_network(&packet);
+    assert!(smf.reports().is_empty());
+}
+
+fn named(id: &str, names: &[&str]) -> PfdManagementRequest {
+    let domain_names = names.iter().map(|name| (name.as_bytes().to_vec(), None)).collect();
+    let contents = vec![PfdContents { domain_names, ..PfdContents::default() }];
+    let application_id = ApplicationId::new(id);
+    PfdManagementRequest {
+        applications: vec![ApplicationIdsPfds { application_id, contexts: vec![PfdContext { contents }] }],
+    }
+}
+
+#[test]
+fn an_application_is_detected_by_names_through_the_answers_that_ues_get() {
+    let server = [9, 9, 9, 9];
+    let mut smf = Smf::with(|config| {
+        config.n4.heartbeat_s = 0;
+        config.n4.name_servers = vec![server.into()];
+        config.n4.names_hold_s = 60;
+        config.n4.addresses_per_application = 2;
+    });
+    smf.associate(1);
+    assert_eq!(manage(&mut smf, named("video", &["*.video.example", "img[0-9]+\\.example"])).cause, Cause::ACCEPTED);
+    let (seid, teid) = smf.establish(detecting("video"));
+    smf.accepted(seid, to_gnb(REMOTE));
+    let passes = |smf: &mut Smf, to: [u8; 4]| {
+        let packet = udp_packet((UE, 9000), (to.into(), 443), b"up");
+        smf.bench.send_n3(&g_pdu(teid, Some(9), &packet));
+        smf.bench.receive_n6().is_some()
+    };
+    let (one, two, three) = ([192, 0, 2, 1], [192, 0, 2, 2], [192, 0, 2, 3]);
+    assert!(!passes(&mut smf, one), "nothing is known of it yet");
+    answered(&mut smf, [6, 6, 6, 6], "a.video.example", one, 10);
+    assert!(!passes(&mut smf, one), "nobody believes that server");
+    answered(&mut smf, server, "news.example", one, 10);
+    assert!(!passes(&mut smf, one), "another name");
+    answered(&mut smf, server, "a.video.example", one, 10);
+    assert!(passes(&mut smf, one) && !passes(&mut smf, two));
+    // It holds as long as the configuration has it, if the answer holds for less.
+    smf.pass(Duration::from_secs(30));
+    answered(&mut smf, server, "img7.example", two, 3000);
+    assert!(passes(&mut smf, one) && passes(&mut smf, two));
+    smf.pass(Duration::from_secs(40));
+    assert!(!passes(&mut smf, one) && passes(&mut smf, two), "the first answer is over");
+    // There is room for two: the one that ends first goes.
+    answered(&mut smf, server, "b.video.example", one, 100);
+    smf.pass(Duration::from_secs(1));
+    answered(&mut smf, server, "c.video.example", three, 5000);
+    smf.pass(Duration::from_secs(1));
+    assert!(!passes(&mut smf, one) && passes(&mut smf, two) && passes(&mut smf, three));
+    // The same names told again keep what is known, others do not.
+    assert_eq!(manage(&mut smf, named("video", &["*.video.example", "img[0-9]+\\.example"])).cause, Cause::ACCEPTED);
+    assert!(passes(&mut smf, two));
+    assert_eq!(manage(&mut smf, named("video", &["*.video.example"])).cause, Cause::ACCEPTED);
+    assert!(!passes(&mut smf, two));
+}
+
+#[test]
+fn names_that_cannot_be_detected_are_refused() {
+    let mut smf = Smf::with(|config| config.n4.name_servers = vec![[9, 9, 9, 9].into()]);
+    smf.associate(1);
+    assert_eq!(manage(&mut smf, named("a", &["("])).cause, Cause::MANDATORY_IE_INCORRECT);
+    for contents in [
+        PfdContents { domain_names: vec![(b"a.example".to_vec(), Some(b"TLS_SNI".to_vec()))], ..Default::default() },
+        PfdContents { urls: vec![b"http://a.example/.*".to_vec()], ..Default::default() },
+        PfdContents { custom: Some(vec![1]), ..Default::default() },
+    ] {
+        let mut request = named("a", &["a.example"]);
+        request.applications[0].contexts[0].contents[0] = contents;
+        assert_eq!(manage(&mut smf, request).cause, Cause::SERVICE_NOT_SUPPORTED);
+    }
+    assert_eq!(manage(&mut smf, named("a", &["a.example"])).cause, Cause::ACCEPTED);
 }

@@ -155,7 +155,7 @@ fn an_address_belongs_to_one_session() {
 #[test]
 fn a_modification_that_is_refused_changes_nothing() {
     let (mut smf, seid, teid) = Smf::in_session();
-    let before = smf.n4.sessions[&seid].session.clone();
+    let before = smf.n4.sessions[&seid].session();
     let remove =
         |id| SessionModificationRequest { remove_fars: vec![RemoveFar { far_id: FarId(id) }], ..Default::default() };
     let missing = smf.modify(seid, remove(77));
@@ -168,7 +168,7 @@ fn a_modification_that_is_refused_changes_nothing() {
         SessionModificationRequest { query_urrs: vec![QueryUrr { urr_id: UrrId(1) }], ..Default::default() },
     );
     assert_eq!(unknown.failed_rule, Some(FailedRuleId::Urr(1)));
-    assert_eq!(smf.n4.sessions[&seid].session, before);
+    assert_eq!(smf.n4.sessions[&seid].session(), before);
     assert!(smf.bench.has_tunnel(teid));
 }
 

@@ -141,3 +141,51 @@ fn usage_of_a_rule_that_goes_is_told() {
     up(&mut smf, teid);
     assert_eq!(smf.delete(seid).usage_reports, []);
 }
+
+#[test]
+fn deletions_that_come_together_are_answered_one_by_one_in_order() {
+    let mut smf = Smf::associated();
+    let session = |n: u64| {
+        let mut request = establishment();
+        request.cp_fseid = FSeid::new(n, SMF);
+        let address =
+            UeIpAddress { ipv4: Some([10, 45, 0, 10 + n as u8].into()), is_destination: true, ..Default::default() };
+        for pdr in &mut request.create_pdrs {
+            for ue in &mut pdr.pdi.ue_ip_addresses {
+                *ue = UeIpAddress { is_destination: ue.is_destination, ..address };
+            }
+        }
+        measured(request, ReportingTriggers::default(), |_| {})
+    };
+    let (seids, teids): (Vec<u64>, Vec<u32>) = (1..4).map(|n| smf.establish(session(n))).unzip();
+    let packet = udp_packet(([10, 45, 0, 12].into(), 9000), (smf.bench.remote(), 7000), &[0; 72]);
+    smf.bench.send_n3(&g_pdu(teids[1], Some(9), &packet));
+    let delete = |sequence, seid| Packet::session(seid, sequence, SessionDeletionRequest {}).encode();
+    let heartbeat = Packet::node(905, HeartbeatRequest { recovery: RecoveryTimeStamp(1) }).encode();
+    // The second one comes twice, and after the third one its session is asked for once more, behind another request.
+    let all = [
+        delete(901, seids[0]),
+        delete(902, seids[1]),
+        delete(902, seids[1]),
+        delete(903, 4711),
+        delete(904, seids[2]),
+        heartbeat,
+        delete(906, seids[1]),
+    ];
+    smf.n4.receive_all(all.iter().map(|octets| (address(), octets.as_slice())), smf.now);
+    let sent = smf.sent();
+    assert_eq!(sent.iter().map(|packet| packet.sequence).collect::<Vec<_>>(), [901, 902, 903, 904, 905, 906]);
+    let answers: Vec<(Cause, Option<u64>)> = sent
+        .iter()
+        .filter_map(|packet| match &packet.message {
+            Message::SessionDeletionResponse(answer) => {
+                Some((answer.cause, answer.usage_reports.first().and_then(|report| report.volume?.octets[0])))
+            }
+            _ => None,
+        })
+        .collect();
+    let gone = (Cause::SESSION_CONTEXT_NOT_FOUND, None);
+    let accepted = |octets| (Cause::ACCEPTED, Some(octets));
+    assert_eq!(answers, [accepted(0), accepted(100), gone, accepted(0), gone]);
+    assert_eq!((smf.n4.sessions.len(), smf.n4.by_cp.len(), smf.n4.teids.len()), (0, 0, 0));
+}

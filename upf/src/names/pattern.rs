@@ -1,0 +1,98 @@
+//! Names of hosts as packet flow descriptions have them: a name, or a regular expression (TS 29.551, 6.1.6.2.5).
+use regex::bytes::{Regex, RegexBuilder};
+use std::hash::{Hash, Hasher};
+
+/// Octets of a compiled expression.
+const LARGEST: usize = 64 << 10;
+
+/// What names an application's hosts have.
+#[derive(Debug, Clone)]
+pub struct NamePattern {
+    text: String,
+    /// `None` for a plain name.
+    expression: Option<Regex>,
+}
+
+impl PartialEq for NamePattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for NamePattern {}
+
+impl Hash for NamePattern {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
+    }
+}
+
+/// What is wrong with a pattern.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is neither a domain name nor a regular expression: {why}")]
+pub struct NameError {
+    text: String,
+    why: String,
+}
+
+impl NamePattern {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// It is neither a name nor an expression, or an expression that needs too much memory.
+    pub fn read(octets: &[u8]) -> Result<NamePattern, NameError> {
+        let text = String::from_utf8_lossy(octets);
+        let plain = text.bytes().all(|octet| octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'_' | b'.'));
+        let text = if plain { text.trim_end_matches('.').to_ascii_lowercase() } else { text.into_owned() };
+        let wrong = |why: String| NameError { text: text.clone(), why };
+        if text.is_empty() || text.len() > 1024 {
+            return Err(wrong("it is empty or too long".into()));
+        }
+        let expression = match (plain, text.strip_prefix("*.")) {
+            (true, _) => None,
+            // Not an expression, yet what people write.
+            (_, Some(below)) => Some(format!(r"[^.]+(\.[^.]+)*\.{}", regex::escape(below))),
+            (_, None) => Some(text.clone()),
+        };
+        let compile = |expression: String| {
+            let whole = format!("^(?:{expression})$");
+            RegexBuilder::new(&whole)
+                .size_limit(LARGEST)
+                .unicode(false)
+                .case_insensitive(true)
+                .build()
+                .map_err(|error| wrong(error.to_string()))
+        };
+        let expression = expression.map(compile).transpose()?;
+        Ok(NamePattern { text, expression })
+    }
+
+    /// Whether a name in lower case is one of it.
+    pub fn matches(&self, name: &str) -> bool {
+        self.expression.as_ref().map_or(name == self.text, |expression| expression.is_match(name.as_bytes()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_expressions_match() {
+        let of = |text: &str| NamePattern::read(text.as_bytes()).unwrap();
+        assert!(of("Www.Example.com.").matches("www.example.com"));
+        assert!(!of("www.example.com").matches("wwwxexample.com"));
+        assert!(of("*.example.com").matches("a.b.example.com") && !of("*.example.com").matches("example.com"));
+        let expression = of(r"^(video|img\d+)\.example\.(com|net)$");
+        assert!(expression.matches("img12.example.net") && !expression.matches("img12.example.net.evil.org"));
+        // The whole name matches, or nothing does.
+        assert!(!of(r"a\.example|b\.example").matches("xb.example"));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused() {
+        for wrong in ["", "(", "a{1000000}", "[z-a].example"] {
+            assert!(NamePattern::read(wrong.as_bytes()).is_err(), "{wrong}");
+        }
+    }
+}
