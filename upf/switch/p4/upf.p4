@@ -648,8 +648,9 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
                 return;
             }
         }
-        rules.count(meta.counter, meta.octets);
         l2_forward.apply();
+        // Last: while the next hop is looked up, the counter, which the rule has named, comes out of memory.
+        rules.count(meta.counter, meta.octets);
     }
 }
 

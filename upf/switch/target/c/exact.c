@@ -2,7 +2,7 @@
  *
  * DPDK's look up in three steps with other packets in between, each of which costs a turn of the interpreter, and read a
  * bucket, a key and the action's data: three places in memory. Here a bucket has its keys with it. A large table takes
- * three short steps, so that the processor fetches while others work; one that the caches have takes a single one. */
+ * three short steps, so that the processor fetches while others work; smaller ones take fewer. */
 #include "internal.h"
 #include <errno.h>
 #include <nmmintrin.h>
@@ -11,7 +11,8 @@
 #include <rte_prefetch.h>
 
 #define KEYS 4
-/* Tables up to this size are looked up in one step. */
+/* Tables up to this size are looked up in one step; up to the next in two, without a step for the action's data. */
+#define TINY 64
 #define SMALL 4096
 /* Octets of a key. */
 #define LONGEST 8
@@ -27,7 +28,8 @@ struct bucket {
 struct exact {
 	uint32_t key_offset, key_size, data_size, data_shift;
 	uint32_t mask;
-	int small;
+	/* Steps of a look-up. */
+	uint32_t steps;
 	struct bucket *buckets, *extensions;
 	uint8_t *data;
 	uint32_t *free_entries, *free_extensions;
@@ -204,7 +206,7 @@ static void *create(struct rte_swx_table_params *params, struct rte_swx_table_en
 	t->key_offset = params->key_offset;
 	t->key_size = params->key_size;
 	t->data_size = params->action_data_size;
-	t->small = params->n_keys_max <= SMALL;
+	t->steps = params->n_keys_max <= TINY ? 1 : params->n_keys_max <= SMALL ? 2 : 3;
 	if (entries)
 		TAILQ_FOREACH(entry, entries, node)
 			if (add(t, entry)) {
@@ -241,11 +243,11 @@ static int look_up(void *table, void *mailbox, uint8_t **key, uint64_t *action, 
 	struct exact *t = table;
 	struct mailbox *m = mailbox;
 
-	if (t->small || m->step == 0) {
+	if (m->step == 0) {
 		uint64_t wanted = key_of(*key + t->key_offset, t->key_size);
 		struct bucket *b = bucket_of(t, wanted);
 
-		if (!t->small) {
+		if (t->steps > 1) {
 			rte_prefetch0(b);
 			m->bucket = b;
 			m->key = wanted;
@@ -255,7 +257,7 @@ static int look_up(void *table, void *mailbox, uint8_t **key, uint64_t *action, 
 		m->entry = find(t, b, wanted);
 	} else if (m->step == 1) {
 		m->entry = find(t, m->bucket, m->key);
-		if (m->entry) {
+		if (m->entry && t->steps > 2) {
 			rte_prefetch0(data_of(t, m->entry));
 			m->step = 2;
 			return 0;

@@ -70,7 +70,7 @@ fn a_table_is_as_good_as_a_map() {
     lives(4, 1, 1_000);
     lives(4, 64, 20_000);
     lives(8, 1000, 100_000);
-    // Looked up in steps.
+    // Looked up in steps, as is that of 1,000.
     lives(4, 5000, 300_000);
     lives(8, 5000, 300_000);
 }
