@@ -33,7 +33,9 @@ pub use programs::{has, run};
 pub use raw_gnb::{RawGnb, cause_of};
 pub use second_amf::SecondAmf;
 pub use soak::{Seen, Soak};
-pub use test_core::{GATEWAY, SUBSCRIBERS, TestCore, internet, programs_carry_packets, subscriber_keys};
+pub use test_core::{
+    GATEWAY, SUBSCRIBERS, TestCore, a_switch_carries_packets, internet, programs_carry_packets, subscriber_keys,
+};
 pub use unruly_wire::{Manners, UnrulyWire};
 pub use wall::Wall;
 pub use wires::{Wires, switch_program};

@@ -49,6 +49,11 @@ pub fn programs_carry_packets() -> bool {
     std::env::var("MARTLET_TEST_DATAPATH").is_ok_and(|datapath| datapath == "xdp")
 }
 
+/// Whether all tests have a switch in the wires of their UPF.
+pub fn a_switch_carries_packets() -> bool {
+    std::env::var("MARTLET_TEST_DATAPATH").is_ok_and(|datapath| datapath == "switch")
+}
+
 /// K and OPc of the tests' subscribers.
 pub fn subscriber_keys() -> ([u8; 16], [u8; 16]) {
     ([0x46; 16], [0xcd; 16])

@@ -8,11 +8,20 @@ use martlet_ran::{HandoverPlan, HandoverTurn, RegistrationType, Ue};
 use martlet_tests::{
     GATEWAY, LiveCapture, Recording, TestCore, in_namespace, in_order, internet, ping, reaches, sequence_of,
 };
+use martlet_upf::config::DatapathChoice;
+
+/// The capture is of the loopback interface, which the wires of a switch are not.
+fn on_loopback(config: &mut martlet::config::Config) {
+    if config.upf.datapath == DatapathChoice::Switch {
+        config.upf.datapath = DatapathChoice::Kernel;
+    }
+}
 
 /// The life of two phones, one of which pages the other, and what goes wrong for some others.
 async fn life(sbi: Sbi) -> Result<Option<Recording>> {
     let Some(capture) = LiveCapture::start()? else { return Ok(None) };
     let core = TestCore::start_on(sbi, |config| {
+        on_loopback(config);
         // What is not ciphered can be read.
         config.amf.security.ciphering = vec![CipheringName::NEA0];
         // An SMF whose sessions end with it says goodbye to its UPF.
@@ -241,7 +250,10 @@ const HANDOVER: &[&str] = &[
 fn a_phone_that_is_handed_over_on_the_wire() {
     in_namespace(|| async {
         let Some(capture) = LiveCapture::start()? else { return Ok(()) };
-        let readable = |config: &mut martlet::config::Config| config.amf.security.ciphering = vec![CipheringName::NEA0];
+        let readable = |config: &mut martlet::config::Config| {
+            on_loopback(config);
+            config.amf.security.ciphering = vec![CipheringName::NEA0];
+        };
         let core = TestCore::start_on(Sbi::Http, readable).await?;
         let (one, other) = (core.gnb(1).await?, core.gnb(2).await?);
         let (phone, _) = core.phone_with_session(&one, 1).await?;

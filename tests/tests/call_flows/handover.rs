@@ -354,7 +354,9 @@ fn a_handover_takes_about_as_long_as_a_registration() {
         let ratio = handover.as_secs_f64() / registration.as_secs_f64();
         println!("a registration takes {registration:?}, an N2 handover {handover:?}: {ratio:.2} times as long");
         // Unoptimised and beside other tests: the promise is half of this (`martlet lab control-plane`).
-        ensure!(ratio < 3.0, "{ratio:.2} times as long");
+        // On a switch, N4 takes the session off it first.
+        let most = if martlet_tests::a_switch_carries_packets() { 9.0 } else { 3.0 };
+        ensure!(ratio < most, "{ratio:.2} times as long");
         core.until("the phone has gone", |c| c.registered == 0).await
     });
 }

@@ -3,13 +3,12 @@ use super::Witness;
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_gtpu::Message;
-use martlet_tests::{TestCore, eventually, in_namespace};
-use std::net::{Ipv4Addr, SocketAddr};
+use martlet_tests::{TestCore, Wires, eventually, in_namespace};
+use std::net::Ipv4Addr;
 use std::time::Duration;
 use tokio::net::UdpSocket;
 
 const STRANGER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 99);
-const UPF: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(127, 0, 0, 8)), 2152);
 
 /// What comes next, if anything does.
 async fn next(socket: &UdpSocket) -> Result<Option<Vec<u8>>> {
@@ -25,19 +24,22 @@ fn tunnels_that_are_unknown_are_indicated_and_junk_is_dropped() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |config| config.upf.n3.restoration_s = 0).await?;
         let witness = Witness::at(&core).await?;
-        let socket = UdpSocket::bind((STRANGER, 2152)).await?;
+        // With a switch, N3 is a wire of its own.
+        let upf = core.config().upf.n3.address;
+        let stranger = if upf.ip().is_loopback() { STRANGER } else { Wires::gnb(50) };
+        let socket = UdpSocket::bind((stranger, 2152)).await?;
         let drops = |reason: &'static str| {
             let core = &core;
             move || core.status("upf")["drops"][reason].as_u64().unwrap_or(0)
         };
 
         // Echo.
-        socket.send_to(b"\x32\x01\x00\x04\x00\x00\x00\x00\x00\x07\x00\x00", UPF).await?;
+        socket.send_to(b"\x32\x01\x00\x04\x00\x00\x00\x00\x00\x07\x00\x00", upf).await?;
         let echo = next(&socket).await?.context("ECHO RESPONSE is due")?;
         ensure!(echo[1] == 2 && echo[8..10] == [0, 7], "{echo:02x?}");
         // A packet in a tunnel that is not known.
         let packet = b"\x30\xff\x00\x04\x0b\xad\xca\xfe\x45\x00\x00\x00";
-        socket.send_to(packet, UPF).await?;
+        socket.send_to(packet, upf).await?;
         let answer = next(&socket).await?.context("ERROR INDICATION is due")?;
         let indicated = martlet_gtpu::decode(&answer).ok();
         ensure!(
@@ -45,7 +47,7 @@ fn tunnels_that_are_unknown_are_indicated_and_junk_is_dropped() {
             "the tunnel is named: {answer:02x?}"
         );
         // An extension header that has to be understood.
-        socket.send_to(b"\x34\xff\x00\x08\x00\x00\x00\x01\x00\x00\x00\xff\x01\x00\x00\x00", UPF).await?;
+        socket.send_to(b"\x34\xff\x00\x08\x00\x00\x00\x01\x00\x00\x00\xff\x01\x00\x00\x00", upf).await?;
         let answer = next(&socket).await?.context("SUPPORTED EXTENSION HEADERS NOTIFICATION is due")?;
         ensure!(answer[1] == 31, "{answer:02x?}");
         // Junk has no answer, and is counted.
@@ -58,7 +60,7 @@ fn tunnels_that_are_unknown_are_indicated_and_junk_is_dropped() {
             &[0xaa; 1400],
         ];
         for junk in junk {
-            socket.send_to(junk, UPF).await?;
+            socket.send_to(junk, upf).await?;
         }
         let counted = || (drops("malformed")() >= before + 4).then_some(());
         eventually("junk is counted", counted, || core.status("upf").to_string()).await?;
@@ -69,12 +71,12 @@ fn tunnels_that_are_unknown_are_indicated_and_junk_is_dropped() {
         let teid =
             remote.trim_start_matches("0x").split('@').next().and_then(|teid| u32::from_str_radix(teid, 16).ok());
         let teid = teid.with_context(|| format!("the gNB's tunnel: {remote}"))?;
-        socket.send_to(&martlet_gtpu::error_indication(teid, STRANGER.into()), UPF).await?;
+        socket.send_to(&martlet_gtpu::error_indication(teid, stranger.into()), upf).await?;
         // Nor does a packet with a foreign source address pass in the witness's own tunnel.
         let local = core.status("upf")["sessions"][0]["localTeids"][0].as_str().unwrap_or_default().to_string();
         let local = u32::from_str_radix(local.trim_start_matches("0x"), 16)?;
         let forged = martlet_tests::ping(Ipv4Addr::new(10, 45, 99, 99), martlet_tests::GATEWAY, 1);
-        socket.send_to(&martlet_upf::conformance::g_pdu(local, Some(1), &forged), UPF).await?;
+        socket.send_to(&martlet_upf::conformance::g_pdu(local, Some(1), &forged), upf).await?;
         let counted = || (drops("foreign_source")() == 1).then_some(());
         eventually("a foreign source is counted", counted, || core.status("upf").to_string()).await?;
         witness.and_all_is_well().await

@@ -71,8 +71,11 @@ impl Client {
     /// Becomes the primary controller, by this election or, without one, where there is none.
     pub async fn lead(&mut self, election: Option<u64>) -> Result<(), ClientError> {
         let mut asked = election.unwrap_or(1);
+        // Our own stream of before may have this election still, for a moment.
+        let mut patience = if self._stream.take().is_some() { 100 } else { 0 };
         // Two rounds: the first says which elections there have been.
-        for _ in 0..2 {
+        let mut rounds = 0;
+        while rounds < 2 {
             let (sender, receiver) = mpsc::channel(16);
             let arbitration = m::MasterArbitrationUpdate {
                 device_id: self.device,
@@ -85,12 +88,18 @@ impl Client {
             let mut stream = self.rpc.stream_channel(ReceiverStream::new(receiver)).await.map_err(failed)?.into_inner();
             let answer = match stream.message().await {
                 Ok(answer) => answer,
+                Err(status) if status.code() == tonic::Code::InvalidArgument && patience > 0 => {
+                    patience -= 1;
+                    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+                    continue;
+                }
                 // Another one has this election: the next one up asks who it is.
                 Err(status) if status.code() == tonic::Code::InvalidArgument => {
                     return Err(ClientError::NotPrimary(asked));
                 }
                 Err(status) => return Err(failed(status)),
             };
+            rounds += 1;
             let Some(stream_response::Update::Arbitration(answer)) = answer.and_then(|answer| answer.update) else {
                 return Err(ClientError::Failed("the switch did not answer the election".into()));
             };
