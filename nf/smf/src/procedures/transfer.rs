@@ -1,9 +1,7 @@
 //! Messages for the UE and the gNB through the AMF (TS 23.502, 4.3; TS 29.518, 5.2.2.3).
 use crate::flows::Flow;
 use crate::session::{QFI, Session};
-use martlet_ngap::transfer::{
-    Arp, FiveQi, GtpTunnel, GuaranteedBitRate, QosFlow, QosParameters, SessionType, SetupRequest,
-};
+use martlet_ngap::transfer::{Arp, FiveQi, GuaranteedBitRate, QosFlow, QosParameters, SessionType, SetupRequest};
 use martlet_sbi::{Multipart, Problem, StatusReply, content_type};
 use martlet_sbi_api::common::{PduSessionType, PreemptionCapability, PreemptionVulnerability, RefToBinaryData};
 use martlet_sbi_api::namf_communication::{
