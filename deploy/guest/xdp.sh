@@ -25,7 +25,8 @@ nat=$(program martlet-upf xdp_nat)
 conformance=$(program martlet-upf xdp)
 controller=$(program martlet-upf xdp_controller)
 telemetry=$(program martlet-upf telemetry)
-[ -x "$load" ] && [ -x "$packets" ] && [ -x "$nat" ] && [ -x "$conformance" ] && [ -x "$controller" ] && [ -x "$telemetry" ] || { echo "guest-test: a test program was not built" >&2; exit 1; }
+ipv6=$(program martlet-upf xdp_ipv6)
+[ -x "$load" ] && [ -x "$packets" ] && [ -x "$nat" ] && [ -x "$conformance" ] && [ -x "$controller" ] && [ -x "$telemetry" ] && [ -x "$ipv6" ] || { echo "guest-test: a test program was not built" >&2; exit 1; }
 
 export RUST_BACKTRACE=0
 echo "Starting a guest with Debian's kernel."
@@ -38,8 +39,9 @@ deploy/guest/run.sh --kernel "$kernel" --modules "veth tun" --timeout 900 bash -
     "$4" --test-threads 1 || failed=1
     "$5" --test-threads 1 || failed=1
     "$6" --test-threads 1 || failed=1
+    "$7" --test-threads 1 || failed=1
     exit $failed
-' guest "$load" "$packets" "$conformance" "$nat" "$controller" "$telemetry" | tee target/guest/output
+' guest "$load" "$packets" "$conformance" "$nat" "$controller" "$telemetry" "$ipv6" | tee target/guest/output
 if grep -q SKIPPED target/guest/output || ! grep -q "conforms_in_native_mode ... ok" target/guest/output; then
     echo "guest-test: something was skipped or not run, see above" >&2
     exit 1

@@ -13,6 +13,7 @@ use crate::rules::{ById, Direction, Qer, Session, UeAddress};
 use martlet_upf_xdp::Programs;
 use martlet_upf_xdp::types::{self, rule_flag};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -94,7 +95,7 @@ impl Forwarder {
             }
         };
         let buffered_before = entry.buffers || entry.held;
-        entry.relays = session.relays();
+        entry.relays.set(session.relays());
         self.switch(state, &mut entry, session, plan, taken, entrances);
         if change.renotify {
             entry.notified = false;
@@ -339,24 +340,38 @@ impl Forwarder {
             self.enter(state, entry.seid, *entrance, Some(*before), None);
         }
         entry.entrances = entrances;
-        entry.old_rules.extend(entry.rules.drain(..).map(|placed| (now, placed)));
+        let rules = std::mem::take(&mut entry.rules);
+        if !rules.is_empty() {
+            entry.old_rules.extend(rules.into_iter().map(|placed| (now, placed)));
+        }
         let placed = taken.rules.iter().zip(&plan.rules);
-        entry.rules = placed.map(|(at, rule)| Placed::new(*at, rule)).collect();
+        // Rules that count for the same have one list of it.
+        let mut lists: Vec<Arc<[u32]>> = Vec::new();
+        let mut list_of = |urrs: &[u32]| {
+            let known = lists.iter().find(|list| ***list == *urrs).cloned();
+            known.unwrap_or_else(|| {
+                lists.push(urrs.into());
+                lists.last().cloned().unwrap_or_default()
+            })
+        };
+        entry.rules = placed.map(|(at, rule)| Placed::new(*at, rule, list_of(&rule.urrs))).collect();
         if !entry.exact {
             entry.set_marks(&self.programs);
         }
-        for (at, length) in std::mem::replace(&mut entry.groups, taken.groups) {
+        for (at, length) in entry.groups.take() {
             state.group_slots.give_back(at, length);
         }
+        entry.groups.set(taken.groups);
         let mut fresh = taken.buckets.into_iter();
-        let mut old = std::mem::take(&mut entry.rates);
+        let (mut old, mut rates) = (entry.rates.take(), Vec::new());
         for (qer, direction, rate) in shared_rates(session, &plan) {
             let stays = old.iter().position(|r| r.qer == qer.id && r.direction == direction && r.rate == rate);
             match stays {
-                Some(n) => entry.rates.push(old.swap_remove(n)),
-                None => entry.rates.extend(fresh.next().map(|bucket| Rate { qer: qer.id, direction, rate, bucket })),
+                Some(n) => rates.push(old.swap_remove(n)),
+                None => rates.extend(fresh.next().map(|bucket| Rate { qer: qer.id, direction, rate, bucket })),
             }
         }
+        entry.rates.set(rates);
         old.into_iter().for_each(|rate| state.bucket_slots.give_back(rate.bucket, 1));
         entry.held |= entry.buffers;
         entry.buffers = plan.buffers;
@@ -508,7 +523,7 @@ impl Forwarder {
         }
         let taken = Taken {
             rules: Vec::new(),
-            groups: entry.groups,
+            groups: entry.groups.take(),
             buckets: entry.rates.iter().map(|rate| rate.bucket).collect(),
             limits: entry.limits_at,
         };

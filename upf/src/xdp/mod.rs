@@ -3,7 +3,7 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `compile`, `filters` | a session as the programs read it |
-//! | `apply`, `state`, `slots`, `usage` | sessions in the tables, and what they counted |
+//! | `apply`, `state`, `slots`, `seldom`, `usage` | sessions in the tables, and what they counted |
 //! | `nat` | flows whose addresses the programs translate |
 //! | `ring`, `waiting` | what the programs tell, and packets that wait |
 //! | `socket`, `thread` | what is left to user space: signalling, what nobody knows, what came in parts |
@@ -31,6 +31,7 @@ mod nat;
 mod packet_socket;
 mod places;
 mod ring;
+mod seldom;
 mod shape;
 mod slots;
 mod socket;

@@ -2,6 +2,7 @@
 use super::compile::{Entrance, Limit};
 use super::nat::Flows;
 use super::places::{Places, Rates};
+use super::seldom::Seldom;
 use super::shape::class_in;
 use super::slots::Slots;
 use super::usage::{Account, Clock, Placed, later};
@@ -34,12 +35,12 @@ pub(super) struct Entry {
     pub slot: u32,
     pub rules: Vec<Placed>,
     /// Rules of before, with the time at which packets could no longer find them.
-    pub old_rules: Vec<(Instant, Placed)>,
+    pub old_rules: Seldom<Vec<(Instant, Placed)>>,
     /// Where its packets come in, and what the tables say there.
     pub entrances: ById<Entrance, u32>,
     /// Runs of groups of candidates.
-    pub groups: Vec<(u32, u32)>,
-    pub rates: Vec<Rate>,
+    pub groups: Seldom<Vec<(u32, u32)>>,
+    pub rates: Seldom<Vec<Rate>>,
     pub accounts: Vec<Account>,
     pub limits: Vec<Limit>,
     /// A limit is near: packets are counted against all of them.
@@ -48,9 +49,9 @@ pub(super) struct Entry {
     pub limits_at: Option<(u32, u32)>,
     pub marks: ById<u16, u8>,
     /// See [`Session::relays`].
-    pub relays: BTreeMap<u32, Tunnel>,
+    pub relays: Seldom<BTreeMap<u32, Tunnel>>,
     /// Packets that wait, in the order in which they came.
-    pub waiting: VecDeque<Waiting>,
+    pub waiting: Seldom<VecDeque<Waiting>>,
     pub waiting_octets: usize,
     pub notified: bool,
     /// Some packets have to be buffered.
@@ -175,8 +176,8 @@ impl State {
             return;
         }
         entry.settle(programs);
-        let (gone, kept) = std::mem::take(&mut entry.old_rules).into_iter().partition(|(t, _)| t.elapsed() >= AT_REST);
-        entry.old_rules = kept;
+        let (gone, kept) = entry.old_rules.take().into_iter().partition(|(t, _)| t.elapsed() >= AT_REST);
+        entry.old_rules.set(kept);
         let gone: Vec<(Instant, Placed)> = gone;
         for (_, placed) in &gone {
             placed.add_to(&mut entry.gone, &programs.rules);
@@ -189,22 +190,24 @@ impl State {
 
 impl Entry {
     pub fn new(session: &Session, slot: u32, incarnation: u32) -> Box<Self> {
+        let mut relays: Seldom<BTreeMap<u32, Tunnel>> = Seldom::default();
+        relays.set(session.relays());
         Box::new(Entry {
             seid: session.seid,
             incarnation,
             slot,
             rules: Vec::new(),
-            old_rules: Vec::new(),
+            old_rules: Seldom::default(),
             entrances: ById::new(),
-            groups: Vec::new(),
-            rates: Vec::new(),
+            groups: Seldom::default(),
+            rates: Seldom::default(),
             accounts: Vec::new(),
             limits: Vec::new(),
             exact: false,
             limits_at: None,
             marks: ById::new(),
-            relays: session.relays(),
-            waiting: VecDeque::new(),
+            relays,
+            waiting: Seldom::default(),
             waiting_octets: 0,
             notified: false,
             buffers: false,
@@ -224,7 +227,8 @@ impl Entry {
 
     /// Adds what rules have counted to the accounts of their usage reporting rules.
     pub fn settle(&mut self, programs: &Programs) {
-        let placed = self.rules.iter_mut().chain(self.old_rules.iter_mut().map(|(_, placed)| placed));
+        let old = self.old_rules.get_mut().into_iter().flatten();
+        let placed = self.rules.iter_mut().chain(old.map(|(_, placed)| placed));
         let mut clock = None;
         for placed in placed {
             let news = placed.news(&programs.rules);

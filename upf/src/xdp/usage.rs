@@ -5,6 +5,7 @@ use crate::rules::{Direction, Urr};
 use martlet_upf_xdp::types::{rule, rule_flag, rule_rest};
 use martlet_upf_xdp::{Programs, Table};
 use std::mem::offset_of;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -34,7 +35,7 @@ pub(super) struct Placed {
     pub rate: u16,
     pub pdr: u16,
     pub direction: Direction,
-    pub urrs: Box<[u32]>,
+    pub urrs: Arc<[u32]>,
     octets: u64,
     packets: u64,
 }
@@ -47,10 +48,10 @@ impl Placed {
         *sum = [sum[0] + rule.octets, sum[1] + rule.packets];
     }
 
-    pub fn new(at: Place, plan: &Planned) -> Self {
+    pub fn new(at: Place, plan: &Planned, urrs: Arc<[u32]>) -> Self {
         let (pdr, direction) = (plan.pdr, plan.direction);
         let Place { index, rest, rate } = at;
-        Placed { index, rest, rate, pdr, direction, urrs: plan.urrs.as_slice().into(), octets: 0, packets: 0 }
+        Placed { index, rest, rate, pdr, direction, urrs, octets: 0, packets: 0 }
     }
 
     /// Octets and packets since the last time.

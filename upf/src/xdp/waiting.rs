@@ -102,7 +102,7 @@ impl Forwarder {
     /// Drops what waits for a session.
     pub fn drop_waiting(&self, state: &mut State, seid: u64) {
         let Some(entry) = state.sessions.get_mut(&seid) else { return };
-        let dropped = std::mem::take(&mut entry.waiting).len();
+        let dropped = entry.waiting.take().len();
         entry.waiting_octets = 0;
         entry.notified = false;
         self.pending_less(entry, dropped as u32);
@@ -118,7 +118,7 @@ impl Forwarder {
         for _ in 0..TURNS {
             self.take_events(state);
             let Some(entry) = state.sessions.get_mut(&seid) else { return };
-            let waiting = std::mem::take(&mut entry.waiting);
+            let waiting = entry.waiting.take();
             if waiting.is_empty() {
                 if self.pending(entry) > 0 {
                     // A program is about to put it into the ring.

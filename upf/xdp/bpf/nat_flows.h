@@ -140,16 +140,23 @@ inline_always struct nat_flow *nat_flow_at(__u32 index)
 	return index & 1 ? &line->flow[1] : &line->flow[0];
 }
 
-/* A flow that lies where its key does not say: its place. */
+/* A flow that lies where its key, which is on the stack, does not say: its place. */
+inline_always __u32 nat_find_listed(struct nat_key *key)
+{
+	if (!globals.nat_next)
+		return NONE;
+	__u32 *index = bpf_map_lookup_elem(&nat_by_key, key);
+	struct nat_flow *flow = index ? nat_flow_at(*index) : NULL;
+	return flow && nat_is(flow, key) ? *index : NONE;
+}
+
 global __u32 nat_find_other(struct nat_key *key)
 {
-	if (!key || !globals.nat_next)
+	if (!key)
 		return NONE;
 	/* Older kernels take keys from the stack alone. */
 	struct nat_key own = *key;
-	__u32 *index = bpf_map_lookup_elem(&nat_by_key, &own);
-	struct nat_flow *flow = index ? nat_flow_at(*index) : NULL;
-	return flow && nat_is(flow, &own) ? *index : NONE;
+	return nat_find_listed(&own);
 }
 
 inline_always struct nat_flow *nat_find(struct nat_key *key, __u64 hash)
@@ -178,7 +185,7 @@ global __u32 nat_find_slow(struct nat_key *key)
 		if (flow && nat_is(flow, &own))
 			return index;
 	}
-	return nat_find_other(&own);
+	return nat_find_listed(&own);
 }
 
 /* What packets of the other direction look like. */
@@ -221,9 +228,15 @@ inline_always __u32 nat_lifetime(__u32 state)
 	}
 }
 
+/* So late the time of a packet may be written down: a line that is only read costs less. */
+inline_always __u32 nat_delay(void)
+{
+	return settings.nat.shortest >> 5;
+}
+
 inline_always int nat_is_late(struct nat_flow *flow, __u32 ticks, __u32 lifetime)
 {
-	return (__s32)(ticks - *(volatile __u32 *)&flow->last) > (__s32)lifetime;
+	return (__s32)(ticks - *(volatile __u32 *)&flow->last) > (__s32)(lifetime + nat_delay());
 }
 
 /* Whether no packet has come in either direction for as long as the flow lives. */
@@ -246,8 +259,8 @@ inline_always int nat_is_over(struct nat_flow *flow, struct nat_key *key, __u32 
 	return unlikely(nat_is_late(flow, ticks, settings.nat.shortest)) && nat_is_over_slow(nat_find_slow(key), ticks);
 }
 
-/* Notes something of a flow for both directions; of what was seen, `less` is forgotten. */
-global int nat_note(struct nat_key *key, __u32 more, __u32 less)
+/* Notes what was seen of a flow for both directions. */
+global int nat_note(struct nat_key *key, __u32 seen)
 {
 	if (!key)
 		return 0;
@@ -256,10 +269,7 @@ global int nat_note(struct nat_key *key, __u32 more, __u32 less)
 		struct nat_flow *flow = nat_flow_at(nat_find_slow(&own));
 		if (!flow || !nat_is(flow, &own))
 			return 0;
-		if (more)
-			__sync_fetch_and_or(&flow->state, more & NAT_SEEN);
-		if (less)
-			__sync_fetch_and_and(&flow->state, ~(less & NAT_SEEN));
+		__sync_fetch_and_or(&flow->state, seen & NAT_SEEN);
 		nat_turn(flow, &own);
 	}
 	return 1;
@@ -268,9 +278,8 @@ global int nat_note(struct nat_key *key, __u32 more, __u32 less)
 inline_always void nat_see(struct nat_flow *flow, struct nat_key *key, __u32 bits, __u32 ticks)
 {
 	if (unlikely((nat_state(flow) & bits) != bits))
-		nat_note(key, bits, 0);
-	/* A little late it is written, too: a line that is only read costs less. */
-	if (unlikely(ticks - flow->last > settings.nat.shortest >> 5))
+		nat_note(key, bits);
+	if (unlikely(ticks - flow->last > nat_delay()))
 		*(volatile __u32 *)&flow->last = ticks;
 }
 
@@ -565,7 +574,8 @@ global int nat_renew(struct nat_key *key, __u32 session, __u32 incarnation)
 			__sync_fetch_and_add(&globals.nat_flows, -1);
 		}
 	}
-	nat_note(&own, 0, NAT_SEEN);
+	__sync_fetch_and_and(&flow->state, ~NAT_SEEN);
+	__sync_fetch_and_and(&inward->state, ~NAT_SEEN);
 	flow->last = ticks;
 	inward->last = ticks;
 	return 1;

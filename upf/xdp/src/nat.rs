@@ -37,13 +37,16 @@ pub struct NatTimes {
     pub other: Duration,
 }
 
+/// Ticks that a flow lives at the most: times are compared as differences of 32 bits.
+const LONGEST: u32 = 1 << 30;
+
 /// As `bpf/structs.h` has it.
 pub(crate) const ADDRESSES: usize = 8;
 
 /// Settings for so many public addresses, of which there are 8 at most; without any nothing is translated.
 pub fn nat_settings(addresses: &[Ipv4Addr], ports: (u16, u16), times: NatTimes, seed: u64) -> types::nat_settings {
     let tick = u128::from(crate::load::tick());
-    let ticks = |time: Duration| u32::try_from(time.as_nanos() / tick).unwrap_or(u32::MAX);
+    let ticks = |time: Duration| u32::try_from(time.as_nanos() / tick).unwrap_or(u32::MAX).min(LONGEST);
     let mut settings = types::nat_settings {
         seed,
         addresses: addresses.len().min(ADDRESSES) as u32,
@@ -157,7 +160,8 @@ impl Programs {
 
     /// Whether a flow's time is over at a time of the programs.
     pub fn nat_is_over(&self, settings: &types::nat_settings, flow: &NatFlow, ticks: u64) -> bool {
-        let lifetime = lifetime(settings, flow) as i32;
+        // As `nat_is_late` has it.
+        let lifetime = lifetime(settings, flow).saturating_add(settings.shortest >> 5) as i32;
         flow.last.iter().all(|last| (ticks as u32).wrapping_sub(*last) as i32 > lifetime)
     }
 

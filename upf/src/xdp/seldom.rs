@@ -1,0 +1,89 @@
+//! Lists that most sessions have empty: an empty one is no more than a pointer.
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::{Deref, DerefMut};
+
+/// What there may be nothing in.
+pub(super) trait Empty: Default + 'static {
+    /// Nothing.
+    const EMPTY: &'static Self;
+    /// Whether it is that.
+    fn nothing(&self) -> bool;
+}
+
+impl<T: 'static> Empty for Vec<T> {
+    const EMPTY: &'static Self = &Vec::new();
+    fn nothing(&self) -> bool {
+        self.is_empty()
+    }
+}
+
+impl<T: 'static> Empty for VecDeque<T> {
+    const EMPTY: &'static Self = &VecDeque::new();
+    fn nothing(&self) -> bool {
+        self.is_empty()
+    }
+}
+
+impl<K: 'static, V: 'static> Empty for BTreeMap<K, V> {
+    const EMPTY: &'static Self = &BTreeMap::new();
+    fn nothing(&self) -> bool {
+        self.is_empty()
+    }
+}
+
+/// A list that is seldom anything but empty.
+pub(super) struct Seldom<T>(Option<Box<T>>);
+
+impl<T> Default for Seldom<T> {
+    fn default() -> Self {
+        Seldom(None)
+    }
+}
+
+impl<T: Empty> Seldom<T> {
+    /// It is this from now on.
+    pub fn set(&mut self, value: T) {
+        self.0 = (!value.nothing()).then(|| Box::new(value));
+    }
+
+    /// What it was; it is empty from now on.
+    pub fn take(&mut self) -> T {
+        self.0.take().map_or_else(T::default, |value| *value)
+    }
+
+    /// What is in it, if anything is, to be changed.
+    pub fn get_mut(&mut self) -> Option<&mut T> {
+        self.0.as_deref_mut()
+    }
+}
+
+impl<T: Empty> Deref for Seldom<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.0.as_deref().unwrap_or(T::EMPTY)
+    }
+}
+
+impl<T: Empty> DerefMut for Seldom<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.0.get_or_insert_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_empty_takes_a_pointer() {
+        let mut list: Seldom<Vec<u64>> = Seldom::default();
+        assert!(list.is_empty() && list.get_mut().is_none() && size_of_val(&list) == size_of::<usize>());
+        list.push(7);
+        assert_eq!((list.len(), list.take(), list.len()), (1, vec![7], 0));
+        list.set(Vec::new());
+        assert!(list.get_mut().is_none());
+        list.set(vec![1, 2]);
+        assert_eq!(list.get_mut().map(|list| list.len()), Some(2));
+    }
+}
