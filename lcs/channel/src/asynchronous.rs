@@ -15,7 +15,8 @@ pub struct AsyncChannel {
     engine: Box<dyn Engine>,
     input: Vec<u8>,
     output: Vec<u8>,
-    early: Vec<u8>,
+    /// What came and was not asked for yet: kept here, so that nothing is lost where a wait is given up.
+    came: Vec<u8>,
 }
 
 impl AsyncChannel {
@@ -25,16 +26,14 @@ impl AsyncChannel {
     /// The peer is not who it has to be, says what is no TLS, or says nothing.
     pub async fn handshake(stream: TcpStream, engine: Box<dyn Engine>, limit: Duration) -> Result<Self, ChannelError> {
         stream.set_nodelay(true)?;
-        let mut channel = AsyncChannel { stream, engine, input: vec![0; 2048], output: Vec::new(), early: Vec::new() };
+        let mut channel = AsyncChannel { stream, engine, input: vec![0; 2048], output: Vec::new(), came: Vec::new() };
         let done = tokio::time::timeout(limit, async {
             channel.flush().await?;
-            let mut early = Vec::new();
             while !channel.engine.may_send() {
-                if !channel.read(&mut early).await? {
+                if !channel.read().await? {
                     return Err(ChannelError::Cut);
                 }
             }
-            channel.early = early;
             Ok(())
         });
         done.await.unwrap_or(Err(ChannelError::Timeout))?;
@@ -51,7 +50,7 @@ impl AsyncChannel {
     }
 
     /// Read once; false at the end of the wire.
-    async fn read(&mut self, out: &mut Vec<u8>) -> Result<bool, ChannelError> {
+    async fn read(&mut self) -> Result<bool, ChannelError> {
         let count = loop {
             // Nothing is lost where this is dropped: what is waited for is that there is something to read.
             self.stream.readable().await?;
@@ -64,7 +63,7 @@ impl AsyncChannel {
         if count == 0 {
             return Ok(false);
         }
-        let opened = self.engine.open(&self.input[..count], out);
+        let opened = self.engine.open(&self.input[..count], &mut self.came);
         // A connection that is used for much gets room for much.
         if count == self.input.len() && count < READ {
             self.input.resize(READ, 0);
@@ -80,16 +79,15 @@ impl AsyncChannel {
     /// # Errors
     /// The connection broke.
     pub async fn receive(&mut self, out: &mut Vec<u8>) -> Result<bool, ChannelError> {
-        let before = out.len();
-        out.append(&mut self.early);
         loop {
-            if out.len() > before {
+            if !self.came.is_empty() {
+                out.append(&mut self.came);
                 return Ok(true);
             }
             if self.engine.is_closed() {
                 return Ok(false);
             }
-            if !self.read(out).await? {
+            if !self.read().await? {
                 return if self.engine.is_closed() { Ok(false) } else { Err(ChannelError::Cut) };
             }
         }

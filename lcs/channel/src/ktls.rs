@@ -155,13 +155,19 @@ impl Ktls {
                 Ok(())
             }
             (TlsGetRecordType::Alert, alert) => Err(ChannelError::Tls(format!("the peer's alert {alert:?}"))),
-            (TlsGetRecordType::Handshake, [NEW_SESSION_TICKET, a, b, c, ticket @ ..])
-                if u32::from_be_bytes([0, *a, *b, *c]) as usize == ticket.len() =>
-            {
-                self.next.ticket(ticket).map_err(ChannelError::tls)
+            (TlsGetRecordType::Handshake, mut tickets @ [NEW_SESSION_TICKET, ..]) => {
+                // Several may be in one record.
+                while let [NEW_SESSION_TICKET, a, b, c, rest @ ..] = tickets {
+                    let length = u32::from_be_bytes([0, *a, *b, *c]) as usize;
+                    let Some((ticket, rest)) = rest.split_at_checked(length) else { break };
+                    self.next.ticket(ticket).map_err(ChannelError::tls)?;
+                    tickets = rest;
+                }
+                match tickets {
+                    [] => Ok(()),
+                    _ => Err(ChannelError::Tls("what follows a ticket is none, or it is cut".into())),
+                }
             }
-            // Of several in one record none is kept.
-            (TlsGetRecordType::Handshake, [NEW_SESSION_TICKET, ..]) => Ok(()),
             // New keys, for which kernels before 6.14 have no way: the end is clean, and a new connection has new keys.
             (kind, _) => Err(ChannelError::Tls(format!("the kernel cannot go on after a record of type {kind:?}"))),
         }
