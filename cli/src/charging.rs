@@ -68,7 +68,18 @@ pub fn run(args: ChargingArgs) -> Result<()> {
 }
 
 fn show(answer: &Value) {
-    println!("{:<22} {:>16} {:>16} {:>16}", "subscriber", "left", "uplink", "downlink");
+    let none = |what: &str| match &answer[what] {
+        Value::Object(all) => all.is_empty(),
+        Value::Array(all) => all.is_empty(),
+        _ => true,
+    };
+    if none("accounts") && none("records") {
+        println!(
+            "Nobody is charged: SMFs ask the CHF for sessions that begin with smf.charging.mode online or offline."
+        );
+        return;
+    }
+    println!("{:<22} {:>16} {:>16} {:>16}", "subscriber", "left, octets", "uplink, octets", "downlink, octets");
     for (supi, account) in answer["accounts"].as_object().into_iter().flatten() {
         let left = account["left"].as_u64().map_or("unlimited".to_string(), |left| left.to_string());
         println!("{supi:<22} {left:>16} {:>16} {:>16}", account["uplink"].to_string(), account["downlink"].to_string());

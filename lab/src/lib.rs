@@ -3,6 +3,7 @@
 #![cfg_attr(not(feature = "iceoryx2"), forbid(unsafe_code))]
 #![deny(unsafe_code)]
 
+mod bars;
 pub mod control_plane;
 mod core_process;
 pub mod lcs_upp;
@@ -16,6 +17,7 @@ pub mod stats;
 pub mod switch;
 pub mod upf;
 
+pub use bars::{Bars, draw_bars};
 pub use core_process::{CoreProcess, Usage};
 pub use output::{Figure, Output};
 pub use plot::{Panel, Series, draw};

@@ -25,7 +25,7 @@ pub struct Panel {
 }
 
 const SIZE: (u32, u32) = (560, 420);
-const COLOURS: [RGBColor; 9] = [
+pub(crate) const COLOURS: [RGBColor; 9] = [
     RGBColor(0, 90, 160),
     RGBColor(200, 80, 20),
     RGBColor(40, 130, 60),
@@ -39,6 +39,16 @@ const COLOURS: [RGBColor; 9] = [
 
 /// Draws panels side by side, four of them in a square, into `NAME.svg` and `NAME.png`.
 pub fn draw(folder: &Path, name: &str, panels: &[Panel]) -> Result<()> {
+    in_panels(folder, name, panels, draw_panel)
+}
+
+/// The same with panels of any kind.
+pub(crate) fn in_panels<P>(
+    folder: &Path,
+    name: &str,
+    panels: &[P],
+    draw_panel: impl Fn(&DrawingArea<SVGBackend<'_>, Shift>, &P) -> Result<()>,
+) -> Result<()> {
     let columns = if panels.len() == 4 { 2 } else { panels.len() };
     let rows = panels.len().div_ceil(columns.max(1));
     let size = (SIZE.0 * columns as u32, SIZE.1 * rows as u32);
@@ -56,11 +66,11 @@ pub fn draw(folder: &Path, name: &str, panels: &[Panel]) -> Result<()> {
 }
 
 /// A number beside an axis, without the noise of binary fractions.
-fn tick(value: f64) -> String {
+pub(crate) fn tick(value: f64) -> String {
     ((value * 1e6).round() / 1e6).to_string()
 }
 
-fn failed(error: impl std::fmt::Display) -> anyhow::Error {
+pub(crate) fn failed(error: impl std::fmt::Display) -> anyhow::Error {
     anyhow!("the plot could not be drawn: {error}")
 }
 

@@ -266,7 +266,7 @@ fn while_modified(output: &mut Output, args: &UpfArgs) -> Result<()> {
                 drop(datapath);
                 Ok((SESSIONS, took))
             });
-            let time = Duration::from_millis(if args.quick { 1000 } else { 2500 });
+            let time = Duration::from_millis(args.pick(2500, 1000, 1000));
             let round = wire.paced(false, 64, 200_000.0, time);
             let (_, took) = changing.join().map_err(|_| anyhow::anyhow!("the changes broke off"))??;
             Ok((round?, took))
@@ -284,7 +284,7 @@ fn while_modified(output: &mut Output, args: &UpfArgs) -> Result<()> {
 /// Measures N4.
 pub(super) fn measure(output: &mut Output, args: &UpfArgs) -> Result<()> {
     let mut progress = Progress::new("steps", 4);
-    let most = if args.quick { 20_000 } else { 100_000 };
+    let most = args.pick(100_000, 20_000, 500);
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| sessions(output, most, &mut progress));
         thread.join().unwrap_or_else(|_| Err(anyhow::anyhow!("a measurement broke off")))

@@ -1,6 +1,6 @@
 //! Nanoseconds for each packet, by running the programs on packets that are made anew each time.
-use super::Rules;
 use super::bed::BedThread;
+use super::{Rules, UpfArgs};
 use crate::progress::Progress;
 use crate::stats::{Estimate, median};
 use crate::{Figure, Output};
@@ -26,20 +26,34 @@ impl Case {
     }
 }
 
-pub(super) const CASES: [Case; 12] = [
-    Case { rules: Rules::Full, sessions: 60_000 },
-    Case { rules: Rules::Full, sessions: 1 },
-    Case { rules: Rules::Full, sessions: 1000 },
-    Case { rules: Rules::Full, sessions: 100_000 },
-    Case { rules: Rules::Full32, sessions: 1 },
-    Case { rules: Rules::Full32, sessions: 1000 },
-    Case { rules: Rules::Far, sessions: 60_000 },
-    Case { rules: Rules::Qer, sessions: 60_000 },
-    Case { rules: Rules::Urr, sessions: 60_000 },
-    Case { rules: Rules::Nat, sessions: 60_000 },
-    Case { rules: Rules::Far, sessions: 1 },
-    Case { rules: Rules::Nat, sessions: 1 },
-];
+/// What is measured: with `many` sessions, with `most`, and with few.
+#[derive(Debug, Clone)]
+pub(super) struct Cases {
+    pub many: u32,
+    pub most: u32,
+    pub all: Vec<Case>,
+}
+
+impl Cases {
+    fn new(many: u32, most: u32) -> Self {
+        let case = |rules, sessions| Case { rules, sessions };
+        let all = vec![
+            case(Rules::Full, many),
+            case(Rules::Full, 1),
+            case(Rules::Full, 1000),
+            case(Rules::Full, most),
+            case(Rules::Full32, 1),
+            case(Rules::Full32, 1000),
+            case(Rules::Far, many),
+            case(Rules::Qer, many),
+            case(Rules::Urr, many),
+            case(Rules::Nat, many),
+            case(Rules::Far, 1),
+            case(Rules::Nat, 1),
+        ];
+        Cases { many, most, all }
+    }
+}
 
 const BENCHES: [(Bench, &str, &str); 6] = [
     (Bench::NothingUp, "nothing", "uplink"),
@@ -54,25 +68,27 @@ const BENCHES: [(Bench, &str, &str); 6] = [
 const LENGTH: u32 = 64;
 
 /// Measures all cases, in an order that is another one each round: what disturbs the machine disturbs all alike.
-pub(super) fn measure(output: &mut Output, quick: bool, random: &mut StdRng) -> Result<()> {
+pub(super) fn measure(output: &mut Output, args: &UpfArgs, random: &mut StdRng) -> Result<Cases> {
     // Each session has its turn some ten times, so that what fits into caches is there.
-    let (rounds, runs) = if quick { (3, 300_000) } else { (25, 1_000_000) };
-    let mut progress = Progress::new("rounds", rounds as u64 + CASES.len() as u64);
+    let (rounds, runs) = args.pick((9, 1_000_000), (3, 100_000), (1, 5_000));
+    let (many, most) = args.pick((60_000, 100_000), (6000, 10_000), (1100, 1200));
+    let cases = Cases::new(many, most);
+    let mut progress = Progress::new("rounds", rounds as u64 + cases.all.len() as u64);
     let mut beds = Vec::new();
-    for case in CASES {
+    for case in &cases.all {
         let made = BedThread::new(case.rules, case.sessions);
         beds.push(made.with_context(|| format!("sessions of the case {}", case.name()))?);
         progress.step(&case.name());
     }
-    let mut taken = vec![vec![Vec::new(); BENCHES.len()]; CASES.len()];
-    let mut cases: Vec<usize> = (0..CASES.len()).collect();
+    let mut taken = vec![vec![Vec::new(); BENCHES.len()]; cases.all.len()];
+    let mut turns: Vec<usize> = (0..cases.all.len()).collect();
     let mut order: Vec<usize> = (0..BENCHES.len()).collect();
     for round in 0..rounds {
-        cases.shuffle(random);
-        for &c in &cases {
+        turns.shuffle(random);
+        for &c in &turns {
             order.shuffle(random);
             for &b in &order {
-                let (case, (bench, variant, direction)) = (CASES[c], BENCHES[b]);
+                let (case, (bench, variant, direction)) = (cases.all[c], BENCHES[b]);
                 let time = beds[c].run(move |bed| {
                     let mut path = bed.path(bench.is_uplink(), LENGTH);
                     // The bare program knows no public addresses.
@@ -90,10 +106,11 @@ pub(super) fn measure(output: &mut Output, quick: bool, random: &mut StdRng) -> 
         progress.step("what a packet costs");
     }
     progress.done();
-    for (case, taken) in CASES.iter().zip(&taken) {
+    for (case, taken) in cases.all.iter().zip(&taken) {
         figures(output, *case, taken)?;
     }
-    ratios(output, &taken)
+    ratios(output, &cases, &taken)?;
+    Ok(cases)
 }
 
 fn figures(output: &mut Output, case: Case, taken: &[Vec<f64>]) -> Result<()> {
@@ -114,15 +131,15 @@ fn over(these: &[f64], those: &[f64]) -> Vec<f64> {
 }
 
 /// Figures of several cases, round by round.
-fn ratios(output: &mut Output, taken: &[Vec<Vec<f64>>]) -> Result<()> {
+fn ratios(output: &mut Output, cases: &Cases, taken: &[Vec<Vec<f64>>]) -> Result<()> {
     let at = |rules: Rules, sessions: u32| {
-        let found = CASES.iter().position(|case| case.rules == rules && case.sessions == sessions);
+        let found = cases.all.iter().position(|case| case.rules == rules && case.sessions == sessions);
         found.map(|n| &taken[n]).context("a case that is measured")
     };
     for (direction, nothing, bare, xdp) in [("uplink", 0, 2, 4), ("downlink", 1, 3, 5)] {
-        let (one, many) = (at(Rules::Full, 1)?, at(Rules::Full, 100_000)?);
+        let (one, many) = (at(Rules::Full, 1)?, at(Rules::Full, cases.most)?);
         for (variant, n) in [("xdp", xdp), ("bare", bare)] {
-            let id = format!("ns_per_packet.{variant}_100000_over_1.{direction}.median");
+            let id = format!("ns_per_packet.{variant}_{}_over_1.{direction}.median", cases.most);
             output.figure(Figure::of(id, "times", estimate(&over(&many[n], &one[n]))?));
         }
         for sessions in [1, 1000] {
@@ -131,9 +148,9 @@ fn ratios(output: &mut Output, taken: &[Vec<Vec<f64>>]) -> Result<()> {
             output.figure(Figure::of(id, "times", estimate(&over(&many[xdp], &one[xdp]))?));
         }
         let all = [
-            ("qer", Rules::Qer, 60_000),
-            ("urr", Rules::Urr, 60_000),
-            ("nat", Rules::Nat, 60_000),
+            ("qer", Rules::Qer, cases.many),
+            ("urr", Rules::Urr, cases.many),
+            ("nat", Rules::Nat, cases.many),
             ("nat", Rules::Nat, 1),
         ];
         for (name, rules, sessions) in all {

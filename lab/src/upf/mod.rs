@@ -49,6 +49,28 @@ pub struct UpfArgs {
     /// Only these parts of it
     #[arg(long, value_enum, value_delimiter = ',')]
     pub parts: Vec<Part>,
+    /// As little as shows that it works, for a test.
+    #[arg(skip)]
+    pub least: bool,
+}
+
+impl UpfArgs {
+    /// One of three values: in full, for a look, and for a test.
+    fn pick<T>(&self, full: T, quick: T, least: T) -> T {
+        match (self.least, self.quick) {
+            (true, _) => least,
+            (_, true) => quick,
+            _ => full,
+        }
+    }
+
+    /// Points of a study; for a test the first and the last one.
+    fn points<T: Copy>(&self, all: &[T]) -> Vec<T> {
+        match all {
+            [first, .., last] if self.least => vec![*first, *last],
+            _ => all.to_vec(),
+        }
+    }
 }
 
 /// What rules the sessions have.
@@ -106,8 +128,8 @@ pub fn run(args: &UpfArgs) -> Result<String> {
     let mut output = Output::create("upf", args.out.as_deref(), "part,case,variant,direction,round,value,second")?;
     let mut random = StdRng::seed_from_u64(args.seed);
     if wanted(Part::Cost) {
-        cost::measure(&mut output, args.quick, &mut random)?;
-        report::cost(&mut output)?;
+        let cases = cost::measure(&mut output, args, &mut random)?;
+        report::cost(&mut output, &cases)?;
     }
     if wanted(Part::Wire) {
         wire::measure(&mut output, args)?;
@@ -121,4 +143,47 @@ pub fn run(args: &UpfArgs) -> Result<String> {
         onboard::measure(&mut output, args)?;
     }
     output.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every part runs to its end, and leaves data, figures and plots. What it measures is of no worth here.
+    #[test]
+    fn the_whole_study_runs() {
+        if !nix::unistd::geteuid().is_root() {
+            return println!("SKIPPED: network namespaces and programs of the kernel need root");
+        }
+        let folder = std::env::temp_dir().join(format!("martlet-lab-upf-{}", std::process::id()));
+        let args = UpfArgs { out: Some(folder.clone()), quick: true, seed: 1, parts: vec![], least: true };
+        let report = run(&args).unwrap();
+        for heading in ["What a packet costs", "Packets over links", "## N4", "satellite board"] {
+            assert!(report.contains(heading), "no {heading:?} in {report}");
+        }
+        let summary: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(folder.join("summary.json")).unwrap()).unwrap();
+        let value = |id: &str| {
+            let figures = summary["figures"].as_array().unwrap();
+            let figure = figures.iter().find(|figure| figure["id"] == id);
+            figure.unwrap_or_else(|| panic!("no figure {id}"))["value"].as_f64().unwrap()
+        };
+        assert!(value("ns_per_packet.xdp.uplink_1_sessions.median") > 0.0);
+        assert!(value("pps.xdp.downlink_64.median") > 0.0);
+        assert!(value("n4.xdp.delete_500") > 0.0);
+        assert_eq!(value("lost.xdp.while_1000_modified"), 0.0);
+        // It never is 0: the generator alone takes something.
+        assert!(value("onboard_busy.xdp.sessions500.median") > 0.0);
+        assert!(value("same_load_busy.kernel.60.median") > 0.0);
+        let plots =
+            ["cost", "cost-of-rules", "loss", "processor", "sizes", "onboard-loss", "onboard-heat", "onboard-sessions"];
+        for plot in plots {
+            assert_eq!(&std::fs::read(folder.join(format!("{plot}.png"))).unwrap()[..4], b"\x89PNG");
+        }
+        let raw = std::fs::read_to_string(folder.join("raw.csv")).unwrap();
+        for part in ["cost,", "flat_out,", "rate,", "latency,", "control,", "onboard,", "same_load,"] {
+            assert!(raw.lines().any(|line| line.starts_with(part)), "no {part} in raw.csv");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

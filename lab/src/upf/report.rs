@@ -1,7 +1,7 @@
 //! The report: tables, plots, and what was asked for.
-use super::cost::CASES;
+use super::cost::Cases;
 use super::wire::{DIRECTIONS, LENGTHS, VARIANTS};
-use crate::{Output, Panel, Series, draw};
+use crate::{Bars, Output, Panel, Series, draw, draw_bars};
 use anyhow::Result;
 use std::fmt::Write as _;
 
@@ -27,7 +27,8 @@ fn asked(text: &mut String, what: &str, least: bool, bound: f64, measured: f64) 
 const ASKED: &str = "\n| what | asked | measured | |\n| --- | --- | --- | --- |\n";
 
 /// Nanoseconds for packets.
-pub(super) fn cost(output: &mut Output) -> Result<()> {
+pub(super) fn cost(output: &mut Output, cases: &Cases) -> Result<()> {
+    let Cases { many, most, .. } = *cases;
     output.say(
         "## What a packet costs\n\nNanoseconds for each packet of 64 octets, by `BPF_PROG_TEST_RUN` on one core: medians over \
          rounds with 95 % intervals; each round takes all cases in an order of its own. Every packet is made anew, of a \
@@ -36,7 +37,7 @@ pub(super) fn cost(output: &mut Output) -> Result<()> {
     );
     let mut text = String::from("| sessions, rules | direction | made | bare | xdp | xdp / bare |\n| --- |");
     text.push_str(" --- | --- | --- | --- | --- |\n");
-    for case in CASES {
+    for case in &cases.all {
         for (direction, _) in DIRECTIONS {
             let id = |variant: &str| format!("ns_per_packet.{variant}.{direction}_{}.median", case.name());
             let row = ["nothing", "bare", "xdp", "xdp_over_bare"].map(|variant| cell(output, &id(variant)));
@@ -51,13 +52,14 @@ pub(super) fn cost(output: &mut Output) -> Result<()> {
     text.push_str(ASKED);
     for (direction, _) in DIRECTIONS {
         let at = |what: &str, point: &str| value(output, &format!("ns_per_packet.{what}.{direction}{point}.median"));
-        let full = at("xdp_over_bare", "_60000_sessions");
-        asked(&mut text, &format!("{direction}: 60k sessions, over bare"), false, 1.25, full);
-        let net = (at("xdp", "_60000_sessions") - at("nothing", "_60000_sessions"))
-            / (at("bare", "_60000_sessions") - at("nothing", "_60000_sessions"));
+        let full = at("xdp_over_bare", &format!("_{many}_sessions"));
+        asked(&mut text, &format!("{direction}: {many} sessions, over bare"), false, 1.25, full);
+        let of = |what: &str| at(what, &format!("_{many}_sessions"));
+        let net = (of("xdp") - of("nothing")) / (of("bare") - of("nothing"));
         let _ = writeln!(text, "| {direction}: the same without what making the packets costs | | {net:.2} | |");
-        asked(&mut text, &format!("{direction}: 100k sessions, over one"), false, 1.3, at("xdp_100000_over_1", ""));
-        let bare = at("bare_100000_over_1", "");
+        let times = at(&format!("xdp_{most}_over_1"), "");
+        asked(&mut text, &format!("{direction}: {most} sessions, over one"), false, 1.3, times);
+        let bare = at(&format!("bare_{most}_over_1"), "");
         let _ =
             writeln!(text, "| {direction}: the same of the bare program, whose memory is as slow | | {bare:.2} | |");
         for sessions in [1, 1000] {
@@ -70,12 +72,12 @@ pub(super) fn cost(output: &mut Output) -> Result<()> {
                 times,
             );
         }
-        for sessions in [1, 60_000] {
+        for sessions in [1, many] {
             let nat = at("cost_of_nat", &format!("_{sessions}_sessions"));
             asked(&mut text, &format!("{direction}: NAT adds, ns, with {sessions} sessions"), false, 60.0, nat);
         }
         for what in ["qer", "urr"] {
-            let more = at(&format!("cost_of_{what}"), "_60000_sessions");
+            let more = at(&format!("cost_of_{what}"), &format!("_{many}_sessions"));
             let _ = writeln!(text, "| {direction}: {what} adds, ns | | {more:.1} | |");
         }
     }
@@ -86,7 +88,7 @@ pub(super) fn cost(output: &mut Output) -> Result<()> {
                 let id = format!("ns_per_packet.{variant}.{direction}_{sessions}_sessions.median");
                 output.find(&id).map(|f| (f64::from(sessions) / 1000.0, f.value, f.low, f.high))
             };
-            Series { name: variant.into(), points: [1, 1000, 60_000, 100_000].into_iter().filter_map(at).collect() }
+            Series { name: variant.into(), points: [1, 1000, many, most].into_iter().filter_map(at).collect() }
         });
         Panel {
             title: format!("{direction}: FAR, QER, two URRs"),
@@ -96,7 +98,24 @@ pub(super) fn cost(output: &mut Output) -> Result<()> {
         }
     };
     draw(output.folder(), "cost", &[panel("uplink"), panel("downlink")])?;
-    output.say("![nanoseconds per packet](cost.png)\n");
+    let kinds = [("qer", "QER", many), ("urr", "URR", many), ("nat", "NAT", many), ("nat", "NAT, 1 flow", 1)];
+    let bars = Bars {
+        title: format!("what rules add, {many} sessions"),
+        y_label: "ns per packet".into(),
+        groups: kinds.iter().map(|(_, name, _)| (*name).to_string()).collect(),
+        series: DIRECTIONS
+            .iter()
+            .map(|(direction, _)| {
+                let of = |(kind, _, sessions): &(&str, &str, u32)| {
+                    let id = format!("ns_per_packet.cost_of_{kind}.{direction}_{sessions}_sessions.median");
+                    output.find(&id).map_or((f64::NAN, f64::NAN, f64::NAN), |f| (f.value, f.low, f.high))
+                };
+                ((*direction).to_string(), kinds.iter().map(of).collect())
+            })
+            .collect(),
+    };
+    draw_bars(output.folder(), "cost-of-rules", &[bars])?;
+    output.say("![nanoseconds per packet](cost.png)\n\n![what rules add](cost-of-rules.png)\n");
     Ok(())
 }
 
@@ -110,7 +129,9 @@ pub(super) fn wire(output: &mut Output) -> Result<()> {
     let mut text = String::from("| flat out | direction | 10⁶ packets/s | lost |\n| --- | --- | --- | --- |\n");
     let mut names: Vec<(String, u32)> = vec![("generator".into(), 64)];
     names.extend(LENGTHS.map(|length| ("xdp".to_string(), length)));
-    names.extend(["xdp_1000_sessions", "xdp_100000_sessions", "xdp_32_pdrs"].map(|name| (name.to_string(), 64)));
+    let many = [1000, 1200, 10_000, 100_000].map(|sessions| format!("xdp_{sessions}_sessions"));
+    names.extend(many.into_iter().chain(["xdp_32_pdrs".to_string()]).map(|name| (name, 64)));
+    names.retain(|(name, length)| output.find(&format!("pps.{name}.uplink_{length}.median")).is_some());
     for (name, length) in &names {
         for (direction, _) in DIRECTIONS {
             let pps = value(output, &format!("pps.{name}.{direction}_{length}.median")) / 1e6;
@@ -136,6 +157,16 @@ pub(super) fn wire(output: &mut Output) -> Result<()> {
         asked(&mut text, &format!("{direction}: processor time where kernel begins to lose"), false, 0.25, share);
         let loss = value(output, &format!("loss.xdp.{direction}_rate7.median"));
         asked(&mut text, &format!("{direction}: loss at 3 times that rate"), false, 0.0, loss);
+        let flat = value(output, &format!("pps.xdp.{direction}_64.median")) / 1e6;
+        asked(
+            &mut text,
+            &format!("{direction}: 10⁶ packets/s with generator and receiver on the same core"),
+            true,
+            2.31,
+            flat,
+        );
+        let lost = value(output, &format!("loss.xdp.{direction}_64.median"));
+        asked(&mut text, &format!("{direction}: loss there"), false, 0.0, lost);
     }
     output.say(&text);
     let by_rate = |direction: &str, what: &str, y_label: &str, factor: f64, variants: &[&str]| {
@@ -180,7 +211,7 @@ pub(super) fn wire(output: &mut Output) -> Result<()> {
 /// N4.
 pub(super) fn control(output: &mut Output) {
     let rates = |what: &str| {
-        [100_000, 20_000].into_iter().find_map(|n| Some((n, output.find(&format!("n4.xdp.{what}_{n}"))?.value)))
+        [100_000, 20_000, 500].into_iter().find_map(|n| Some((n, output.find(&format!("n4.xdp.{what}_{n}"))?.value)))
     };
     let mut text = String::from("## N4\n\nAn SMF over UDP, with 64 requests under way at a time.\n");
     text.push_str(ASKED);

@@ -322,15 +322,15 @@ pub(crate) fn with_wire<T: Send>(
 type Case = (String, Option<DatapathChoice>, Rules, u32, Vec<u32>);
 
 fn flat_out(output: &mut Output, args: &UpfArgs, progress: &mut Progress) -> Result<()> {
-    let (rounds, packets) = if args.quick { (3, 100_000) } else { (15, 1_000_000) };
-    let mut cases: Vec<Case> = vec![
-        ("generator.64".into(), None, Rules::Full, 1, vec![64]),
-        ("xdp".into(), Some(DatapathChoice::Xdp), Rules::Full, 1, LENGTHS.to_vec()),
-        ("xdp_1000_sessions".into(), Some(DatapathChoice::Xdp), Rules::Full, 1000, vec![64]),
-        ("xdp_100000_sessions".into(), Some(DatapathChoice::Xdp), Rules::Full, 100_000, vec![64]),
+    let (rounds, packets) = args.pick((7, 1_000_000), (3, 100_000), (1, 5_000));
+    let (many, most) = (1000, args.pick(100_000, 10_000, 1200));
+    let cases: Vec<Case> = vec![
+        ("generator".into(), None, Rules::Full, 1, vec![64]),
+        ("xdp".into(), Some(DatapathChoice::Xdp), Rules::Full, 1, args.points(&LENGTHS)),
+        (format!("xdp_{many}_sessions"), Some(DatapathChoice::Xdp), Rules::Full, many, vec![64]),
+        (format!("xdp_{most}_sessions"), Some(DatapathChoice::Xdp), Rules::Full, most, vec![64]),
         ("xdp_32_pdrs".into(), Some(DatapathChoice::Xdp), Rules::Full32, 1, vec![64]),
     ];
-    cases[0].0 = "generator".into();
     for (name, choice, rules, sessions, lengths) in cases {
         let all = with_wire(choice, rules, sessions, |wire| {
             let mut all = Vec::new();
@@ -365,12 +365,12 @@ fn flat_out(output: &mut Output, args: &UpfArgs, progress: &mut Progress) -> Res
 
 /// The highest rate that a datapath carries with hardly a loss, in packets a second: rates are tried upwards, each three
 /// times at most, for the machine may have been busy once. What counts is what was really sent.
-pub(crate) fn carried(wire: &Wire, uplink: bool, time: Duration) -> Result<f64> {
+pub(crate) fn carried_of(wire: &Wire, uplink: bool, length: u32, time: Duration) -> Result<f64> {
     let (mut best, mut rate) = (0f64, 10_000.0);
     loop {
         let mut kept = None;
         for _ in 0..3 {
-            let round = wire.paced(uplink, 64, rate, time)?;
+            let round = wire.paced(uplink, length, rate, time)?;
             if round.loss() <= LOSS {
                 kept = Some(round.sent as f64 / round.wall.as_secs_f64());
                 break;
@@ -385,10 +385,15 @@ pub(crate) fn carried(wire: &Wire, uplink: bool, time: Duration) -> Result<f64> 
     }
 }
 
+/// The same of packets of 64 octets.
+pub(crate) fn carried(wire: &Wire, uplink: bool, time: Duration) -> Result<f64> {
+    carried_of(wire, uplink, 64, time)
+}
+
 /// Loss against rate, processor time at the rates, and latency, for both datapaths.
 fn against_rate(output: &mut Output, args: &UpfArgs, progress: &mut Progress) -> Result<()> {
-    let time = Duration::from_millis(if args.quick { 100 } else { 500 });
-    let rounds = if args.quick { 2 } else { 7 };
+    let time = Duration::from_millis(args.pick(300, 100, 40));
+    let rounds = args.pick(5, 2, 1);
     for (direction, uplink) in DIRECTIONS {
         let kernel = with_wire(Some(DatapathChoice::Kernel), Rules::Full, 1, |wire| carried(wire, uplink, time))?;
         output.figure(Figure::once(format!("pps.kernel.{direction}_64_carried"), "packets/s", kernel));

@@ -1,0 +1,117 @@
+//! Values of a few things beside each other, as bars.
+use crate::plot::{COLOURS, failed, in_panels, tick};
+use anyhow::Result;
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use std::path::Path;
+
+/// One panel: a group of bars for each thing.
+pub struct Bars {
+    /// Above it.
+    pub title: String,
+    /// Beside it.
+    pub y_label: String,
+    /// What stands below each group.
+    pub groups: Vec<String>,
+    /// Name, and a value for each group with its 95 % interval: `(value, low, high)`.
+    pub series: Vec<(String, Vec<(f64, f64, f64)>)>,
+}
+
+/// Draws panels side by side into `NAME.svg` and `NAME.png`.
+pub fn draw_bars(folder: &Path, name: &str, panels: &[Bars]) -> Result<()> {
+    in_panels(folder, name, panels, draw_panel)
+}
+
+fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result<()> {
+    let values = panel.series.iter().flat_map(|(_, values)| values);
+    let most = values.map(|value| value.2).filter(|v| v.is_finite()).fold(1e-3, f64::max);
+    let groups = panel.groups.len() as f64;
+    let mut chart = ChartBuilder::on(area)
+        .caption(&panel.title, ("sans-serif", 18))
+        .margin(12)
+        .x_label_area_size(42)
+        .y_label_area_size(58)
+        .build_cartesian_2d(0.0..groups, 0.0..most * 1.3)
+        .map_err(failed)?;
+    // A label stands in the middle of its group: there are two marks for each, of which every other one has text.
+    let label = |x: &f64| {
+        let half = (x * 2.0).round() as usize;
+        let middle = half % 2 == 1 && (x * 2.0 - half as f64).abs() < 1e-6;
+        if middle { panel.groups.get(half / 2).cloned().unwrap_or_default() } else { String::new() }
+    };
+    chart
+        .configure_mesh()
+        .disable_x_mesh()
+        .x_labels(2 * panel.groups.len() + 1)
+        .x_label_formatter(&label)
+        .y_desc(&panel.y_label)
+        .y_label_formatter(&|y| tick(*y))
+        .label_style(("sans-serif", 13))
+        .axis_desc_style(("sans-serif", 14))
+        .light_line_style(WHITE)
+        .bold_line_style(RGBColor(225, 225, 225))
+        .draw()
+        .map_err(failed)?;
+    let width = 0.8 / panel.series.len().max(1) as f64;
+    for (n, ((name, values), colour)) in panel.series.iter().zip(COLOURS.iter()).enumerate() {
+        let left = |group: usize| group as f64 + 0.1 + n as f64 * width;
+        let bar = |(group, value): (usize, &(f64, f64, f64))| {
+            Rectangle::new([(left(group), 0.0), (left(group) + width * 0.92, value.0)], colour.mix(0.85).filled())
+        };
+        chart
+            .draw_series(values.iter().enumerate().map(bar))
+            .map_err(failed)?
+            .label(name)
+            .legend(move |(x, y)| Rectangle::new([(x, y - 5), (x + 14, y + 5)], colour.mix(0.85).filled()));
+        let middle = |group: usize| left(group) + width * 0.46;
+        let ranges = values.iter().enumerate().filter(|(_, value)| value.2 > value.1);
+        let ranges = ranges.map(|(group, v)| ErrorBar::new_vertical(middle(group), v.1, v.0, v.2, BLACK.filled(), 6));
+        chart.draw_series(ranges).map_err(failed)?;
+        let told = values.iter().enumerate().filter(|(_, value)| value.0.is_finite()).map(|(group, value)| {
+            let style = ("sans-serif", 12).into_font().color(&RGBColor(60, 60, 60));
+            let digits = if value.0 >= 100.0 {
+                0
+            } else if value.0 >= 1.0 {
+                1
+            } else {
+                2
+            };
+            Text::new(format!("{:.digits$}", value.0), (left(group), value.2.max(value.0) + most * 0.05), style)
+        });
+        chart.draw_series(told).map_err(failed)?;
+    }
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperLeft)
+        .background_style(WHITE.mix(0.85))
+        .border_style(RGBColor(200, 200, 200))
+        .label_font(("sans-serif", 13))
+        .draw()
+        .map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_are_drawn_with_their_names() {
+        let folder = std::env::temp_dir().join(format!("martlet-bars-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let panel = Bars {
+            title: "packets lost".into(),
+            y_label: "%".into(),
+            groups: ["nothing", "sparse", "frequent"].map(String::from).into(),
+            series: vec![
+                ("kernel".into(), vec![(1.0, 0.5, 1.5), (2.0, 2.0, 2.0), (f64::NAN, 0.0, 0.0)]),
+                ("xdp".into(), vec![(0.0, 0.0, 0.0); 3]),
+            ],
+        };
+        draw_bars(&folder, "test", &[panel]).unwrap();
+        let svg = std::fs::read_to_string(folder.join("test.svg")).unwrap();
+        assert!(["nothing", "sparse", "frequent", "kernel", "xdp"].iter().all(|text| svg.contains(text)), "{svg}");
+        if std::env::var_os("MARTLET_KEEP_PLOT").is_none() {
+            std::fs::remove_dir_all(&folder).unwrap();
+        }
+    }
+}
