@@ -18,9 +18,9 @@ pub struct RuleError {
 }
 
 impl RuleError {
-    /// The line with a mark below the place, for a terminal.
+    /// What is wrong, and the line with a mark below the place, for a terminal.
     pub fn shown(&self, line: &str) -> String {
-        format!("{line}\n{}^ {}", " ".repeat(self.column.saturating_sub(1)), self.message)
+        format!("{}\n  {line}\n  {}^", self.message, " ".repeat(self.column.saturating_sub(1)))
     }
 }
 
