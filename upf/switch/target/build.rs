@@ -1,8 +1,8 @@
 //! Compiles the C part against DPDK and, where the headers for it are there, the pipeline to machine code.
 //!
 //! DPDK interprets a pipeline, or runs it as a library made from C text that it writes itself (`rte_swx_pipeline_codegen`),
-//! twice as fast with the accesses of `c/widths.h`. That text includes two headers which Debian has in DPDK's source package alone;
-//! `deploy/install/swx-headers.sh` fetches them. Without them the switch interprets, and says so.
+//! twice as fast with the accesses of `c/widths.h`. That text includes two headers which Debian has in DPDK's source package
+//! alone; `deploy/install/swx-headers.sh` fetches them. Without them the switch interprets, and says so.
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
