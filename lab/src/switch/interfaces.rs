@@ -197,10 +197,11 @@ fn loss_free(mut trial: impl FnMut(f64) -> Result<Round>) -> Result<f64> {
     loop {
         match carried(rate)? {
             Some(sent) => {
+                // The tester does not send more, however much is asked of it.
+                let no_more = sent < rate * 0.8 && sent < best * 1.2;
                 best = best.max(sent);
                 low = rate;
-                // The tester does not send more than that.
-                if sent < rate * 0.8 {
+                if no_more {
                     return Ok(best);
                 }
             }

@@ -117,12 +117,12 @@ fn rule_takes_those_of_a_qos_flow() {
     with(OffloadPolicy::Rule, |config| config.rules = vec![rule], [false, true]);
 }
 
-fn write(operation: Operation, text: &str) {
+fn write(election: u64, operation: Operation, text: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let mut client = Client::connect(LISTEN.parse().expect("an address"), 1).await.expect("a switch");
         // The UPF leads it, and does again when this has gone.
-        client.lead(Some(1_000)).await.expect("a higher election");
+        client.lead(Some(election)).await.expect("a higher election");
         let info = client.program().info.clone();
         let update = |line: &str| {
             let entry = rules::parse(&info, &rules::words(line), 0, operation == Operation::Delete, &mut || None);
@@ -148,7 +148,7 @@ fn rules_of_a_person_carry_a_session_beside_those_of_the_upf() {
             hop number 2 source 02:00:00:00:00:0a destination 02:00:00:00:00:0b port 0
             decap teid 0x1001 ue 10.60.1.1 via 1 counter 5
             encap ue 10.60.1.1 teid 0x2001 from 192.168.70.1 to 192.168.70.2 qfi 5 via 2 counter 6";
-        write(Operation::Insert, rules);
+        write(1_000, Operation::Insert, rules);
         assert_eq!(by_switch(&bed, 100), [true, true]);
         // What the UPF changes, it changes beside them.
         let mut changed = session();
@@ -156,7 +156,8 @@ fn rules_of_a_person_carry_a_session_beside_those_of_the_upf() {
         bed.apply(&changed);
         bed.eventually("it leads again, and the session comes back", |bed| bed.says("movedOn") == 2);
         assert_eq!(by_switch(&bed, 200), [true, true]);
-        write(Operation::Delete, rules);
+        // The UPF has had the next one.
+        write(2_000, Operation::Delete, rules);
         assert_eq!(by_switch(&bed, 300), [true, false], "without its rules the session is native again");
     });
 }
