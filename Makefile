@@ -67,6 +67,9 @@ test: packages-test oracles ## Run all tests (uses root for namespaces, TUN devi
 	MARTLET_TEST_SBI=local $(CALL_FLOWS)
 	MARTLET_TEST_SBI=fabric $(CALL_FLOWS)
 	MARTLET_TEST_SBI=http $(CALL_FLOWS)
+	@echo "Positioning's data paths in the kernel, in a guest."
+	@if bash deploy/install/packages.sh guest; then CARGO="$(CARGO)" deploy/guest/lcs.sh; \
+		else echo "SKIPPED: the kernel's TLS and our kernel module: QEMU cannot be installed here"; fi
 
 soak: packages-test ## Phones do whatever they like for SECONDS (30) with the wishes of SEED (1), on each binding; then KILLS (1000) processes of the fabric die
 	MARTLET_SOAK_SECONDS=$(SECONDS) MARTLET_SOAK_SEED=$(SEED) $(CARGO) test --locked -p martlet-tests --test soak $(RUNNER) -- --nocapture --test-threads 1
