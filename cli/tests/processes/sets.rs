@@ -61,7 +61,7 @@ async fn is_reached(from: (&Ue, std::net::Ipv4Addr), to: (&Ue, std::net::Ipv4Add
         from.0.send_ip(1, ping(from.1, to.1, sequence)).await?;
         let wait = Duration::from_millis(700);
         match tokio::time::timeout(wait, to.0.recv_ip()).await {
-            Ok(packet) if sequence_of(&packet?.1) == Some(sequence) => return Ok(()),
+            Ok(Ok((_, packet))) if sequence_of(&packet) == Some(sequence) => return Ok(()),
             _ => ensure!(tokio::time::Instant::now() < give_up, "the phone is not reached"),
         }
     }
@@ -92,7 +92,11 @@ async fn amf_of_a_set_is_killed(site: &Site) -> Result<()> {
     first.lost().await;
     // One that was connected comes by itself, with the packet that it has.
     reaches(&active, 1, GATEWAY).await.context("the phone that was connected")?;
-    ensure!(active.status().await?.guti.is_some_and(|guti| guti.amf_pointer() == 1), "it has a 5G-GUTI of its new AMF");
+    let give_up = tokio::time::Instant::now() + Duration::from_secs(10);
+    while active.status().await?.guti.is_none_or(|guti| guti.amf_pointer() != 1) {
+        ensure!(tokio::time::Instant::now() < give_up, "it has no 5G-GUTI of its new AMF");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     // One that is idle is paged by an AMF that has never heard of it.
     is_reached((&active, addresses[0]), (&idle, addresses[1]), 7).await.context("the phone that is idle")?;
     leaving.deregister().await.context("the phone that leaves")?;
