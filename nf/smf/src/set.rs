@@ -55,6 +55,12 @@ fn others(config: &SmfConfig) -> Result<Vec<String>, StoreError> {
 
 /// What the other members have of sessions, each as it is kept.
 pub fn elsewhere(config: &SmfConfig) -> Result<Vec<Vec<u8>>, StoreError> {
+    // In a thread of its own: a database is not waited for within a runtime.
+    let read = std::thread::scope(|scope| scope.spawn(|| read_elsewhere(config)).join());
+    read.unwrap_or_else(|_| Ok(Vec::new()))
+}
+
+fn read_elsewhere(config: &SmfConfig) -> Result<Vec<Vec<u8>>, StoreError> {
     let mut all = Vec::new();
     for owner in others(config)? {
         let contexts = open(config, &owner)?.contexts()?;
@@ -93,6 +99,8 @@ pub async fn take_over(smf: &Arc<Smf>, reference: &str) -> Option<SessionHandle>
     if let Some(root) = left.root.clone()
         && lives(smf, root).await
     {
+        // Its connection with the database ends where that may be waited for.
+        tokio::task::spawn_blocking(move || drop(left));
         return None;
     }
     claim(smf, number, left).await

@@ -1,6 +1,9 @@
 //! Where a phone is, as its gNB reports it (TS 38.413, 8.12; TS 29.518, 5.5.2.3).
 use anyhow::{Context, Result, ensure};
+use bytes::Bytes;
 use martlet::core::Sbi;
+use martlet_ngap::NgapPduKind;
+use martlet_ngap::ngap::NGAP_PDU;
 use martlet_ran::Gnb;
 use martlet_sbi::{ApiRoot, CallPolicy, Peer, Problem, Router};
 use martlet_sbi_api::common::{PresenceInfo, PresenceState, Tac, Tai};
@@ -10,7 +13,7 @@ use martlet_sbi_http::{ClientLimits, HttpBinding, HttpServer};
 use martlet_tests::{GATEWAY, TestCore, in_namespace, reaches};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{broadcast, mpsc};
 
 #[test]
 fn a_gnb_reports_where_a_phone_is_and_an_idle_one_is_where_it_was() {
@@ -60,9 +63,18 @@ impl AmfEventCallback for Consumer {
     }
 }
 
-/// The next report within two seconds.
+/// The next report within five seconds.
 async fn next(reports: &mut mpsc::UnboundedReceiver<AmfEventReport>) -> Result<AmfEventReport> {
-    tokio::time::timeout(Duration::from_secs(2), reports.recv()).await.context("no report came")?.context("a report")
+    tokio::time::timeout(Duration::from_secs(5), reports.recv()).await.context("no report came")?.context("a report")
+}
+
+/// The gNB has been asked for something else than before.
+async fn asked(heard: &mut broadcast::Receiver<Bytes>) -> Result<()> {
+    let control = async {
+        while NGAP_PDU::decode(&heard.recv().await?)?.kind() != NgapPduKind::Initiating_LocationReportingControl {}
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(Duration::from_secs(5), control).await.context("the gNB is not asked")?
 }
 
 /// The last digit of the cell that is reported, which is its number at its gNB, and the gNB's.
@@ -110,12 +122,12 @@ fn changes_of_the_cell_and_presence_in_an_area_are_told() {
         let wrong = |problem: Problem| anyhow::anyhow!("{problem}");
 
         // Where it is, and then each change.
+        let mut heard = one.subscribe();
         let mut event = AmfEvent::new(AmfEventType::LocationReport);
         event.immediate_flag = Some(true);
         let made = amf.create_subscription(subscription(event)).await.map_err(wrong)?;
         ensure!(cell_of(&next(&mut reports).await?)? == ("000007".into(), '1'), "as it is now");
-        // The gNB was asked before the first report was sent, over another way.
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        asked(&mut heard).await?;
         phone.change_cell(2).await?;
         ensure!(cell_of(&next(&mut reports).await?)? == ("000007".into(), '2'), "another cell of its gNB");
         phone.handover_to(&other).await?;
@@ -129,12 +141,13 @@ fn changes_of_the_cell_and_presence_in_an_area_are_told() {
         ensure!(cell_of(&next(&mut reports).await?)? == ("000007".into(), '1'), "Xn");
         phone.release_to_idle().await?;
         reaches(&phone, 1, GATEWAY).await?;
+        asked(&mut heard).await?;
         phone.change_cell(4).await?;
         ensure!(cell_of(&next(&mut reports).await?)? == ("000007".into(), '4'), "asked again after a rest");
         let id = made.location.rsplit('/').next().context("an identity")?.to_string();
         amf.delete_subscription(&id).await.map_err(wrong)?;
         ensure!(amf.delete_subscription(&id).await.is_err_and(|problem| problem.status() == 404), "it is gone");
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        asked(&mut heard).await?;
         phone.change_cell(5).await?;
 
         // Presence in the second tracking area: now, with each change, and not more often than was asked for.

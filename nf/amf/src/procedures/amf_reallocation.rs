@@ -127,7 +127,7 @@ fn notification(ue: &Ue, access: NasCount) -> Option<N1MessageNotification> {
         an_type: AccessType::ThreeGppAccess,
         an_n2_ap_id: connection.ran_id,
         ran_node_id: connection.gnb.setup()?.global.clone(),
-        initial_amf_name: ue.amf.config.name.clone(),
+        initial_amf_name: name(ue),
         user_location: connection.location.to_sbi(),
         rrc_est_cause: None,
         ue_context_request: Some(true),
@@ -137,6 +137,22 @@ fn notification(ue: &Ue, access: NasCount) -> Option<N1MessageNotification> {
         rejected_nssai_in_ta: None,
     });
     Some(data)
+}
+
+/// The AMF's name as a domain name (TS 23.003, 28.3.2.5); the one for gNBs may be any text.
+fn name(ue: &Ue) -> String {
+    let (own, id, plmn) = (&ue.amf.config.name, ue.guami().id, ue.guami().plmn);
+    match own.contains('.') {
+        true => own.clone(),
+        false => format!(
+            "pt{:02x}.set{:03x}.region{:02x}.amf.5gc.mnc{:0>3}.mcc{}.3gppnetwork.org",
+            id.pointer(),
+            id.set(),
+            id.region(),
+            plmn.mnc(),
+            plmn.mcc()
+        ),
+    }
 }
 
 /// Goes on with a registration that began at another AMF.
