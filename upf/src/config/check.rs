@@ -259,7 +259,7 @@ mod tests {
         config.n6.netns = Some("other".into());
         config.xdp.ring = 1000;
         let paths: Vec<String> = config.check().into_iter().map(|finding| finding.path).collect();
-        assert_eq!(paths, ["xdp.ring", "n6.netns", "n3.address", "n3.address"]);
+        assert_eq!(paths, ["xdp.ring", "n6.netns", "n3.address"]);
     }
 
     #[test]
