@@ -68,8 +68,8 @@ test: packages-test oracles ## Run all tests (uses root for namespaces, TUN devi
 	MARTLET_TEST_SBI=fabric $(CALL_FLOWS)
 	MARTLET_TEST_SBI=http $(CALL_FLOWS)
 	@echo "Positioning's data paths in the kernel, in a guest."
-	@if bash deploy/install/packages.sh guest; then CARGO="$(CARGO)" deploy/guest/lcs.sh; \
-		else echo "SKIPPED: the kernel's TLS and our kernel module: QEMU cannot be installed here"; fi
+	@if deploy/guest/ready.sh; then CARGO="$(CARGO)" deploy/guest/lcs.sh; \
+		else echo "SKIPPED: the kernel's TLS and our kernel module: there is no guest here, see above"; fi
 
 call-flows-switch: packages-test oracles ## Run the call flows with a switch in the wires of each UPF, which carries all that it can (some minutes: a switch process for each test)
 	MARTLET_TEST_DATAPATH=switch $(CALL_FLOWS) -- --test-threads 2
