@@ -494,7 +494,7 @@ fn one_set(pair: &mut Pair, seed: u64) -> usize {
     for n in 0..SESSIONS {
         let mut session = draw.session(n);
         // The gNB of every third one has IPv6 on N3.
-        for far in session.fars.values_mut().filter(|_| (seed + u64::from(n)) % 3 == 0) {
+        for far in session.fars.values_mut().filter(|_| (seed + u64::from(n)).is_multiple_of(3)) {
             far.tunnel = far.tunnel.map(|tunnel| Tunnel { peer: gnb6().into(), ..tunnel });
         }
         let taken = pair.xdp.apply(&Change::to(&session));

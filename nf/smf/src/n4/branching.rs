@@ -71,8 +71,11 @@ pub fn branching_point(plan: &Plan<'_>, anchor: (u32, IpAddr), local: &[String])
     request
 }
 
+/// An end of a tunnel: TEID, address, and the IPv6 address of an end that has both.
+type End = (u32, IpAddr, Option<Ipv6Addr>);
+
 /// The branching point's ends: towards gNBs, and towards the anchor.
-pub fn branching_tunnels(created: &[CreatedPdr]) -> Option<((u32, IpAddr, Option<Ipv6Addr>), (u32, IpAddr))> {
+pub fn branching_tunnels(created: &[CreatedPdr]) -> Option<(End, (u32, IpAddr))> {
     let of = |id| {
         let created = created.iter().find(|created| created.pdr_id == PdrId(id))?;
         match created.local_fteid? {
