@@ -5,6 +5,9 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::path::Path;
 
+/// A value with its 95 % interval: `(value, low, high)`.
+pub type Bar = (f64, f64, f64);
+
 /// One panel: a group of bars for each thing.
 pub struct Bars {
     /// Above it.
@@ -13,8 +16,8 @@ pub struct Bars {
     pub y_label: String,
     /// What stands below each group.
     pub groups: Vec<String>,
-    /// Name, and a value for each group with its 95 % interval: `(value, low, high)`.
-    pub series: Vec<(String, Vec<(f64, f64, f64)>)>,
+    /// Name, and a value for each group.
+    pub series: Vec<(String, Vec<Bar>)>,
 }
 
 /// Draws panels side by side into `NAME.svg` and `NAME.png`.

@@ -92,7 +92,7 @@ impl Amf {
         let (amf, wanted) = (self.clone(), Wanted::Supi(supi.to_string()));
         let search = move || {
             let own = amf.served.guamis.first()?.id;
-            let members = amf.members(&own).inspect_err(|error| unreadable(error)).ok()?;
+            let members = amf.members(&own).inspect_err(unreadable).ok()?;
             members.iter().find_map(|id| amf.read(id, &wanted))
         };
         tokio::task::spawn_blocking(search).await.ok().flatten()
@@ -121,7 +121,7 @@ impl Amf {
         let known = all.get(&owner);
         // What was read before the AMF went may lack a UE that came meanwhile.
         if known.is_none_or(|read| read.at.elapsed() > PAUSE && read.find(wanted).is_none()) {
-            let read = self.read_all(&owner).inspect_err(|error| unreadable(error)).ok()?;
+            let read = self.read_all(&owner).inspect_err(unreadable).ok()?;
             all.insert(owner.clone(), read);
         }
         let read = all.get(&owner)?;

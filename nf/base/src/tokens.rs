@@ -244,13 +244,15 @@ dX/W+6c+e+gasj8iIVPxvpM2pQTBg2NjFq4B/3Q6OmwlWBLdpm7hHR8fvA==
         std::fs::write(&private, PRIVATE).unwrap();
         std::fs::write(&public, PUBLIC).unwrap();
         let (signer, key) = (SigningKey::load(&private).unwrap(), VerifyingKey::load(&public).unwrap());
-        let token = signer.sign(&claims()).unwrap();
-        assert_eq!(key.check(&token, "UDM"), Ok(claims()));
+        // Once: the second may change in between.
+        let claims = claims();
+        let token = signer.sign(&claims).unwrap();
+        assert_eq!(key.check(&token, "UDM"), Ok(claims.clone()));
         assert_eq!(key.check(&token, "UDR"), Err("it is for another type of function"));
-        let ended = signer.sign(&Claims { exp: now() - 1, ..claims() }).unwrap();
+        let ended = signer.sign(&Claims { exp: now() - 1, ..claims.clone() }).unwrap();
         assert_eq!(key.check(&ended, "UDM"), Err("it has ended"));
         // Other claims under the same signature; no signature; an algorithm that is none.
-        let other = signer.sign(&Claims { scope: "nudm-uecm".into(), ..claims() }).unwrap();
+        let other = signer.sign(&Claims { scope: "nudm-uecm".into(), ..claims.clone() }).unwrap();
         let mixed =
             [token.split('.').next(), other.split('.').nth(1), token.split('.').nth(2)].map(Option::unwrap).join(".");
         assert_eq!(key.check(&mixed, "UDM"), Err("its signature is not the NRF's"));

@@ -44,7 +44,7 @@ async fn report(ue: &mut UeTask, asked: LocationReportingRequestType) -> Result<
     let presence = asked.area_of_interest_list.as_ref().map(|list| {
         let item = |item: &AreaOfInterestItem| {
             let presence = if is_in(&item.area_of_interest, &place) { UEPresence::R_in } else { UEPresence::out };
-            UEPresenceInAreaOfInterestItem::new(item.location_reporting_reference_id.clone(), presence, None)
+            UEPresenceInAreaOfInterestItem::new(item.location_reporting_reference_id, presence, None)
         };
         UEPresenceInAreaOfInterestList(list.0.iter().map(item).collect())
     });

@@ -454,7 +454,7 @@ fn ts_33_512_4_2_2_1_1_synchronisation_failure_and_an_ausf_that_does_not_answer(
                 endpoint.ipv4_address = Some(at);
             }
         }
-        management.register_nf_instance(&profile.nf_instance_id.to_string(), profile.clone()).await.map_err(problem)?;
+        management.register_nf_instance(profile.nf_instance_id.as_ref(), profile.clone()).await.map_err(problem)?;
         management.deregister_nf_instance(&own).await.map_err(problem)?;
         let gnb = RawGnb::set_up(&core, 1).await?;
         gnb.send(gnb.initial(1, &octets(REGISTRATION_REQUEST))).await?;

@@ -20,12 +20,15 @@ const SLOT: Duration = Duration::from_millis(250);
 /// and how much longer that is on the board, whose temperature changes within minutes.
 const BOARD_SLOT_S: f64 = 20.0;
 
+/// Loss and processor time.
+type Slot = (f64, f64);
+
 /// What was measured.
 pub struct SameLoad {
     /// Packets in a second that the kernel's path carries.
     pub carried: f64,
-    /// Of each variant and load: loss and processor time, slot by slot.
-    slots: Vec<(&'static str, u32, Vec<(f64, f64)>)>,
+    /// Of each variant and load, slot by slot.
+    slots: Vec<(&'static str, u32, Vec<Slot>)>,
 }
 
 /// Packets in a second that the kernel's path carries of those of the study.
