@@ -70,7 +70,7 @@ impl Bench {
 #[cfg(test)]
 impl Bench {
     /// A packet comes from the data network.
-    pub fn from_network(&mut self, packet: &[u8]) {
+    pub fn network_sends(&mut self, packet: &[u8]) {
         let mut buffer = [&[0; HEADROOM], packet].concat();
         self.forwarder.take_from_network(Frame::new(&mut buffer, HEADROOM), Instant::now());
     }

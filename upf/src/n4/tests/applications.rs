@@ -108,7 +108,7 @@ fn what_cannot_be_detected_is_refused_whole() {
 fn answered(smf: &mut Smf, server: [u8; 4], name: &str, address: [u8; 4], holds: u32) {
     let message = crate::names::message(name, None, &[address.into()], holds);
     let packet = crate::conformance::udp_packet((server.into(), 53), (UE, 4000), &message);
-    smf.bench.from_network(&packet);
+    smf.bench.network_sends(&packet);
     assert!(smf.reports().is_empty());
 }
 

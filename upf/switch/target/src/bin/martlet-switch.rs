@@ -76,6 +76,8 @@ struct Run {
     with_parent: bool,
 }
 
+// There is one in a process, for a moment.
+#[allow(clippy::large_enum_variant)]
 #[derive(Subcommand)]
 enum Command {
     /// Run the switch, and start it again should it fail
