@@ -1,5 +1,5 @@
 //! Values of a few things beside each other, as bars.
-use crate::plot::{COLOURS, failed, in_panels, tick};
+use crate::plot::{COLOURS, draw_legend, failed, in_panels, tick};
 use anyhow::Result;
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -83,14 +83,7 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result
         });
         chart.draw_series(told).map_err(failed)?;
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
-        .background_style(WHITE.mix(0.85))
-        .border_style(RGBColor(200, 200, 200))
-        .label_font(("sans-serif", 13))
-        .draw()
-        .map_err(failed)
+    draw_legend(&mut chart)
 }
 
 #[cfg(test)]

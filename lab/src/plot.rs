@@ -1,6 +1,7 @@
 //! Plots as SVG, and as PNG for those who cannot open one.
 use anyhow::{Context, Result, anyhow};
 use plotters::coord::Shift;
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use std::path::Path;
 
@@ -70,6 +71,20 @@ pub(crate) fn tick(value: f64) -> String {
     ((value * 1e6).round() / 1e6).to_string()
 }
 
+/// The names of what is drawn, in the corner of a panel.
+pub(crate) fn draw_legend<'a, DB: DrawingBackend + 'a>(
+    chart: &mut ChartContext<'a, DB, Cartesian2d<RangedCoordf64, RangedCoordf64>>,
+) -> Result<()> {
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperLeft)
+        .background_style(WHITE.mix(0.85))
+        .border_style(RGBColor(200, 200, 200))
+        .label_font(("sans-serif", 13))
+        .draw()
+        .map_err(failed)
+}
+
 pub(crate) fn failed(error: impl std::fmt::Display) -> anyhow::Error {
     anyhow!("the plot could not be drawn: {error}")
 }
@@ -112,14 +127,7 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
         let bars = series.points.iter().map(|p| ErrorBar::new_vertical(p.0, p.2, p.1, p.3, colour.filled(), 6));
         chart.draw_series(bars).map_err(failed)?;
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
-        .background_style(WHITE.mix(0.85))
-        .border_style(RGBColor(200, 200, 200))
-        .label_font(("sans-serif", 13))
-        .draw()
-        .map_err(failed)
+    draw_legend(&mut chart)
 }
 
 fn rasterise(svg: &str, path: &Path) -> Result<()> {

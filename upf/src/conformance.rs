@@ -198,15 +198,7 @@ fn a_bit_rate_of_zero_stops_its_direction<R: Rig>(rig: &mut R) {
 fn the_first_rule_by_precedence_counts<R: Rig>(rig: &mut R) {
     let mut session = established(rig);
     // What goes to or comes from port 7001 is dropped, by rules that come before the others.
-    let drop = Far {
-        id: 9,
-        action: Action::Drop,
-        destination: None,
-        network_instance: None,
-        tunnel: None,
-        datagrams: None,
-        bar: None,
-    };
+    let drop = Far::new(9, Action::Drop);
     session.fars.insert(9, drop);
     let description = Some("permit out 17 from any 7001 to assigned".to_string());
     for (id, of) in [(11, 1), (12, 2)] {

@@ -319,15 +319,7 @@ fn with_filters(bench: &Bench, filters: &[(&str, SdfFilter)]) -> Session {
         let pdr = Pdr { id, precedence: 1 + n as u32, filters: vec![filter], far: 9, ..session.pdrs[&1].clone() };
         session.pdrs.insert(id, pdr);
     }
-    let drop = Far {
-        id: 9,
-        action: Action::Drop,
-        destination: None,
-        network_instance: None,
-        tunnel: None,
-        datagrams: None,
-        bar: None,
-    };
+    let drop = Far::new(9, Action::Drop);
     session.fars.insert(9, drop);
     session.resolve(&RuleLimits::default()).expect("rules that fit");
     session

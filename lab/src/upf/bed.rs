@@ -242,13 +242,9 @@ pub fn session(rules: Rules, n: u32) -> Session {
         }
         session.pdrs.insert(id, pdr);
         let far = Far {
-            datagrams: None,
-            id: id.into(),
-            action: Action::Forward,
             destination: Some(if id == 1 { Interface::Core } else { Interface::Access }),
-            network_instance: None,
             tunnel: (id == 2).then_some(Tunnel { teid: bench_teid(n), peer: gnb }),
-            bar: None,
+            ..Far::new(id.into(), Action::Forward)
         };
         session.fars.insert(id.into(), far);
     }

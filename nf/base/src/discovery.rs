@@ -210,8 +210,8 @@ impl Discovery {
 
     /// Whether there are others that serve what a producer serves: members of its set.
     pub(crate) fn has_siblings(self: &Arc<Self>, root: &ApiRoot) -> bool {
-        let mut state = self.state();
-        let Some(binding) = state.sets.get(root).cloned() else { return false };
+        let state = &mut *self.state();
+        let Some(binding) = state.sets.get(root) else { return false };
         let now = Instant::now();
         if let Some(members) = state.members.get(&binding.set).filter(|members| members.until > now) {
             return members.count > 1;
@@ -220,7 +220,7 @@ impl Discovery {
         let count = state.members.get(&binding.set).map_or(0, |members| members.count);
         if state.members.len() < MOST_KEPT {
             state.members.insert(binding.set.clone(), Members { count, until: now + SUSPICION });
-            tokio::spawn(self.clone().count(binding));
+            tokio::spawn(self.clone().count(binding.clone()));
         }
         count > 1
     }

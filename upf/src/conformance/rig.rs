@@ -54,15 +54,7 @@ pub fn session(rig: &impl Rig, seid: u64, teid: u32, ue: Ipv4Addr) -> Session {
     };
     session.pdrs.insert(1, pdr(1, Interface::Access, Some(local)));
     session.pdrs.insert(2, pdr(2, Interface::Core, None));
-    let far = |id, destination, tunnel| Far {
-        datagrams: None,
-        id,
-        action: Action::Forward,
-        destination: Some(destination),
-        network_instance: None,
-        tunnel,
-        bar: None,
-    };
+    let far = |id, destination, tunnel| Far { destination: Some(destination), tunnel, ..Far::new(id, Action::Forward) };
     session.fars.insert(1, far(1, Interface::Core, None));
     session.fars.insert(2, far(2, Interface::Access, Some(Tunnel { teid: REMOTE, peer: rig.gnb() })));
     let qer = Qer { id: 1, gate: GateStatus::default(), mbr: None, gbr: None, qfi: Some(9), reflective: false };

@@ -49,18 +49,15 @@ pub struct Far {
 }
 
 impl Far {
+    /// One that leads nowhere yet.
+    pub fn new(id: u32, action: Action) -> Self {
+        Far { id, action, destination: None, network_instance: None, tunnel: None, datagrams: None, bar: None }
+    }
+
     /// From a request to make one.
     pub fn create(ie: &CreateFar) -> Result<Self, RuleError> {
         let id = ie.far_id.0;
-        let mut far = Far {
-            id,
-            action: action(id, ie.apply_action)?,
-            destination: None,
-            network_instance: None,
-            tunnel: None,
-            datagrams: None,
-            bar: ie.bar_id.map(|bar| bar.0),
-        };
+        let mut far = Far { bar: ie.bar_id.map(|bar| bar.0), ..Far::new(id, action(id, ie.apply_action)?) };
         if let Some(parameters) = &ie.forwarding_parameters {
             far.destination = Some(destination(id, parameters.destination_interface.0)?);
             far.network_instance = parameters.network_instance.as_ref().map(|name| shared(name.0.as_slice().into()));

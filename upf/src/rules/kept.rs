@@ -107,13 +107,9 @@ mod tests {
             };
             session.pdrs.insert(id, pdr);
             let far = Far {
-                id: id.into(),
-                action: Action::Forward,
                 destination: Some(Interface::Access),
-                network_instance: None,
                 tunnel: (id != 1).then_some(Tunnel { teid: 7 * n + u32::from(id), peer: gnb }),
-                datagrams: None,
-                bar: None,
+                ..Far::new(id.into(), Action::Forward)
             };
             session.fars.insert(id.into(), far);
         }

@@ -31,7 +31,7 @@ fn pdr(id: u16, precedence: u32, uplink: bool, filters: &[&str]) -> Pdr {
 
 fn far(id: u32, tunnel: Option<Tunnel>) -> Far {
     let destination = Some(if tunnel.is_some() { Interface::Access } else { Interface::Core });
-    Far { id, action: Action::Forward, destination, network_instance: None, tunnel, datagrams: None, bar: None }
+    Far { destination, tunnel, ..Far::new(id, Action::Forward) }
 }
 
 fn qer(id: u32, mbr: Option<u64>) -> Qer {

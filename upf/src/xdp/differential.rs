@@ -323,15 +323,7 @@ impl Draw {
                     _ => Action::Forward,
                 };
                 let tunnel = to_tunnel.then(|| Tunnel { teid: 0xa000 + n, peer: gnb });
-                let far = Far {
-                    id: id.into(),
-                    action,
-                    destination: Some(destination),
-                    network_instance: None,
-                    tunnel,
-                    datagrams: None,
-                    bar: None,
-                };
+                let far = Far { destination: Some(destination), tunnel, ..Far::new(id.into(), action) };
                 session.fars.insert(id.into(), far);
             }
         }

@@ -114,13 +114,9 @@ impl Bench {
             };
             session.pdrs.insert(id, pdr);
             let far = Far {
-                datagrams: None,
-                id: id.into(),
-                action: Action::Forward,
                 destination: Some(if id == 1 { Interface::Core } else { Interface::Access }),
-                network_instance: None,
                 tunnel: (id == 2).then_some(Tunnel { teid: 0xa0a0_a0a0, peer: gnb }),
-                bar: None,
+                ..Far::new(id.into(), Action::Forward)
             };
             session.fars.insert(id.into(), far);
         }
