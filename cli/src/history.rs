@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
+use tracing::subscriber::Interest;
 use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context as LayerContext, Filter};
@@ -27,12 +29,28 @@ pub struct History;
 /// Which events are kept: those from `info` on of Martlet's own crates.
 pub struct Kept;
 
-impl<S> Filter<S> for Kept {
-    fn enabled(&self, metadata: &Metadata<'_>, _: &LayerContext<'_, S>) -> bool {
+impl Kept {
+    fn keeps(metadata: &Metadata<'_>) -> bool {
         *metadata.level() <= Level::INFO
             && metadata.target().starts_with("martlet")
             && metadata.is_event()
             && metadata.fields().field("supi").is_some()
+    }
+}
+
+impl<S> Filter<S> for Kept {
+    fn enabled(&self, metadata: &Metadata<'_>, _: &LayerContext<'_, S>) -> bool {
+        Self::keeps(metadata)
+    }
+
+    /// Decided once for each place in the program: without this, every event and span of every library is asked about
+    /// each time that it is passed, whatever the level of the log is.
+    fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {
+        if Self::keeps(metadata) { Interest::always() } else { Interest::never() }
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(LevelFilter::INFO)
     }
 }
 
@@ -209,6 +227,14 @@ mod tests {
         for other in ["imsi-001010000000001", "suci-0-001-01-0-1-7-c0ffee", "suci-1-x", "ran-ue-ngap-id-1"] {
             assert_eq!(revealed(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn what_nobody_wants_to_hear_is_not_asked_about_each_time() {
+        use tracing_subscriber::layer::SubscriberExt;
+        let quiet = tracing_subscriber::fmt::layer().with_writer(std::io::sink).with_filter(LevelFilter::WARN);
+        let all = tracing_subscriber::registry().with(quiet).with(History.with_filter(Kept));
+        assert_eq!(all.max_level_hint(), Some(LevelFilter::INFO));
     }
 
     #[test]

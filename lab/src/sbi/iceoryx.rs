@@ -25,9 +25,9 @@ fn error(error: impl Debug) -> anyhow::Error {
 
 /// What both ends have.
 struct End {
-    node: Node<ipc::Service>,
-    notifier: Notifier<ipc::Service>,
-    listener: Listener<ipc::Service>,
+    node: Node<ipc_threadsafe::Service>,
+    notifier: Notifier<ipc_threadsafe::Service>,
+    listener: Listener<ipc_threadsafe::Service>,
     polls: bool,
 }
 
@@ -35,7 +35,8 @@ impl End {
     /// `name` is the pair's own; the end that answers hears of requests, the other one of answers.
     fn new(name: &str, answers: bool, polls: bool) -> Result<End> {
         set_log_level(LogLevel::Error);
-        let node = NodeBuilder::new().signal_handling_mode(SignalHandlingMode::Disabled).create::<ipc::Service>();
+        let node =
+            NodeBuilder::new().signal_handling_mode(SignalHandlingMode::Disabled).create::<ipc_threadsafe::Service>();
         let node = node.map_err(error)?;
         let event = |what: &str| {
             let name = format!("{name}/{what}");
@@ -77,7 +78,7 @@ macro_rules! service {
 pub fn serve(name: &str, polls: bool) -> Result<()> {
     let end = End::new(name, true, polls)?;
     let service = service!(end, name);
-    let server: Server<ipc::Service, [u8], (), [u8], ()> =
+    let server: Server<ipc_threadsafe::Service, [u8], (), [u8], ()> =
         service.server_builder().initial_max_slice_len(LONGEST).create().map_err(error)?;
     loop {
         while let Some(request) = server.receive().map_err(error)? {
@@ -97,7 +98,7 @@ pub fn serve(name: &str, polls: bool) -> Result<()> {
 
 /// The end that asks.
 pub struct Asking {
-    client: Client<ipc::Service, [u8], (), [u8], ()>,
+    client: Client<ipc_threadsafe::Service, [u8], (), [u8], ()>,
     /// Readable when there is an event.
     answered: AsyncFd<OwnedFd>,
     end: End,

@@ -18,6 +18,7 @@ use martlet_sbi_fabric::{Manager, ManagerConfig};
 use rand::seq::SliceRandom;
 use rand::{SeedableRng, rngs::StdRng};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use variant::{Message, Pair};
 
@@ -50,12 +51,14 @@ struct Load {
 }
 
 const LOADS: [Load; 4] = [
-    Load { name: "inflight1", title: "1 in flight", in_flight: 1, gap: Duration::ZERO, calls: 500 },
+    Load { name: "inflight1", title: "1 in flight", in_flight: 1, gap: Duration::ZERO, calls: 1000 },
     Load { name: "inflight16", title: "16 in flight", in_flight: 16, gap: Duration::ZERO, calls: 1600 },
     Load { name: "inflight1_gap3ms", title: "1 in flight, 3 ms gaps", in_flight: 1, gap: GAP, calls: 50 },
     Load { name: "inflight16_gap3ms", title: "16 in flight, 3 ms gaps", in_flight: 16, gap: GAP, calls: 480 },
 ];
 const GAP: Duration = Duration::from_millis(3);
+/// Calls before each block: enough for the two processes to find their processors.
+const WARM_UP: usize = 200;
 
 /// What is told of a block, and its name.
 type Statistic = (&'static str, fn(&Block) -> f64);
@@ -88,10 +91,10 @@ async fn measure(args: &SbiArgs, output: &mut Output) -> Result<()> {
     let socket = folder.join("sbi.sock");
     let manager = Manager::bind(ManagerConfig { socket: socket.clone(), ..ManagerConfig::default() })?;
     let manager = tokio::spawn(manager.run());
-    let message = Message::new(service::body()?)?;
+    let message = Arc::new(Message::new(service::body()?)?);
     let mut pairs = Vec::new();
     for variant in &args.variants {
-        pairs.push(Pair::start(*variant, &socket, &message).await?);
+        pairs.push(Arc::new(Pair::start(*variant, &socket, &message).await?));
     }
     let blocks = if args.quick { 4 } else { 30 };
     let mut random = StdRng::seed_from_u64(args.seed);
@@ -122,24 +125,29 @@ async fn measure(args: &SbiArgs, output: &mut Output) -> Result<()> {
     Ok(())
 }
 
-/// Calls under a load, after some that are not counted.
-async fn block(pair: &Pair, load: Load, message: &Message) -> Result<Block> {
-    for _ in 0..50 {
-        pair.call(message).await?;
-    }
-    let (before, started) = (pair.processor_time()?, Instant::now());
-    let each = load.calls / load.in_flight;
-    let workers = (0..load.in_flight).map(|_| async {
-        let mut took = Vec::with_capacity(each);
-        for _ in 0..each {
-            took.push(pair.call(message).await?);
-            if !load.gap.is_zero() {
-                tokio::time::sleep(load.gap).await;
+/// Calls under a load, after some that are not counted. Each caller is a task, as callers are in network functions: the
+/// future that a runtime was started with is looked at only after a number of turns of its tasks.
+async fn block(pair: &Arc<Pair>, load: Load, message: &Arc<Message>) -> Result<Block> {
+    let calls = |number: usize, gap: Duration| {
+        let (pair, message) = (pair.clone(), message.clone());
+        tokio::spawn(async move {
+            let mut took = Vec::with_capacity(number);
+            for _ in 0..number {
+                took.push(pair.call(&message).await?);
+                if !gap.is_zero() {
+                    tokio::time::sleep(gap).await;
+                }
             }
-        }
-        anyhow::Ok(took)
-    });
-    let took = futures_util::future::try_join_all(workers).await?.concat();
+            anyhow::Ok(took)
+        })
+    };
+    calls(WARM_UP, Duration::ZERO).await??;
+    let (before, started) = (pair.processor_time()?, Instant::now());
+    let workers: Vec<_> = (0..load.in_flight).map(|_| calls(load.calls / load.in_flight, load.gap)).collect();
+    let mut took = Vec::with_capacity(load.calls);
+    for worker in workers {
+        took.extend(worker.await??);
+    }
     let (elapsed, after) = (started.elapsed().as_secs_f64() * 1e6, pair.processor_time()?);
     let n = took.len() as f64;
     Ok(Block { took, processor: (after - before) as f64 / 1e3 / n, each: elapsed / n })
@@ -154,7 +162,7 @@ const BASES: &[Variant] = &[
 
 /// Figures of a load: of each variant, and how many times more the [`BASES`] take. The variants took turns block by
 /// block, so each block gives a ratio; the figure is their median.
-fn figures(output: &mut Output, load: Load, pairs: &[Pair], taken: &[Vec<Block>]) -> Result<()> {
+fn figures(output: &mut Output, load: Load, pairs: &[Arc<Pair>], taken: &[Vec<Block>]) -> Result<()> {
     let p50 = |block: &Block| quantile(&block.took, 0.5).map_or(f64::NAN, |m| m.value);
     let p99 = |block: &Block| quantile(&block.took, 0.99).map_or(f64::NAN, |m| m.value);
     let statistics: [Statistic; 4] =

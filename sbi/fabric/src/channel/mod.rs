@@ -250,6 +250,12 @@ impl Channel {
         Ok(())
     }
 
+    /// Whether there is something to receive, as far as can be seen without a look at it.
+    pub fn has_news(&self) -> bool {
+        // Whatever is wrong with it is found when it is received.
+        lock(&self.inbox).has_some().unwrap_or(true)
+    }
+
     /// Says that this end waits for its bell from now on; `false` where there is something to do first.
     pub fn may_sleep(&self) -> Result<bool, Closed> {
         self.open()?;

@@ -23,8 +23,9 @@ pub enum Spin {
 
 /// Longer than this it is cheaper to sleep: a wake-up of another processor takes some 20 µs.
 const WORTH: Duration = Duration::from_micros(50);
-/// How long nobody looks after somebody else took the processor.
-const MODESTY: Duration = Duration::from_millis(50);
+/// How long nobody looks after somebody else took the processor: at first, and at most where that goes on.
+const MODEST: Duration = Duration::from_millis(1);
+const MOST_MODEST: Duration = Duration::from_millis(50);
 /// A process of the fabric uses the processor for less than this before it gives it back. Who takes longer has work of
 /// another kind, which would delay us each time that we give the processor away; to be woken is quicker then.
 const LONG: Duration = Duration::from_micros(150);
@@ -44,12 +45,40 @@ static PROCESSORS: LazyLock<usize> = LazyLock::new(|| {
     set.map_or(1, |set| (0..nix::sched::CpuSet::count()).filter(|n| set.is_set(*n).unwrap_or(false)).count())
 });
 
-/// Until when this process is modest, in µs since [`START`]: what one link finds out holds for all.
-static MODEST_UNTIL: AtomicU64 = AtomicU64::new(0);
+/// What one link finds out holds for all of the process.
+static MODESTY: Modesty = Modesty::new();
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 fn micros(at: Instant) -> u64 {
     at.saturating_duration_since(*START).as_micros() as u64
+}
+
+/// Until when nobody looks, since somebody else wanted the processor. Once may be chance; who comes again soon is given more.
+struct Modesty {
+    /// In µs since [`START`].
+    until: AtomicU64,
+    /// The last pause, in µs.
+    pause: AtomicU64,
+}
+
+impl Modesty {
+    const fn new() -> Self {
+        Modesty { until: AtomicU64::new(0), pause: AtomicU64::new(0) }
+    }
+
+    fn holds(&self, now: u64) -> bool {
+        now < self.until.load(Ordering::Relaxed)
+    }
+
+    /// Somebody else took the processor for a good while.
+    fn learn(&self, now: u64) {
+        let (until, pause) = (self.until.load(Ordering::Relaxed), self.pause.load(Ordering::Relaxed));
+        let again = now < until + 8 * pause;
+        let first = MODEST.as_micros() as u64;
+        let pause = if again { (2 * pause).min(MOST_MODEST.as_micros() as u64) } else { first };
+        self.pause.store(pause, Ordering::Relaxed);
+        self.until.store(now + pause, Ordering::Relaxed);
+    }
 }
 
 /// Whether looking has paid off lately, for one kind of waiting.
@@ -163,7 +192,7 @@ impl Spinner {
         let (until, kind) = match self.look {
             Some(look) => look,
             None => {
-                let modest = self.polite && micros(now) < MODEST_UNTIL.load(Ordering::Relaxed);
+                let modest = self.polite && MODESTY.holds(micros(now));
                 if modest || self.polite && !self.experience[usize::from(expecting)].promising() {
                     return false;
                 }
@@ -181,11 +210,33 @@ impl Spinner {
             let _ = nix::sched::sched_yield();
             let away = now.elapsed();
             if away > LONG {
-                MODEST_UNTIL.store(micros(now + MODESTY), Ordering::Relaxed);
+                MODESTY.learn(micros(now + away));
                 self.look = None;
             }
             self.neighbour.seen(now, away > SHARED);
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_takes_the_processor_again_and_again_is_given_more_of_it() {
+        let modesty = Modesty::new();
+        modesty.learn(10_000);
+        assert!(modesty.holds(10_999) && !modesty.holds(11_000));
+        modesty.learn(12_000);
+        assert!(modesty.holds(13_999) && !modesty.holds(14_000), "soon again: twice as long");
+        let mut now = 14_000;
+        for _ in 0..10 {
+            modesty.learn(now);
+            now += 1_000;
+        }
+        assert!(modesty.holds(now + 48_000) && !modesty.holds(now + 50_000), "but no longer than this");
+        modesty.learn(now + 1_000_000);
+        assert!(modesty.holds(now + 1_000_999) && !modesty.holds(now + 1_001_000), "forgotten after a while");
     }
 }
