@@ -290,6 +290,8 @@ impl UeTask {
             Kind::Successful_HandoverPreparation => handover::command(self, &pdu).await,
             Kind::Unsuccessful_HandoverPreparation => handover::not_prepared(self, &pdu),
             Kind::Successful_HandoverCancel => handover::cancelled(self),
+            // A UE that is quick comes before it; there are no packets of the radio that it could number.
+            Kind::Initiating_DownlinkRANStatusTransfer => Ok(()),
             Kind::Successful_PathSwitchRequest => path_switch::switched(self, &pdu).await,
             Kind::Unsuccessful_PathSwitchRequest => path_switch::not_switched(self, &pdu).await,
             _ => {
