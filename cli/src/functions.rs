@@ -1,5 +1,5 @@
 //! The network functions that this program can start, by name.
-use crate::config::Config;
+use crate::config::{Config, FUNCTIONS, PkiFile};
 use anyhow::{Result, bail};
 use martlet_nf::{AskSource, Environment, NetworkFunction, Ready, Reload, RunningNf, StartError, start};
 use martlet_sbi::Problem;
@@ -7,13 +7,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// In the order in which they start: each finds those that it needs registered before it.
-pub const NAMES: [&str; 11] = ["nrf", "udr", "udm", "ausf", "pcf", "nssf", "upf", "smf", "lmf", "amf", "chf"];
-
 /// Those that a configuration has.
 pub fn names(config: &Config) -> impl Iterator<Item = &'static str> {
     let chf = config.chf.enabled;
-    NAMES.into_iter().filter(move |name| *name != "chf" || chf)
+    FUNCTIONS.into_iter().filter(move |name| *name != "chf" || chf)
 }
 
 /// A function at work, whatever its kind.
@@ -65,7 +62,7 @@ pub async fn start_named(name: &str, config: &Config, environment: &Environment)
         "nrf" => {
             let mut own = config.nrf.clone();
             if config.sbi.is_secured() && own.token_key.is_none() {
-                own.token_key = Some(config.sbi.pki_file(crate::pki::TOKEN_PRIVATE));
+                own.token_key = Some(config.sbi.pki_file(PkiFile::TOKEN_PRIVATE));
             }
             one::<martlet_nrf::Nrf>(own, config, name, environment).await
         }
@@ -91,7 +88,7 @@ pub async fn start_named(name: &str, config: &Config, environment: &Environment)
         }
         "lmf" => one::<martlet_lmf::Lmf>(config.lmf.clone(), config, name, environment).await,
         "upf" => upf(config, environment).await,
-        _ => bail!("there is no network function {name:?}; there are {}", NAMES.join(", ")),
+        _ => bail!("there is no network function {name:?}; there are {}", FUNCTIONS.join(", ")),
     }
 }
 

@@ -8,5 +8,4 @@ pub mod exchange;
 pub mod fabric;
 pub mod functions;
 pub mod history;
-pub mod network;
 pub mod pki;

@@ -2,9 +2,9 @@
 use crate::{runtime, trim};
 use anyhow::{Result, bail};
 use clap::Args;
-use martlet::config::Config;
+use martlet::config::{Config, FUNCTIONS};
 use martlet::core::{Sbi, entry, in_fabric, secure_environment};
-use martlet::functions::{NAMES, start_named};
+use martlet::functions::start_named;
 use martlet_nf::Shutdown;
 use martlet_nf::oam::OamServer;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 #[derive(Args)]
 pub struct NfArgs {
     /// Which one
-    #[arg(value_parser = NAMES)]
+    #[arg(value_parser = FUNCTIONS)]
     name: String,
     /// Configuration; the built-in defaults where it is left out
     #[arg(short, long)]

@@ -1,6 +1,6 @@
 //! Certificates and keys of a core's functions (TS 33.310, 6; TS 33.501, 13): one authority, a certificate for each function
 //! under the addresses of its services, and the NRF's key for access tokens.
-use crate::config::Config;
+use crate::config::{Config, PkiFile};
 use anyhow::{Context, Result, ensure};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
@@ -8,15 +8,6 @@ use rcgen::{
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
-
-/// The authority's certificate, which all functions believe.
-pub const AUTHORITY: &str = "authority.pem";
-/// Its key: whoever has it makes functions. Keep it away from the machines that run them.
-pub const AUTHORITY_KEY: &str = "authority-key.pem";
-/// The NRF's key for access tokens.
-pub const TOKEN_PRIVATE: &str = "token-key.pem";
-/// What checks them.
-pub const TOKEN_PUBLIC: &str = "token.pem";
 
 /// Functions that have services, and `core`, which stands for all of them in one process.
 const NAMES: [&str; 11] = ["nrf", "udr", "udm", "ausf", "pcf", "nssf", "chf", "smf", "amf", "lmf", "core"];
@@ -32,7 +23,7 @@ pub fn init(config: &Config, folder: &Path, names: &[String]) -> Result<()> {
         .create(folder)
         .with_context(|| folder.display().to_string())?;
     ensure!(
-        !folder.join(AUTHORITY).exists(),
+        !folder.join(PkiFile::AUTHORITY).exists(),
         "{} has an authority already: its functions would not know those of a new one; choose another folder",
         folder.display()
     );
@@ -60,10 +51,10 @@ pub fn init(config: &Config, folder: &Path, names: &[String]) -> Result<()> {
         write(&folder.join(format!("{name}-key.pem")), &key.serialize_pem())?;
     }
     let token = KeyPair::generate()?;
-    write(&folder.join(TOKEN_PRIVATE), &token.serialize_pem())?;
-    write(&folder.join(TOKEN_PUBLIC), &token.public_key_pem())?;
-    write(&folder.join(AUTHORITY_KEY), &authority_key.serialize_pem())?;
-    write(&folder.join(AUTHORITY), &authority.pem())
+    write(&folder.join(PkiFile::TOKEN_PRIVATE), &token.serialize_pem())?;
+    write(&folder.join(PkiFile::TOKEN_PUBLIC), &token.public_key_pem())?;
+    write(&folder.join(PkiFile::AUTHORITY_KEY), &authority_key.serialize_pem())?;
+    write(&folder.join(PkiFile::AUTHORITY), &authority.pem())
 }
 
 /// A new file for its owner alone.

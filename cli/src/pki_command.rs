@@ -1,7 +1,7 @@
 //! `martlet pki`: certificates and keys of a core's functions.
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use martlet::config::Config;
+use martlet::config::{Config, PkiFile};
 use martlet::pki;
 use std::path::PathBuf;
 
@@ -31,6 +31,6 @@ pub fn run(command: PkiCommand) -> Result<()> {
     let PkiCommand::Init(args) = command;
     pki::init(&Config::load(args.config.as_deref())?, &args.out, &args.names)?;
     println!("{} has certificates and keys; name it as sbi.pki in the configuration.", args.out.display());
-    println!("Give each machine what its functions need of it, and keep {} apart.", pki::AUTHORITY_KEY);
+    println!("Give each machine what its functions need of it, and keep {} apart.", PkiFile::AUTHORITY_KEY);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The service-based interface with TLS on both sides and access tokens (TS 33.501, 13).
 use anyhow::{Context, Result, ensure};
-use martlet::config::Config;
+use martlet::config::{Config, PkiFile};
 use martlet::core::Sbi;
 use martlet::pki;
 use martlet_sbi::{ApiRoot, CallPolicy, Peer};
@@ -33,7 +33,7 @@ impl Drop for Folder {
 
 fn load(authority: &Path, own: &Path, name: &str) -> Result<Tls> {
     let file = |end: &str| own.join(format!("{name}{end}.pem"));
-    Tls::load(&authority.join(pki::AUTHORITY), &file(""), &file("-key")).map_err(anyhow::Error::msg)
+    Tls::load(&authority.join(PkiFile::AUTHORITY), &file(""), &file("-key")).map_err(anyhow::Error::msg)
 }
 
 /// Somebody who shows this certificate, or none.

@@ -1,9 +1,6 @@
 //! The network as a whole: what several functions need to know alike, written once.
-use crate::config::Config;
-use martlet_amf::{GuamiConfig, PlmnConfig, TaiConfig};
-use martlet_config::{Finding, Lines};
-use martlet_sbi_api::common::{PlmnId, Sd, Snssai};
-use martlet_smf::SliceConfig;
+use martlet_config::Finding;
+use martlet_sbi_api::common::{PlmnId, Snssai};
 use serde::Deserialize;
 
 /// The PLMN, its tracking areas, and its slices. A function's own section goes before it where it names the same thing.
@@ -38,31 +35,5 @@ impl NetworkSection {
             findings.push(Finding::new("slices", "a network has a slice at least, such as {sst: 1}"));
         }
         findings
-    }
-
-    /// Tells the functions what their own sections leave open; `lines` knows what these say.
-    pub(crate) fn apply(config: &mut Config, lines: &Lines) {
-        let network = config.network.clone();
-        let open = |path: &str| !lines.has(path);
-        let plmn = || network.plmn.clone();
-        if open("amf.guamis") {
-            config.amf.guamis = vec![GuamiConfig { plmn: plmn(), region: 1, set: 1, pointer: 1 }];
-        }
-        if open("amf.plmns") {
-            config.amf.plmns = vec![PlmnConfig { plmn: plmn(), slices: network.slices.clone() }];
-        }
-        if open("amf.tais") {
-            config.amf.tais = network.tacs.iter().map(|tac| TaiConfig { plmn: plmn(), tac: *tac }).collect();
-        }
-        if open("udm.home_plmn") {
-            config.udm.home_plmn = plmn();
-        }
-        if open("nssf.slices") {
-            config.nssf.slices = network.slices.clone();
-        }
-        if open("smf.slices") {
-            let slice = |slice: &Snssai| SliceConfig { sst: slice.sst, sd: slice.sd.map(Sd::to_u32) };
-            config.smf.slices = network.slices.iter().map(slice).collect();
-        }
     }
 }
