@@ -48,17 +48,24 @@ struct Load {
     gap: Duration,
     /// Calls in a block.
     calls: usize,
+    /// Calls before it, not counted: enough for the two processes to find their processors.
+    warm_up: usize,
 }
 
 const LOADS: [Load; 4] = [
-    Load { name: "inflight1", title: "1 in flight", in_flight: 1, gap: Duration::ZERO, calls: 1000 },
-    Load { name: "inflight16", title: "16 in flight", in_flight: 16, gap: Duration::ZERO, calls: 1600 },
-    Load { name: "inflight1_gap3ms", title: "1 in flight, 3 ms gaps", in_flight: 1, gap: GAP, calls: 50 },
-    Load { name: "inflight16_gap3ms", title: "16 in flight, 3 ms gaps", in_flight: 16, gap: GAP, calls: 480 },
+    Load { name: "inflight1", title: "1 in flight", in_flight: 1, gap: Duration::ZERO, calls: 1000, warm_up: 200 },
+    Load { name: "inflight16", title: "16 in flight", in_flight: 16, gap: Duration::ZERO, calls: 1600, warm_up: 200 },
+    Load { name: "inflight1_gap3ms", title: "1 in flight, 3 ms gaps", in_flight: 1, gap: GAP, calls: 50, warm_up: 200 },
+    Load {
+        name: "inflight16_gap3ms",
+        title: "16 in flight, 3 ms gaps",
+        in_flight: 16,
+        gap: GAP,
+        calls: 480,
+        warm_up: 200,
+    },
 ];
 const GAP: Duration = Duration::from_millis(3);
-/// Calls before each block: enough for the two processes to find their processors.
-const WARM_UP: usize = 200;
 
 /// What is told of a block, and its name.
 type Statistic = (&'static str, fn(&Block) -> f64);
@@ -103,6 +110,7 @@ async fn measure(args: &SbiArgs, output: &mut Output) -> Result<()> {
     for mut load in LOADS {
         if args.quick {
             load.calls = load.calls.div_ceil(5).max(load.in_flight);
+            load.warm_up /= 4;
         }
         let mut taken: Vec<Vec<Block>> = pairs.iter().map(|_| Vec::new()).collect();
         for number in 0..blocks {
@@ -141,7 +149,7 @@ async fn block(pair: &Arc<Pair>, load: Load, message: &Arc<Message>) -> Result<B
             anyhow::Ok(took)
         })
     };
-    calls(WARM_UP, Duration::ZERO).await??;
+    calls(load.warm_up, Duration::ZERO).await??;
     let (before, started) = (pair.processor_time()?, Instant::now());
     let workers: Vec<_> = (0..load.in_flight).map(|_| calls(load.calls / load.in_flight, load.gap)).collect();
     let mut took = Vec::with_capacity(load.calls);
