@@ -1,6 +1,6 @@
 //! What must not be read by whoever gets hold of the database: sealed with the operator's key (AES-256-GCM).
 use crate::{Place, StoreError};
-use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
+use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD_NO_PAD;
 use std::io::Write;
@@ -14,13 +14,13 @@ pub const KEY_VARIABLE: &str = "MARTLET_STORE_KEY";
 const MARK: &str = "sealed1:";
 
 /// Seals and opens with the operator's key.
-pub struct Seal(RandomizedNonceKey);
+pub struct Seal(LessSafeKey);
 
 impl Seal {
     /// From 32 octets.
     pub fn new(key: &[u8; 32]) -> Seal {
         // A key of the length that the algorithm has is always taken.
-        Seal(RandomizedNonceKey::new(&AES_256_GCM, key).expect("a key of 32 octets"))
+        Seal(LessSafeKey::new(UnboundKey::new(&AES_256_GCM, key).expect("a key of 32 octets")))
     }
 
     /// For what ends with the process.
@@ -56,10 +56,12 @@ impl Seal {
 
     /// Seals; what is opened must be of the same place.
     pub fn seal(&self, place: &str, open: &[u8]) -> Result<Vec<u8>, StoreError> {
+        let number: [u8; NONCE_LEN] = random()?;
         let mut octets = open.to_vec();
-        let nonce = self.0.seal_in_place_append_tag(Aad::from(place.as_bytes()), &mut octets);
-        let nonce = nonce.map_err(|_| StoreError::Key("a value cannot be sealed".into()))?;
-        octets.extend_from_slice(nonce.as_ref());
+        let nonce = Nonce::assume_unique_for_key(number);
+        let sealed = self.0.seal_in_place_append_tag(nonce, Aad::from(place.as_bytes()), &mut octets);
+        sealed.map_err(|_| StoreError::Key("a value cannot be sealed".into()))?;
+        octets.extend_from_slice(&number);
         Ok(octets)
     }
 
@@ -96,18 +98,21 @@ fn parse(text: &str) -> Option<Seal> {
     hex::decode_to_slice(text.trim(), &mut key).ok().map(|()| Seal::new(&key))
 }
 
-fn random() -> Result<[u8; 32], StoreError> {
-    let mut key = [0; 32];
-    aws_lc_rs::rand::fill(&mut key).map_err(|_| StoreError::Key("the system gives no random numbers".into()))?;
-    Ok(key)
+/// Random octets of the kernel. The library's own generator would spend tens of milliseconds of processor time on each process's
+/// first number, and far more on a small board, to gather what the kernel has.
+fn random<const N: usize>() -> Result<[u8; N], StoreError> {
+    let mut octets = [0; N];
+    getrandom::fill(&mut octets)
+        .map_err(|error| StoreError::Key(format!("the system gives no random numbers: {error}")))?;
+    Ok(octets)
 }
 
 /// Makes a file with a new key, for its owner alone. Of several who do so at once, the first one's stays, and it is whole
 /// from the moment when it is seen.
 fn make(file: &Path) -> std::io::Result<()> {
-    let key = random().map_err(|error| std::io::Error::other(error.to_string()))?;
-    let tag = random().map_err(|error| std::io::Error::other(error.to_string()))?;
-    let draft = file.with_extension(format!("{}.draft", hex::encode(&tag[..8])));
+    let key: [u8; 32] = random().map_err(|error| std::io::Error::other(error.to_string()))?;
+    let tag: [u8; 8] = random().map_err(|error| std::io::Error::other(error.to_string()))?;
+    let draft = file.with_extension(format!("{}.draft", hex::encode(tag)));
     let written = (|| {
         let mut open = std::fs::OpenOptions::new();
         let mut made = open.write(true).create_new(true).mode(0o600).open(&draft)?;
