@@ -381,6 +381,8 @@ impl UeTask {
         let wanted = self.nas.config().idle == crate::ue::IdleBehaviour::Automatic
             && self.nas.state() == MmState::Registered
             && !self.nas.is_requesting_service()
+            // What was told before the tunnel was there.
+            && !self.sessions.contains_key(&psi)
             && self.nas.session(psi).is_some();
         if wanted && let Err(error) = self.nas.request_service(crate::ue::ServicePurpose::Data, &[psi], self.received) {
             tracing::debug!(supi = %self.supi, gnb = self.gnb.name(), %error, "no service request for uplink data");
