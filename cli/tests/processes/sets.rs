@@ -25,7 +25,7 @@ impl Beside {
                 + more,
         )?;
         let log = std::fs::File::create(site.0.join(format!("other-{name}.log")))?;
-        let level = std::env::var("MARTLET_CORE_LOG").unwrap_or_else(|_| "warn".into());
+        let level = std::env::var("MARTLET_CORE_LOG").unwrap_or_else(|_| "warn,martlet::nf=info".into());
         let arguments = ["--log", &level, "nf", name, "-c", &config.display().to_string()];
         let child =
             Command::new(MARTLET).args(arguments).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn()?;
@@ -44,13 +44,18 @@ impl Drop for Beside {
     }
 }
 
-/// Waits until the NRF knows so many functions of a type.
-async fn known(core: &CoreProcess, kind: &str, many: usize) -> Result<()> {
-    let count = |nrf: &serde_json::Value| {
+/// Starts a function beside those of the core, and waits until it is ready and the NRF knows it.
+async fn joined(site: &Site, core: &CoreProcess, name: &str, kind: &str, more: &str) -> Result<Beside> {
+    let other = Beside::start(site, name, more)?;
+    let log = site.0.join(format!("other-{name}.log"));
+    // The NRF knows one of before still, under the same identity.
+    let is_ready = || std::fs::read_to_string(&log).is_ok_and(|log| log.contains("martlet::nf: ready"));
+    let of_kind = |nrf: &serde_json::Value| {
         let all = nrf["registered"].as_array().cloned().unwrap_or_default();
-        all.iter().filter(|entry| entry.to_string().contains(&format!("\"{kind}\""))).count()
+        all.iter().filter(|entry| entry["type"] == kind && entry["status"] == "REGISTERED").count()
     };
-    until(core, "nrf", "the NRF knows the set", |nrf| count(nrf) == many).await
+    until(core, "nrf", "the NRF knows the set", |nrf| is_ready() && of_kind(nrf) >= 2).await?;
+    Ok(other)
 }
 
 fn internet() -> PduSessionRequest {
@@ -74,8 +79,7 @@ async fn is_reached(from: (&Ue, std::net::Ipv4Addr), to: (&Ue, std::net::Ipv4Add
 async fn amf_of_a_set_is_killed(site: &Site) -> Result<()> {
     let core = site.start(&["--split", "--sbi", "http"])?;
     let more = "amf:\n  guamis: [{ plmn: \"00101\", region: 1, set: 1, pointer: 2 }]\n  n2: { bind: [127.0.0.6] }\nsbi: { amf: \"127.0.0.27:7777\" }\n";
-    let other = Beside::start(site, "amf", more)?;
-    known(&core, "AMF", 2).await?;
+    let other = joined(site, &core, "amf", "AMF", more).await?;
     // A real gNB's kernel learns of the AMF's end from the AMF's; where neither has SCTP, heartbeats stay out.
     let mut config = gnb_config(1, "127.0.0.6:38412")?;
     let ms = Duration::from_millis;
@@ -152,8 +156,7 @@ async fn smf_of_a_set_is_killed(site: &Site) -> Result<()> {
     let core = site.start(&["--split", "--sbi", "http"])?;
     std::fs::write(site.config(), &common)?;
     let more = set(2, "10.45.128.0/17", 1) + "  n4: { bind: 127.0.0.28 }\nsbi: { smf: \"127.0.0.26:7777\" }\n";
-    let other = Beside::start(site, "smf", &more)?;
-    known(&core, "SMF", 2).await?;
+    let other = joined(site, &core, "smf", "SMF", &more).await?;
     until(&core, "upf", "both SMFs are associated", |upf| {
         upf["associations"].as_array().is_some_and(|all| all.len() == 2)
     })
@@ -184,8 +187,7 @@ async fn smf_of_a_set_is_killed(site: &Site) -> Result<()> {
     let new = third.establish_pdu_session(internet()).await?;
     ensure!(new.ipv4.is_some_and(|address| address.octets()[2] < 128), "of the pool of the SMF that is left: {new:?}");
     // The one that was killed comes back, and leaves the sessions where they are.
-    let again = Beside::start(site, "smf", &more)?;
-    known(&core, "SMF", 2).await?;
+    let again = joined(site, &core, "smf", "SMF", &more).await?;
     active.release_to_idle().await?;
     reaches(&active, 1, GATEWAY).await.context("after the return")?;
     drop(again);
