@@ -11,6 +11,7 @@ pub mod user_plane;
 pub use gnb::{
     Gnb, GnbConfig, GnbError, HandoverOutcome, HandoverPlan, HandoverTurn, Ue, UeError, UeEvent, UeStatus, XnPlan,
 };
+pub use martlet_sctp::Options as SctpOptions;
 pub use positioning::{Positioning, PositioningConfig, Surroundings};
 pub use sample::{Procedure, Sample, Samples};
 pub use ue::{

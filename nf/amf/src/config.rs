@@ -43,6 +43,8 @@ pub struct AmfConfig {
     pub state: StateConfig,
     /// UEs that the status lists with their state.
     pub status_ues: usize,
+    /// A UE whose slices are another AMF set's gets there by way of its gNB, where its 5G-GUTI leads back here; else directly.
+    pub reroute_by_gnb: bool,
 }
 
 /// A GUAMI (TS 23.003, 2.10.1).
@@ -197,6 +199,7 @@ impl Default for AmfConfig {
             concurrency: ConcurrencyConfig::default(),
             state: StateConfig::default(),
             status_ues: 20,
+            reroute_by_gnb: false,
         }
     }
 }

@@ -86,10 +86,22 @@ struct Kept {
     cell: Cell,
 }
 
-/// How many members a set has, as the NRF last said.
+/// The members of a set, as the NRF last said.
 struct Members {
-    count: usize,
+    /// `nfInstanceId` of each; `None` until the NRF has said.
+    instances: Option<Vec<String>>,
     until: Instant,
+}
+
+impl Members {
+    /// Whether somebody else than the one of a binding is there. Where that is not known yet, somebody may be.
+    fn beside(&self, binding: &Binding) -> bool {
+        let Some(instances) = &self.instances else { return true };
+        match &binding.instance {
+            Some(own) => instances.iter().any(|instance| instance != own),
+            None => instances.len() > 1,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -98,7 +110,7 @@ struct State {
     suspects: HashMap<ApiRoot, Instant>,
     /// The sets of producers, by what the NRF or they themselves have said.
     sets: HashMap<ApiRoot, Binding>,
-    /// How many members sets have.
+    /// Who the members of sets are.
     members: HashMap<String, Members>,
     /// Who serves for a member of a set that failed, and until when that is not asked again.
     instead: HashMap<ApiRoot, (ApiRoot, Instant)>,
@@ -208,25 +220,28 @@ impl Discovery {
         }
     }
 
-    /// Whether there are others that serve what a producer serves: members of its set.
+    /// Whether there are others that serve what a producer serves: members of its set. One that is gone need not be among them any more.
     pub(crate) fn has_siblings(self: &Arc<Self>, root: &ApiRoot) -> bool {
         let state = &mut *self.state();
         let Some(binding) = state.sets.get(root) else { return false };
         let now = Instant::now();
-        if let Some(members) = state.members.get(&binding.set).filter(|members| members.until > now) {
-            return members.count > 1;
+        let known = state.members.get(&binding.set);
+        if let Some(members) = known.filter(|members| members.until > now) {
+            return members.beside(binding);
         }
         // Who asks meanwhile does not wait for it.
-        let count = state.members.get(&binding.set).map_or(0, |members| members.count);
-        if state.members.len() < MOST_KEPT {
-            state.members.insert(binding.set.clone(), Members { count, until: now + SUSPICION });
-            tokio::spawn(self.clone().count(binding.clone()));
+        let members =
+            Members { instances: known.and_then(|members| members.instances.clone()), until: now + SUSPICION };
+        let beside = members.beside(binding);
+        if state.members.len() < MOST_KEPT || known.is_some() {
+            tokio::spawn(self.clone().ask_members(binding.clone()));
+            state.members.insert(binding.set.clone(), members);
         }
-        count > 1
+        beside
     }
 
-    /// Asks the NRF how many members a set has.
-    async fn count(self: Arc<Self>, binding: Binding) {
+    /// Asks the NRF who the members of a set are.
+    async fn ask_members(self: Arc<Self>, binding: Binding) {
         let Some(target) = binding.nf_type() else { return };
         self.subscribed(&target);
         let query = SearchQuery {
@@ -237,7 +252,8 @@ impl Discovery {
         };
         if let Ok(found) = NfDiscoveryClient::new(self.nrf.clone()).search_nf_instances(query).await {
             let until = Instant::now() + Duration::from_secs(found.validity_period.into());
-            self.state().members.insert(binding.set, Members { count: found.nf_instances.len(), until });
+            let instances = found.nf_instances.iter().map(|profile| profile.nf_instance_id.to_string()).collect();
+            self.state().members.insert(binding.set, Members { instances: Some(instances), until });
         }
     }
 
@@ -267,18 +283,19 @@ impl Discovery {
         };
         let found = NfDiscoveryClient::new(self.nrf.clone()).search_nf_instances(query).await;
         let found = found.inspect_err(|problem| tracing::debug!(%problem, "no other member of a set")).ok()?;
-        let mut members: Vec<_> = found.nf_instances.iter().filter_map(|profile| candidate(profile, api)).collect();
+        let member = |profile: &NfProfile| Some((candidate(profile, api)?, profile.nf_instance_id.to_string()));
+        let mut members: Vec<_> = found.nf_instances.iter().filter_map(member).collect();
         let mut state = self.state();
         let now = Instant::now();
-        members.retain(|(_, other)| {
+        members.retain(|((_, other), _)| {
             other != root && *other != self.own_root && state.suspects.get(other).is_none_or(|until| *until <= now)
         });
-        members.sort_by_key(|(priority, _)| *priority);
-        let (_, other) = members.into_iter().next()?;
+        members.sort_by_key(|((priority, _), _)| *priority);
+        let ((_, other), instance) = members.into_iter().next()?;
         if state.instead.len() < MOST_KEPT {
             state.instead.insert(root.clone(), (other.clone(), now + SUSPICION));
         }
-        state.sets.insert(other.clone(), Binding { instance: None, ..binding.clone() });
+        state.sets.insert(other.clone(), Binding { instance: Some(instance), ..binding.clone() });
         tracing::warn!(failed = %root, other = %other, set = binding.set, "another member of the set is asked");
         Some((other, binding))
     }

@@ -21,6 +21,9 @@ pub struct Record {
     pub supi: String,
     /// PDU session identity.
     pub session: u8,
+    /// The SMF's charging identifier of the session (TS 32.291, 6.1.6.2.1.4).
+    #[serde(default)]
+    pub charging_id: String,
     /// Data network.
     pub dnn: String,
     /// Slice.

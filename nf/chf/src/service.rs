@@ -77,6 +77,7 @@ fn record(request: &ChargingDataRequest) -> Result<Record, Problem> {
     Ok(Record {
         supi: supi.to_string(),
         session: session.pdu_session_id,
+        charging_id: about.and_then(|about| about.smf_charging_id.clone()).unwrap_or_default(),
         dnn: session.dnn_id.to_string(),
         slice: session.network_slicing_info.as_ref().map(|info| info.s_nssai.to_string()).unwrap_or_default(),
         address: address.unwrap_or_default(),

@@ -38,6 +38,8 @@ pub struct GnbConfig {
     pub sctp: StackChoice,
     /// SCTP streams asked for.
     pub streams: u16,
+    /// SCTP's other settings: among them, how soon an AMF that is gone is missed.
+    pub sctp_options: martlet_sctp::Options,
     /// How long NG SETUP may take.
     pub setup_timeout: Duration,
     /// How long a procedure of a UE may take before its caller is told that it failed.
@@ -69,6 +71,7 @@ impl GnbConfig {
             trps: Vec::new(),
             sctp: StackChoice::Auto,
             streams: 8,
+            sctp_options: martlet_sctp::Options::default(),
             setup_timeout: Duration::from_secs(10),
             procedure_timeout: Duration::from_secs(30),
             check_k_gnb: true,

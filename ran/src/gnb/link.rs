@@ -67,7 +67,7 @@ impl N2Link {
     /// No SCTP on this machine, no such AMF, or it does not answer.
     pub async fn connect(config: &super::GnbConfig) -> Result<N2Link, SctpError> {
         let stack = shared_stack(config.sctp)?;
-        let options = Options { streams: config.streams.max(2), ..Options::default() };
+        let options = Options { streams: config.streams.max(2), ..config.sctp_options.clone() };
         let local = config.n2_local.map(|address| (address, 0).into());
         Ok(N2Link::Sctp(stack.connect(local, config.amf, &options).await?))
     }

@@ -21,6 +21,7 @@ mod path_switch;
 mod pdu_session_resource_modify;
 mod pdu_session_resource_release;
 mod pdu_session_resource_setup;
+mod reroute_nas_request;
 mod sessions;
 mod table;
 #[cfg(test)]
@@ -157,6 +158,13 @@ impl Gnb {
         let all = self.0.associations.lock().unwrap_or_else(|e| e.into_inner());
         let mut others = all.iter().filter_map(Weak::upgrade).map(Gnb).filter(|gnb| !gnb.is(self));
         others.find(|gnb| !gone(gnb))
+    }
+
+    /// The association with an AMF of a set.
+    fn of_set(&self, set: u16) -> Option<Gnb> {
+        let all = self.0.associations.lock().unwrap_or_else(|e| e.into_inner());
+        let mut others = all.iter().filter_map(Weak::upgrade).map(Gnb).filter(|gnb| !gnb.is(self));
+        others.find(|gnb| gnb.0.lost.borrow().is_none() && gnb.amf().is_some_and(|amf| amf.sets.contains(&set)))
     }
 
     /// The UE that another association of this gNB has with a RAN UE NGAP ID.

@@ -12,6 +12,8 @@ pub struct AmfInfo {
     pub name: String,
     /// Relative AMF capacity, 0 to 255.
     pub capacity: u8,
+    /// The AMF sets of its GUAMIs.
+    pub sets: Vec<u16>,
 }
 
 /// Set the NG interface up. Nobody else reads from the link yet.
@@ -83,8 +85,11 @@ fn read_response(pdu: &NGAP_PDU) -> Result<AmfInfo, martlet_ngap::Error> {
     extract_ngap_ies!(pdu, NGSetupResponse,
         req name: String = AMFName(name) => name.0.into_owned(),
         req capacity: u8 = RelativeAMFCapacity(capacity) => capacity.0,
+        lax guamis: ServedGUAMIList = ServedGUAMIList(list) => list,
     );
-    Ok(AmfInfo { name, capacity })
+    let set = |item: &ServedGUAMIItem| item.guami.amf_set_id.0.value() as u16;
+    let sets = guamis.iter().flat_map(|list| &list.0).map(set).collect();
+    Ok(AmfInfo { name, capacity, sets })
 }
 
 fn read_failure(pdu: &NGAP_PDU) -> Result<String, martlet_ngap::Error> {

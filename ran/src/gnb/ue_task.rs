@@ -8,7 +8,7 @@ use super::ue_context_release::ReleaseReason;
 use super::{
     Gnb, handover, handover_target, initial_context_setup, initial_ue_message, location_reporting, nas_transport,
     path_switch, pdu_session_resource_modify, pdu_session_resource_release, pdu_session_resource_setup,
-    ue_context_modification, ue_context_release,
+    reroute_nas_request, ue_context_modification, ue_context_release,
 };
 use crate::nrppa;
 use crate::sample::Procedure;
@@ -284,6 +284,7 @@ impl UeTask {
             Kind::Initiating_PDUSessionResourceRelease => pdu_session_resource_release::run(self, &pdu).await,
             Kind::Initiating_PDUSessionResourceModify => pdu_session_resource_modify::run(self, &pdu).await,
             Kind::Initiating_UEContextRelease => ue_context_release::command(self, &pdu).await,
+            Kind::Initiating_RerouteNASRequest => reroute_nas_request::run(self, &pdu).await,
             Kind::Initiating_LocationReportingControl => location_reporting::run(self, &pdu).await,
             Kind::Initiating_UEContextModification => ue_context_modification::run(self, &pdu).await,
             Kind::Initiating_DownlinkUEAssociatedNRPPaTransport => nrppa::of_ue(self, &pdu).await,
@@ -358,9 +359,14 @@ impl UeTask {
         if downlink.gnb.is(&self.gnb) || downlink.pdu.ie::<martlet_ngap::ie::OldAMF>().is_none() {
             return;
         }
+        self.goes_on_with(downlink.gnb.clone(), ran_id);
+    }
+
+    /// The UE's connection goes on with another AMF of the gNB's.
+    pub(super) fn goes_on_with(&mut self, other: Gnb, ran_id: u32) {
         tracing::info!(supi = %self.supi, gnb = self.gnb.name(), "another AMF goes on with the UE");
         self.gnb.table().disconnect(ran_id, self.connection.amf_id.take());
-        self.gnb = downlink.gnb.clone();
+        self.gnb = other;
         self.gnb.table().take(ran_id, self.mailbox.clone());
         self.connection.stream = self.gnb.stream_of(ran_id);
     }
@@ -383,6 +389,8 @@ impl UeTask {
         let wanted = self.nas.config().idle == crate::ue::IdleBehaviour::Automatic
             && self.nas.state() == MmState::Registered
             && !self.nas.is_requesting_service()
+            // What was told before the tunnel was there.
+            && !self.sessions.contains_key(&psi)
             && self.nas.session(psi).is_some();
         if wanted && let Err(error) = self.nas.request_service(crate::ue::ServicePurpose::Data, &[psi], self.received) {
             tracing::debug!(supi = %self.supi, gnb = self.gnb.name(), %error, "no service request for uplink data");

@@ -59,9 +59,13 @@ impl UeNas {
 
     fn send_deregistration(&mut self, request: &Nas5gsMessage) -> Result<(), NasRefused> {
         // On a connection that has just begun it is protected as its beginning was (4.4.6).
-        match self.connected && self.security.secured {
-            true => self.send(request),
-            false => self.send_initial(request, EstablishmentCause::MoSignalling)?,
+        match (self.connected, self.security.secured) {
+            (true, true) => self.send(request),
+            (true, false) => {
+                let nas = self.security.protect_following(request)?;
+                self.push_send(nas, None);
+            }
+            (false, _) => self.send_initial(request, EstablishmentCause::MoSignalling)?,
         }
         Ok(())
     }

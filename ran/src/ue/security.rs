@@ -115,6 +115,15 @@ impl Security {
         }
     }
 
+    /// Protect a message on a connection whose beginning the network has not answered yet: as that beginning, whose COUNT stays the one
+    /// from which K_gNB is derived (TS 33.501, A.9).
+    pub fn protect_following(&mut self, message: &Nas5gsMessage) -> Result<Vec<u8>, NasError> {
+        let count = self.access_count;
+        let octets = self.protect_initial(message);
+        self.access_count = count;
+        octets
+    }
+
     /// Protect SECURITY MODE COMPLETE, the first message under a new context (security header type 4).
     pub fn protect_security_mode_complete(&mut self, message: &Nas5gsMessage) -> Result<Vec<u8>, NasError> {
         let Some(full) = &mut self.current else {

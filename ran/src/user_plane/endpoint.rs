@@ -1,7 +1,7 @@
 //! The GTP-U endpoint of a gNB: one thread moves the packets of all its UEs.
 use super::air::Air;
 use super::batch::{Incoming, Outgoing};
-use super::port::{Port, PortState};
+use super::port::{Port, PortState, Uplink};
 use super::radio::RadioConfig;
 use crate::gnb::ToUe;
 use bytes::Bytes;
@@ -285,12 +285,9 @@ impl Shared {
                 Ok(length) if length > 0 => length,
                 _ => break,
             };
-            match port.header(length) {
-                Some((header, peer)) => outgoing.push(&header, length, peer),
-                None => {
-                    let packet = outgoing.payload().get(..length).unwrap_or_default();
-                    port.wait(packet);
-                }
+            let packet = outgoing.payload().get(..length).unwrap_or_default();
+            if let Uplink::Goes(header, peer) = port.uplink(packet) {
+                outgoing.push(&header, length, peer);
             }
             if outgoing.is_full() {
                 outgoing.flush(&self.socket);
@@ -315,10 +312,7 @@ impl Shared {
 
     /// A packet that came by air.
     fn send(&self, port: &PortState, packet: &[u8], outgoing: &mut Outgoing) {
-        let Some((header, peer)) = port.header(packet.len()) else {
-            port.wait(packet);
-            return;
-        };
+        let Uplink::Goes(header, peer) = port.uplink(packet) else { return };
         outgoing.payload()[..packet.len()].copy_from_slice(packet);
         outgoing.push(&header, packet.len(), peer);
         if outgoing.is_full() {

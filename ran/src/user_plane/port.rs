@@ -37,6 +37,16 @@ struct Active {
     downlink_teid: u32,
 }
 
+/// What becomes of an uplink packet.
+pub(super) enum Uplink {
+    /// It goes behind this header to this end.
+    Goes([u8; UPLINK_HEADER], SocketAddr),
+    /// It waits for a tunnel.
+    Waits,
+    /// Too many wait already, or it is too long.
+    Dropped,
+}
+
 /// What the user plane's thread and the UE's task share of a port.
 pub(super) struct PortState {
     pub(super) id: u64,
@@ -169,22 +179,42 @@ impl PortState {
     }
 
     /// The header to send `payload` octets with, and where to; `None` without a tunnel.
-    pub(super) fn header(&self, payload: usize) -> Option<([u8; UPLINK_HEADER], SocketAddr)> {
+    fn header(&self, payload: usize) -> Option<([u8; UPLINK_HEADER], SocketAddr)> {
         let active = (*lock(&self.active))?;
         Some((uplink_header(active.teid, active.qfi, payload)?, active.peer))
     }
 
-    /// Keep a packet that has no tunnel, and let the UE ask for service with the first one.
-    pub(super) fn wait(&self, packet: &[u8]) -> bool {
+    /// What becomes of an uplink packet: it goes, or waits for a tunnel, for which the UE asks with the first one.
+    pub(super) fn uplink(&self, packet: &[u8]) -> Uplink {
+        if let Some((header, peer)) = self.header(packet.len()) {
+            return Uplink::Goes(header, peer);
+        }
         let mut waiting = lock(&self.waiting);
+        // A tunnel that has come meanwhile has taken those along that waited, and would not come for this one.
+        if let Some((header, peer)) = self.header(packet.len()) {
+            return Uplink::Goes(header, peer);
+        }
         if waiting.len() >= WAITING {
             self.dropped.fetch_add(1, Ordering::Relaxed);
-            return false;
+            return Uplink::Dropped;
         }
         waiting.push_back(Bytes::copy_from_slice(packet));
+        drop(waiting);
         // Repeated with each packet: the UE ignores what it has already acted on.
         let _ = self.mailbox.try_send(ToUe::UplinkData { psi: self.psi });
-        true
+        Uplink::Waits
+    }
+
+    /// Opens the tunnel, behind those who wait for it.
+    fn open(&self, active: Active, socket: &UdpSocket) {
+        let mut waiting = lock(&self.waiting);
+        for packet in waiting.drain(..) {
+            let Some(header) = uplink_header(active.teid, active.qfi, packet.len()) else { continue };
+            if socket.send_to(&[header.as_slice(), &packet].concat(), active.peer).is_err() {
+                self.dropped.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        *lock(&self.active) = Some(active);
     }
 
     /// Give the UE a downlink packet.
@@ -220,10 +250,6 @@ impl Port {
         }
         let downlink_teid = self.shared.take_teid(&self.state, false);
         self.set(tunnel, downlink_teid);
-        let waiting = std::mem::take(&mut *lock(&self.state.waiting));
-        for packet in waiting {
-            let _ = self.send(&packet);
-        }
         downlink_teid
     }
 
@@ -272,7 +298,8 @@ impl Port {
     fn set(&self, tunnel: Tunnel, downlink_teid: u32) {
         let peer =
             SocketAddr::new(tunnel.uplink.address_from(self.shared.local), self.shared.peer_port.unwrap_or(GTPU_PORT));
-        *lock(&self.state.active) = Some(Active { peer, teid: tunnel.uplink.teid, qfi: tunnel.qfi, downlink_teid });
+        let active = Active { peer, teid: tunnel.uplink.teid, qfi: tunnel.qfi, downlink_teid };
+        self.state.open(active, &self.shared.socket);
     }
 
     /// Close the tunnel.
@@ -292,15 +319,14 @@ impl Port {
     /// # Errors
     /// Too many packets wait, the packet is too long, or the system refuses it.
     pub fn send(&self, packet: &[u8]) -> io::Result<()> {
-        match self.state.header(packet.len()) {
-            Some((header, peer)) => {
-                let mut message = Vec::with_capacity(header.len() + packet.len());
-                message.extend_from_slice(&header);
-                message.extend_from_slice(packet);
-                self.shared.socket.send_to(&message, peer).map(|_| ())
+        match self.state.uplink(packet) {
+            Uplink::Goes(header, peer) => {
+                self.shared.socket.send_to(&[header.as_slice(), packet].concat(), peer).map(|_| ())
             }
-            None if self.state.wait(packet) => Ok(()),
-            None => Err(io::Error::new(io::ErrorKind::WouldBlock, "too many packets wait for the session's tunnel")),
+            Uplink::Waits => Ok(()),
+            Uplink::Dropped => {
+                Err(io::Error::new(io::ErrorKind::WouldBlock, "too many packets wait for the session's tunnel"))
+            }
         }
     }
 
@@ -322,7 +348,12 @@ impl Port {
     /// # Errors
     /// The system cannot watch the interface.
     pub fn succeed(&self, before: &Port) -> io::Result<()> {
-        *lock(&self.state.waiting) = std::mem::take(&mut *lock(&before.state.waiting));
+        let waiting = std::mem::take(&mut *lock(&before.state.waiting));
+        lock(&self.state.waiting).extend(waiting);
+        let active = *lock(&self.state.active);
+        if let Some(active) = active {
+            self.state.open(active, &self.shared.socket);
+        }
         match lock(&before.state.tun).take() {
             Some(tun) => {
                 before.shared.unwatch(&tun);
@@ -330,6 +361,21 @@ impl Port {
             }
             None => Ok(()),
         }
+    }
+
+    /// Runs something while nobody can have a packet wait.
+    #[cfg(test)]
+    pub(super) fn while_packets_wait<T>(&self, run: impl FnOnce(&Port) -> T) -> T {
+        let _waiting = lock(&self.state.waiting);
+        run(self)
+    }
+
+    /// Has a tunnel without opening it.
+    #[cfg(test)]
+    pub(super) fn pretend(&self, tunnel: Tunnel) {
+        let peer = SocketAddr::new(tunnel.uplink.address_from(self.shared.local), GTPU_PORT);
+        let active = Active { peer, teid: tunnel.uplink.teid, qfi: tunnel.qfi, downlink_teid: 0 };
+        *lock(&self.state.active) = Some(active);
     }
 
     /// End markers received, and packets dropped.

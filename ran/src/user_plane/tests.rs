@@ -55,6 +55,32 @@ fn tunnel(upf: [u8; 4], teid: u32) -> Tunnel {
 }
 
 #[tokio::test]
+async fn a_packet_that_comes_while_the_tunnel_is_opened_does_not_wait_for_the_next_one() {
+    let (gnb, upf) = ([127, 77, 1, 21], [127, 77, 1, 22]);
+    let user_plane = UserPlane::start((Ipv4Addr::from(gnb), PORT).into()).unwrap();
+    let server = Upf::new(upf);
+    let (port, ..) = port(&user_plane);
+    // It has seen that there is no tunnel, and now one is opened.
+    let late = port.while_packets_wait(|port| {
+        let state = port.state.clone();
+        let late = std::thread::spawn(move || matches!(state.uplink(b"late"), super::port::Uplink::Goes(..)));
+        std::thread::sleep(Duration::from_millis(100));
+        port.pretend(tunnel(upf, 7));
+        late
+    });
+    assert!(late.join().unwrap(), "it would wait for a tunnel that is there");
+    // Those who wait go before those who come later.
+    let (port, ..) = self::port(&user_plane);
+    port.send(b"one").unwrap();
+    port.send(b"two").unwrap();
+    port.activate(tunnel(upf, 8));
+    port.send(b"three").unwrap();
+    for due in ["one", "two", "three"] {
+        assert!(server.receive().ends_with(due.as_bytes()), "{due}");
+    }
+}
+
+#[tokio::test]
 async fn packets_go_both_ways_and_wait_for_a_tunnel() {
     let (gnb, upf) = ([127, 77, 1, 1], [127, 77, 1, 2]);
     let user_plane = UserPlane::start((Ipv4Addr::from(gnb), PORT).into()).unwrap();

@@ -52,7 +52,7 @@ fn a_phone_takes_its_session_to_another_amf_with_its_key() {
 }
 
 /// A core with two AMFs, each with a tracking area and a gNB of its own.
-async fn two_areas(sbi: Sbi) -> Result<(TestCore, SecondAmf, Gnb, Gnb)> {
+pub async fn two_areas(sbi: Sbi) -> Result<(TestCore, SecondAmf, Gnb, Gnb)> {
     let core = TestCore::start(sbi, |_| {}).await?;
     let second = core.second_amf(|config| config.amf.tais.iter_mut().for_each(|tai| tai.tac += 1)).await?;
     let here = core.gnb(1).await?;
@@ -236,5 +236,68 @@ fn a_registration_goes_on_at_the_amf_set_of_its_slice() {
         stays.deregister().await?;
         ensure!(gnb.error_indications() == 0 && with_second.error_indications() == 0, "errors were indicated");
         core.bodies.check(&["namf-callback N1MessageNotify"]).await
+    });
+}
+
+/// The same by way of the gNB, step 7B (REROUTE NAS REQUEST): a phone that the first AMF has served comes back when there is an AMF of its
+/// slice's set, which asks the first one for its context.
+#[test]
+fn a_registration_goes_by_way_of_the_gnb_to_the_amf_set_of_its_slice() {
+    in_namespace(|| async {
+        let other_slice = Snssai::new(2, None);
+        let core = TestCore::start_on(Sbi::Http, |config| {
+            let set = AmfSetConfig { set: "001-01-01-002".into(), slices: vec![other_slice] };
+            config.nssf.amf_sets = vec![set];
+            config.nssf.slices.push(other_slice);
+            config.smf.slices.push(martlet_smf::SliceConfig { sst: 2, sd: None });
+            config.amf.plmns.iter_mut().for_each(|plmn| plmn.slices.push(other_slice));
+            config.amf.reroute_by_gnb = true;
+        })
+        .await?;
+        core.subscribe(1, |subscriber| {
+            let mut second = subscriber.slices[0].clone();
+            (second.sst, second.default) = (2, false);
+            subscriber.slices.push(second);
+        })?;
+        let slice = martlet_ran::Slice { sst: 2, sd: None };
+        let mut config = core.gnb_config(1);
+        config.slices.push(slice);
+        let gnb = Gnb::connect(config).await?;
+        let mut config = core.phone(1);
+        config.requested_nssai = vec![slice];
+        let phone = gnb.new_ue(config)?;
+        // There is no AMF of that set yet: it stays.
+        phone.register().await?;
+        ensure!(phone.status().await?.guti.is_some_and(|guti| guti.amf_set_id() == 1), "the first set's");
+        let request = martlet_ran::PduSessionRequest { slice: Some(slice), ..internet() };
+        let psi = phone.establish_pdu_session(request).await?.psi;
+        phone.release_to_idle().await?;
+
+        let second = core
+            .second_amf(|config| {
+                config.amf.guamis.iter_mut().for_each(|guami| guami.set = 2);
+                config.amf.plmns.iter_mut().for_each(|plmn| plmn.slices = vec![other_slice]);
+            })
+            .await?;
+        let with_second = gnb.connect_also(second.gnb_config(&core, 1).amf).await?;
+        let authenticated = core.store_sqn(1)?;
+        phone.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
+        let guti = phone.status().await?.guti.context("a 5G-GUTI")?;
+        ensure!(guti.amf_set_id() == 2, "it is served by the other set: {guti}");
+        ensure!(core.store_sqn(1)? == authenticated, "no authentication was needed");
+        eventually(
+            "the initial AMF lets go",
+            || (core.counts().registered == 0).then_some(()),
+            || "it does not".into(),
+        )
+        .await?;
+        eventually("the other AMF serves it", || (second.ues().1 == 1).then_some(()), || format!("{:?}", second.ues()))
+            .await?;
+        // Its session has come along.
+        reaches(&phone, psi, GATEWAY).await?;
+        phone.deregister().await?;
+        core.until("no session is left", |counts| counts.sessions == 0).await?;
+        ensure!(gnb.error_indications() == 0 && with_second.error_indications() == 0, "errors were indicated");
+        core.bodies.check(&["namf-comm UEContextTransfer"]).await
     });
 }

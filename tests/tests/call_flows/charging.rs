@@ -127,3 +127,40 @@ fn without_a_chf_sessions_are_refused_where_the_policy_has_it_so() {
         core.until_nothing_is_left().await
     });
 }
+
+/// TS 33.515, 4.2.2.1.4, TC_CHARGING_ID_UNIQUENESS_SMF: no two sessions have the same charging identifier, not even one after the other.
+#[test]
+fn no_two_sessions_have_the_same_charging_identifier() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, online).await?;
+        let gnb = core.gnb(1).await?;
+        let (mut phones, mut sessions) = (Vec::new(), 0);
+        for n in 1..=3 {
+            core.ask(&format!("charging/imsi-{:015}/1000000000000", 1_010_000_000_000_u64 + n)).await?;
+            let phone = gnb.new_ue(core.phone(n))?;
+            phone.register().await?;
+            phones.push(phone);
+        }
+        for _ in 0..2 {
+            for phone in &phones {
+                let (one, other) = (phone.establish_pdu_session(internet()), phone.establish_pdu_session(internet()));
+                let (one, other) = (one.await?.psi, other.await?.psi);
+                reaches(phone, one, GATEWAY).await?;
+                phone.release_pdu_session(one).await?;
+                phone.release_pdu_session(other).await?;
+                sessions += 2;
+            }
+        }
+        let mut ids = std::collections::BTreeSet::new();
+        for n in 1..=3 {
+            let shown = core.ask(&format!("charging/imsi-{:015}", 1_010_000_000_000_u64 + n)).await?;
+            let records = shown["records"].as_array().context("records")?;
+            ids.extend(records.iter().filter_map(|record| record["charging_id"].as_str().map(str::to_owned)));
+        }
+        ensure!(ids.len() == sessions && !ids.contains(""), "{sessions} sessions, and the identifiers {ids:?}");
+        for phone in phones {
+            phone.deregister().await?;
+        }
+        core.until_nothing_is_left().await
+    });
+}

@@ -7,6 +7,7 @@ mod authentication;
 mod bad_input;
 mod captures;
 mod charging;
+mod conformance;
 mod eap_aka_prime;
 mod giving_up;
 mod gnbs;

@@ -2,7 +2,9 @@
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_ran::{Netns, Ue};
-use martlet_tests::{GATEWAY, HOST, Host, MACHINE, TestCore, in_namespace, internet, namespace, run, serve_http};
+use martlet_tests::{
+    GATEWAY, HOST, Host, MACHINE, TestCore, in_namespace, in_namespace_within, internet, namespace, run, serve_http,
+};
 use martlet_upf::config::N6Mode;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -79,9 +81,7 @@ async fn traffic(mode: N6Mode) -> Result<()> {
     phone.ue.release_to_idle().await?;
     let before = core.status("upf");
     let said = phone.run(&format!("ping -n -c 3 -i 0.2 -W 2 {HOST}")).await?;
-    // On a busy machine one of them is now and then lost before it comes to the UPF; why is not known.
-    let came = [" 0% packet loss", " 33.3333% packet loss"].iter().any(|share| said.contains(share));
-    ensure!(came, "{said}\nbefore {before}\nafter {}", core.status("upf"));
+    ensure!(said.contains(" 0% packet loss"), "{said}\nbefore {before}\nafter {}", core.status("upf"));
     // The interface goes with its session.
     phone.ue.release_pdu_session(1).await?;
     ensure!(phone.run(&format!("ping -n -c 1 -W 1 {HOST}")).await.is_err(), "without a session there is no way");
@@ -101,6 +101,31 @@ fn programs_reach_the_data_network_by_routing() {
     if programs_are_there() {
         in_namespace(|| traffic(N6Mode::Routing));
     }
+}
+
+/// Rounds in which a phone is woken by its own packets: a few here, `MARTLET_ROUNDS` of them for whoever looks for a rare loss.
+#[test]
+fn no_packet_is_lost_that_wakes_a_phone() {
+    if !programs_are_there() {
+        return;
+    }
+    in_namespace_within(Duration::from_secs(600), || async {
+        let core = TestCore::start(Sbi::Local, |config| config.upf.n6.mode = N6Mode::Routing).await?;
+        let _host = Host::connect(true).await?;
+        let gnb = core.gnb(1).await?;
+        let (phone, _) = Phone::start(&core, &gnb, 1).await?;
+        let rounds: u64 = std::env::var("MARTLET_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(10);
+        for round in 0..rounds {
+            phone.ue.release_to_idle().await?;
+            let before = core.status("upf");
+            // Close upon each other, so that some come while the tunnel does.
+            let said = phone.run(&format!("ping -n -c 20 -i 0.002 -W 5 {HOST}")).await?;
+            let whole = said.contains(" 0% packet loss");
+            ensure!(whole, "round {round}: {said}\nbefore {before}\nafter {}", core.status("upf"));
+        }
+        phone.ue.deregister().await?;
+        core.until_nothing_is_left().await
+    });
 }
 
 #[test]

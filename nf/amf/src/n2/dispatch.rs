@@ -82,7 +82,10 @@ impl Amf {
         };
         let ids = self.tables.connect(gnb.number, initial.ran_id, &handle);
         let connection = Connection::new(self.clone(), gnb.clone(), ids, initial.ran_id, location);
-        self.deliver_initial(&handle, InitialMessage { connection, nas: initial.nas });
+        self.deliver_initial(
+            &handle,
+            InitialMessage { connection, nas: initial.nas, whole: data.clone(), sent_on: initial.sent_on },
+        );
         Ok(Vec::new())
     }
 

@@ -22,6 +22,19 @@ pub(crate) fn nas_transport(ue: &Connection, nas: Vec<u8>) -> Built {
     )
 }
 
+/// REROUTE NAS REQUEST (TS 38.413, 8.6.5): the gNB is to bring an INITIAL UE MESSAGE, given as it came, to an AMF of a set.
+pub(crate) fn reroute_nas_request(ue: &Connection, initial: &Bytes, set: u16) -> Built {
+    build_ngap!(
+        InitiatingMessage,
+        RerouteNASRequest,
+        RerouteNASRequest,
+        RAN_UE_NGAP_ID(ue.ran_id),
+        AMF_UE_NGAP_ID(ue.amf_id),
+        NGAP_Message(owned(initial)),
+        AMFSetID(AMFSetID::new(set.into())?),
+    )
+}
+
 /// DOWNLINK UE ASSOCIATED NRPPA TRANSPORT.
 pub(crate) fn ue_associated_nrppa(ue: &Connection, routing: Vec<u8>, message: &Bytes) -> Built {
     build_ngap!(

@@ -107,6 +107,8 @@ pub(crate) struct InitialUe {
     pub location: Option<Location>,
     /// 5G-S-TMSI: AMF set, AMF pointer, 5G-TMSI.
     pub s_tmsi: Option<(u16, u8, u32)>,
+    /// The gNB brings it because another AMF has sent it on (TS 38.413, 8.6.5).
+    pub sent_on: bool,
 }
 
 /// The location of a message; `None` for another access than NR, or a PLMN that is none.
@@ -130,13 +132,14 @@ pub(crate) fn initial_ue(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<InitialUe, E
         req nas: NASPDU = NAS_PDU(nas) => nas,
         req place: UserLocationInformation = UserLocationInformation(place) => place,
         opt s_tmsi: FiveGSTMSI = FiveG_S_TMSI(id) => id,
+        opt set: AMFSetID = AMFSetID(set) => set,
     );
     let s_tmsi = s_tmsi.map(|id| {
         // 10 and 6 bits.
         let (set, pointer) = (id.amf_set_id.0.value() as u16, id.amf_pointer.0.value() as u8);
         (set, pointer, u32::from_be_bytes(id.five_g_tmsi.0))
     });
-    Ok(InitialUe { ran_id, nas: octets(data, &nas.0), location: location(&place), s_tmsi })
+    Ok(InitialUe { ran_id, nas: octets(data, &nas.0), location: location(&place), s_tmsi, sent_on: set.is_some() })
 }
 
 /// The items of a list as identities with their octets.

@@ -1,9 +1,11 @@
 //! Registration with AMF re-allocation (TS 23.502, 4.2.2.2.3): the NSSF names another AMF set for the UE's slices, and the registration goes
-//! on there. It goes directly, with the UE's context and keys (step 7A): a UE that has been authenticated takes no new challenge in the
-//! clear. The gNB learns it from the target AMF's first message (TS 38.413, 8.3.1.2, Old AMF).
+//! on there. It goes directly, with the UE's context and keys (step 7A), of which the gNB learns from the target AMF's first message (TS 38.413,
+//! 8.3.1.2, Old AMF); or by way of the gNB (step 7B, REROUTE NAS REQUEST), and then the target AMF asks this one for the context, as its
+//! 5G-GUTI says. That is for UEs whose request this AMF's keys have proved: one that has just been authenticated would take no new challenge
+//! in the clear, and has no 5G-GUTI that leads here.
 use super::{context_transfer, implicit_deregistration, registration};
 use crate::metrics::Procedure;
-use crate::n2::{Connection, Location};
+use crate::n2::{Connection, Location, downlink};
 use crate::served::Tai;
 use crate::ue::{Stop, Ue};
 use bytes::Bytes;
@@ -36,8 +38,13 @@ pub(crate) async fn run(
     request: &NasRegistrationRequest,
     access: NasCount,
     set: &str,
+    by_gnb: bool,
 ) -> Result<(), Stop> {
     let procedure = Procedure::start("amf_reallocation");
+    if by_gnb && ue.amf.config.reroute_by_gnb && send_on(ue, access, set).await {
+        procedure.succeeded();
+        return Ok(());
+    }
     match redirect(ue, request, access, set).await {
         Ok(()) => {
             procedure.succeeded();
@@ -54,12 +61,39 @@ pub(crate) async fn run(
             implicit_deregistration::forgotten(ue).await;
             Ok(())
         }
+        // None takes it directly; one of another maker's may not know how.
+        Err(_) if by_gnb && !ue.amf.config.reroute_by_gnb && send_on(ue, access, set).await => {
+            procedure.succeeded();
+            Ok(())
+        }
         Err(problem) => {
             procedure.failed(problem.cause());
             tracing::warn!(supi = ue.label(), gnb = ue.gnb(), set, %problem, "no AMF of the set takes the UE: it stays here");
             Err(Stop::Abandoned("not_rerouted"))
         }
     }
+}
+
+/// Has the gNB bring the UE's message to an AMF of the set (REROUTE NAS REQUEST). The context stays until that one asks for it.
+async fn send_on(ue: &mut Ue, access: NasCount, set: &str) -> bool {
+    let number = set.rsplit('-').next().and_then(|number| u16::from_str_radix(number, 16).ok());
+    let (Some(number), Some(connection)) = (number, &ue.connection) else { return false };
+    let (Some(nas), Some(whole)) = (ue.began_with.clone(), ue.began_as.clone()) else { return false };
+    // A gNB that has the UE's context has this AMF's.
+    if connection.context_is_set_up || !connection.send(downlink::reroute_nas_request(connection, &whole, number)).await
+    {
+        return false;
+    }
+    tracing::info!(
+        supi = ue.label(),
+        gnb = ue.gnb(),
+        set,
+        "the gNB brings the UE's registration to an AMF of another set"
+    );
+    ue.sent_on = Some((nas, access));
+    ue.last_location = ue.connection.take().map(|connection| connection.location);
+    ue.secured = false;
+    true
 }
 
 async fn redirect(ue: &Ue, request: &NasRegistrationRequest, access: NasCount, set: &str) -> Result<(), Problem> {

@@ -276,13 +276,18 @@ pub(crate) fn give(
     let mut mm = mm_context(ue);
     if !validated {
         let (Some(security), Some(nas)) = (&mut ue.security, nas) else { return Err(no("there is nothing to check")) };
-        let opened = inbound::from_ue(Some(&mut security.nas), false, nas).ok().filter(Inbound::is_verified);
         let is_request = |inbound: &Inbound| {
             matches!(&inbound.message, Nas5gsMessage::Gmm(_, Nas5gmmMessage::RegistrationRequest(_)))
         };
-        let Some(uplink) = opened.filter(is_request).as_ref().and_then(count) else {
-            return Err(no("the registration request is not the UE's"));
+        let uplink = match &ue.sent_on {
+            // It has been proved here, and counted.
+            Some((sent, uplink)) if sent == nas => Some(*uplink),
+            _ => {
+                let opened = inbound::from_ue(Some(&mut security.nas), false, nas).ok().filter(Inbound::is_verified);
+                opened.filter(is_request).as_ref().and_then(count)
+            }
         };
+        let Some(uplink) = uplink else { return Err(no("the registration request is not the UE's")) };
         let (key_type, key) = match derives {
             true => (KeyAmfType::Kprimeamf, *security.derived(uplink).as_octets()),
             false => (KeyAmfType::Kamf, *security.k_amf()),

@@ -100,6 +100,8 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     if !proved || taken.is_some() {
         inherited = take_over(ue).await;
     }
+    // Another AMF gets the keys for a request that the keys of here prove, and no others.
+    let by_gnb = proved && taken.is_none();
     if let Some(taken) = taken {
         taken.complete(ue).await;
     }
@@ -131,9 +133,9 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     subscription::check_area(ue)?;
     let requested = request.requested_nssai.as_ref().map(identifiers::slices);
     // One that comes from another AMF stays here.
-    let elsewhere = !ue.rerouted;
+    let elsewhere = !ue.rerouted && !ue.stays;
     let slices = match slice_selection::run(ue, requested.clone(), elsewhere).await {
-        Err(Stop::Reroute(set)) => match amf_reallocation::run(ue, &request, access, &set).await {
+        Err(Stop::Reroute(set)) => match amf_reallocation::run(ue, &request, access, &set, by_gnb).await {
             Ok(()) => return Err(Stop::Abandoned("rerouted")),
             Err(_) => slice_selection::run(ue, requested, false).await?,
         },

@@ -117,6 +117,10 @@ async fn failed(ue: &mut Ue, stop: Stop) {
             ue_context_release::run(ue, Cause::nas(CauseNas::unspecified));
         }
         Stop::NoAnswer(_) | Stop::Abandoned(_) | Stop::NotAuthentic(_) => {
+            // A UE that has meanwhile asked to leave is let go, whatever became of its service (5.6.1.8).
+            if let Some(inbound) = ue.asked_to_leave().await {
+                return super::deregistration::by_ue(ue, inbound).await;
+            }
             ue.deactivate_all(None).await;
             ue_context_release::run(ue, Cause::nas(CauseNas::unspecified));
         }

@@ -11,7 +11,7 @@ use crate::served::{ServedGuami, Tai};
 use crate::tables::Summary;
 use bytes::Bytes;
 use martlet_nas::identifiers::Slice;
-use martlet_nas::{Guti, Nas5gsMessage, NasUeSecurityCapability};
+use martlet_nas::{Guti, Nas5gsMessage, NasCount, NasUeSecurityCapability};
 use martlet_sbi_api::common::{Ambr, Pei, Supi, SupiOrSuci};
 use martlet_sbi_api::namf_event_exposure::AmfEventType;
 use martlet_sbi_api::nudm_sdm::{AccessAndMobilitySubscriptionData, SmfSelectionSubscriptionData};
@@ -88,6 +88,12 @@ pub(crate) struct Ue {
     pub registered: bool,
     /// The NAS message that began the connection, as octets: another AMF may have to prove it.
     pub began_with: Option<Bytes>,
+    /// INITIAL UE MESSAGE with it.
+    pub began_as: Option<Bytes>,
+    /// Another AMF has sent the UE here by way of its gNB: it is not sent on once more.
+    pub stays: bool,
+    /// The registration request that was sent on to another AMF by way of the gNB, with its COUNT: that AMF comes with it for the context.
+    pub sent_on: Option<(Bytes, NasCount)>,
     /// The context was given to another AMF, which has not said yet what became of it.
     pub given: bool,
     /// The UE is on its way to the gNB of another AMF.
@@ -144,6 +150,9 @@ impl Ue {
             secured: false,
             registered: false,
             began_with: None,
+            began_as: None,
+            stays: false,
+            sent_on: None,
             given: false,
             leaving: false,
             rerouted: false,

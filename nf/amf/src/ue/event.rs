@@ -32,6 +32,10 @@ pub(crate) struct UeHandle {
 pub(crate) struct InitialMessage {
     pub connection: Connection,
     pub nas: Bytes,
+    /// The whole message.
+    pub whole: Bytes,
+    /// See [`InitialUe::sent_on`](crate::n2::uplink::InitialUe).
+    pub sent_on: bool,
 }
 
 /// How an N1N2MessageTransfer is answered.

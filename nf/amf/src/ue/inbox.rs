@@ -4,6 +4,7 @@ use crate::metrics;
 use crate::n2::uplink::Uplink;
 use crate::procedures::{handover, n1_n2_message_transfer, nrppa_transport, path_switch};
 use martlet_nas::inbound::Inbound;
+use martlet_nas::{Nas5gmmMessage, Nas5gsMessage};
 use martlet_ngap::cause;
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
 use martlet_sbi::Problem;
@@ -154,6 +155,17 @@ impl Ue {
             true => self.set_aside.push_back(nas),
             false => metrics::dropped("nas"),
         }
+    }
+
+    /// A deregistration that the UE has asked for while another procedure was at work.
+    pub async fn asked_to_leave(&mut self) -> Option<Inbound> {
+        while let Some(nas) = self.set_aside.pop_front() {
+            let Some(inbound) = self.open(&nas).await else { continue };
+            if let Nas5gsMessage::Gmm(_, Nas5gmmMessage::DeregistrationRequestUeOriginating(_)) = &inbound.message {
+                return Some(inbound);
+            }
+        }
+        None
     }
 
     /// Whether a message is about the connection that the UE has, and not about one that has ended.

@@ -26,7 +26,7 @@ impl Ue {
             if self.waiting.is_empty() && rekeying::is_due(&self) {
                 Box::pin(rekeying::run(&mut self)).await;
             }
-            self.began_with = None;
+            (self.began_with, self.began_as) = (None, None);
             event_exposure::check(&mut self).await;
             self.rest();
             self.publish();
@@ -153,7 +153,8 @@ impl Ue {
         self.connection = Some(message.connection);
         self.secured = proved;
         self.idle = None;
-        self.began_with = Some(message.nas.clone());
+        (self.began_with, self.began_as) = (Some(message.nas.clone()), Some(message.whole));
+        (self.stays, self.sent_on) = (message.sent_on, None);
         self.publish();
         let mut opened = opened;
         if unknown && let Some(inbound) = Box::pin(set_takeover::by_ue(self, &message.nas)).await {

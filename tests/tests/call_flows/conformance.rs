@@ -1,0 +1,54 @@
+//! `CONFORMANCE.md` says of each clause by which test it is done: what it names is there.
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// What stands between backticks.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+/// Whether it is a file or a folder: a call flow, or a path from the project's root.
+fn is_there(name: &str) -> bool {
+    let call_flows = root().join("tests/tests/call_flows");
+    [call_flows.join(name), root().join(name)].iter().any(|path| path.exists())
+}
+
+#[test]
+fn what_is_done_names_a_test_that_is_there() {
+    let text = std::fs::read_to_string(root().join("CONFORMANCE.md")).unwrap();
+    let (mut of_tests, mut rows, mut wrong) = (false, 0, Vec::new());
+    for line in text.lines().filter(|line| line.starts_with('|')) {
+        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        if line.contains("| state |") {
+            of_tests = line.contains("test, or why not");
+            continue;
+        }
+        if line.starts_with("| ---") {
+            continue;
+        }
+        let state = cells.iter().position(|cell| ["done", "part", "no", "does not apply"].contains(cell));
+        let Some(state) = state else {
+            wrong.push(format!("no state: {line}"));
+            continue;
+        };
+        let remark = cells[state + 1..].join(" | ");
+        let missing = quoted(&remark).find(|name| (name.ends_with(".rs") || name.contains('/')) && !is_there(name));
+        if let Some(missing) = missing {
+            wrong.push(format!("there is no {missing}: {line}"));
+        }
+        if of_tests {
+            rows += 1;
+            if cells[state] == "done" && !quoted(&remark).any(is_there) {
+                wrong.push(format!("by which test: {line}"));
+            }
+            if remark.is_empty() {
+                wrong.push(format!("why not: {line}"));
+            }
+        }
+    }
+    assert!(rows > 200, "the tables are not read: {rows} rows");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
