@@ -43,6 +43,8 @@ pub struct RadioConfig {
     pub queue: usize,
     /// Makes the same packets late and lost in each run.
     pub seed: u64,
+    /// Whether all UEs have the same opportunities, and lose the same packets: to compare what they do on the same air.
+    pub alike: bool,
 }
 
 impl Default for RadioConfig {
@@ -63,6 +65,7 @@ impl Default for RadioConfig {
             loss: 0.0,
             queue: 1 << 20,
             seed: 1,
+            alike: false,
         }
     }
 }
@@ -127,6 +130,7 @@ impl Link {
         let rate = if uplink { config.uplink_mbps } else { config.downlink_mbps } * 1e6 / 8.0;
         let period = f64::from(config.slot_us) * 1e-6 * carries.len() as f64;
         let capacity = rate * period / carries.iter().filter(|it| **it).count().max(1) as f64;
+        let n = if config.alike { 0 } else { n };
         let mut random = StdRng::seed_from_u64(config.seed ^ n.rotate_left(32) ^ u64::from(uplink));
         let phase = milliseconds(random.random_range(0.0..config.request_ms));
         Link {
@@ -291,6 +295,16 @@ mod tests {
         assert!((600..1000).contains(&late), "{late}");
         let times: Vec<_> = arrived.into_iter().flatten().collect();
         assert!(times.is_sorted());
+    }
+
+    #[test]
+    fn ues_differ_unless_they_are_to_be_alike() {
+        let run = |n, alike| {
+            let mut link = Link::new(&RadioConfig { loss: 0.1, alike, ..RadioConfig::default() }, true, n);
+            (0..100).map(|n| link.offer(ms(n * 20), 100)).collect::<Vec<_>>()
+        };
+        assert_ne!(run(1, false), run(2, false));
+        assert_eq!(run(1, true), run(2, true));
     }
 
     #[test]
