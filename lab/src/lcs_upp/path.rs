@@ -92,11 +92,7 @@ impl Route {
         }
         let namespaces = names.iter().map(|name| Namespace::open(name, false)).collect::<Result<_, _>>()?;
         // The UPF's own address in the network of the phones.
-        Ok(Route {
-            server: Ipv4Addr::new(10, 45 + SITE, 0, 1).into(),
-            namespaces,
-            stop: Some((stop, thread)),
-        })
+        Ok(Route { server: Ipv4Addr::new(10, 45 + SITE, 0, 1).into(), namespaces, stop: Some((stop, thread)) })
     }
 
     /// Starts a program at a UE's end; where there are fewer UEs, they are taken in turn.

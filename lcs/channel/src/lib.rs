@@ -49,7 +49,7 @@ pub use engine::Engine;
 pub use error::ChannelError;
 pub use identity::{Identity, Trust};
 pub use kind::{Kind, client_engine, client_engines, connect, listen, server_engines};
+pub use quic::{AsyncListener, Incoming};
 #[doc(hidden)]
 pub use records::fuzz as fuzz_records;
-pub use quic::{AsyncListener, Incoming};
 pub use tcp::Engines;

@@ -7,8 +7,8 @@ mod session;
 mod simulation;
 mod transport;
 
-pub use asynchronous::{AsyncListener, Incoming};
 pub(crate) use asynchronous::AsyncQuic;
+pub use asynchronous::{AsyncListener, Incoming};
 pub(crate) use transport::client_config;
 
 use crate::raw::shared_udp;

@@ -300,8 +300,11 @@ impl Records {
             match (*kind, message) {
                 (NEW_SESSION_TICKET, message) => {
                     // A server is given none.
-                    let wrong =
-                        if matches!(self.next, Next::Client(_)) { alert::DECODE_ERROR } else { alert::UNEXPECTED_MESSAGE };
+                    let wrong = if matches!(self.next, Next::Client(_)) {
+                        alert::DECODE_ERROR
+                    } else {
+                        alert::UNEXPECTED_MESSAGE
+                    };
                     self.next.ticket(message).map_err(|_| (wrong, "a ticket that cannot be kept"))?;
                 }
                 (KEY_UPDATE, [asked @ (0 | 1)]) if rest.len() == 1 => {

@@ -31,7 +31,7 @@ pub(crate) struct Door {
 /// Somebody who is there, and has not been let in.
 enum Visitor {
     Tls(Kind, TcpStream, Engines),
-    Quic(Kind, Incoming),
+    Quic(Kind, Box<Incoming>),
 }
 
 impl Visitor {
@@ -119,7 +119,7 @@ impl Door {
         };
         let quic = async {
             match quic {
-                Some((kind, listener)) => listener.accept().await.map(|incoming| Visitor::Quic(*kind, incoming)),
+                Some((kind, listener)) => listener.accept().await.map(|incoming| Visitor::Quic(*kind, incoming.into())),
                 None => std::future::pending().await,
             }
         };

@@ -79,8 +79,7 @@ impl Task {
         told: watch::Sender<UeState>,
     ) -> Self {
         let side = UeSide::new(Timers::default());
-        let options =
-            Options { timeout: config.timeout, rouse: config.rouse, mtu: config.mtu, ..Options::default() };
+        let options = Options { timeout: config.timeout, rouse: config.rouse, mtu: config.mtu, ..Options::default() };
         let connector = |kind: &Kind| {
             let connector = AsyncConnector::new(*kind, &config.trust, &options);
             connector.inspect_err(|error| tracing::debug!(%error, "no channel to an LMF can be made")).ok()

@@ -297,6 +297,35 @@ mod tests {
         assert!(times.is_sorted());
     }
 
+    /// What the radio itself takes of an echo: all packets of a message are sent at once, nothing is lost, no library and no network
+    /// is in between; with a grant that the UE keeps, and without.
+    #[test]
+    #[ignore = "shows by how much any channel could be faster"]
+    fn what_an_echo_takes_at_least() {
+        let config = RadioConfig { alike: true, ..RadioConfig::default() };
+        for n in [1, 1024, 8192, 16_384, 32_768, 65_535] {
+            let medians = [true, false].map(|kept| {
+                let (mut up, mut down) = (Link::new(&config, true, 0), Link::new(&config, false, 0));
+                let (mut now, mut times) = (ms(1), Vec::new());
+                let packets: Vec<usize> = (0..n + 260).step_by(1340).map(|at| (n + 260 - at).min(1340) + 60).collect();
+                let send = |link: &mut Link, at| packets.iter().filter_map(|length| link.offer(at, *length)).max();
+                for _ in 0..2000 {
+                    if kept {
+                        // Something was on its way when this came to be sent.
+                        up.slot = up.slot.max((now.as_micros() / 500) as u64);
+                    }
+                    let there = send(&mut up, now).unwrap();
+                    let back = send(&mut down, there).unwrap();
+                    times.push((back - now).as_secs_f64() * 1e3);
+                    now = back;
+                }
+                times.sort_by(f64::total_cmp);
+                times[times.len() / 2]
+            });
+            println!("{n} octets: {:.1} ms with a grant, {:.1} without", medians[0], medians[1]);
+        }
+    }
+
     #[test]
     fn ues_differ_unless_they_are_to_be_alike() {
         let run = |n, alike| {

@@ -53,7 +53,9 @@ impl Shared {
 /// A datagram that the kernel has no room for, or that nobody takes, is lost, as on any path: QUIC repeats it, and gives up by itself.
 fn done(sent: std::io::Result<usize>) -> Result<(), ChannelError> {
     match sent {
-        Err(error) if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionRefused) => Err(error.into()),
+        Err(error) if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionRefused) => {
+            Err(error.into())
+        }
         _ => Ok(()),
     }
 }
