@@ -19,6 +19,9 @@ const SMALL: usize = 80;
 const BEHIND: usize = 2;
 /// How long an answer is waited for with the radio awake.
 const AWAKE: Duration = Duration::from_millis(250);
+/// How long the radio is kept awake when a part of the answer is there: its last part may have to be repeated on the air, and a grant that is
+/// lost by then costs the next message more than these words.
+const SOON: Duration = Duration::from_millis(20);
 /// The code of a close without an error.
 const DONE: VarInt = VarInt::from_u32(0);
 
@@ -323,9 +326,11 @@ impl Session {
         if chunks.finalize().should_transmit() {
             self.turn(now, out)?;
         }
-        if into.len() > before {
-            // What answers it goes soon, or nothing does.
-            self.rousing = None;
+        if into.len() > before
+            && let Some((_, until)) = &mut self.rousing
+        {
+            // The rest of it, and what answers it, comes soon, or nothing does.
+            *until = now + SOON;
         }
         outcome
     }
