@@ -166,11 +166,11 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
         for block in 0..blocks {
             let count = BLOCK.min(rounds - block * BLOCK);
             if at_once {
-                measure(&mut subjects.iter_mut().collect::<Vec<_>>(), at, n, count)?;
+                measure(&mut output, &mut subjects.iter_mut().collect::<Vec<_>>(), at, n, count)?;
             } else {
                 order.shuffle(&mut random);
                 for &which in &order {
-                    measure(&mut [&mut subjects[which]], at, n, count)?;
+                    measure(&mut output, &mut [&mut subjects[which]], at, n, count)?;
                 }
             }
             progress.step(&format!("n = {n}"));
@@ -198,13 +198,6 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
             subjects.iter_mut().zip(times).for_each(|(subject, times)| subject.setups[which] = times);
         }
     }
-    for subject in &subjects {
-        for (samples, n) in subject.samples.iter().zip(&sizes) {
-            for (round, ms) in samples.iter().enumerate() {
-                output.row(format_args!("{},{n},{round},{ms:.6}", subject.way.name()))?;
-            }
-        }
-    }
     figures(&mut output, args.path, &subjects, &sizes)?;
     report::write(&mut output, args, &radio, &conditions, &subjects, &sizes)?;
     drop(subjects);
@@ -224,19 +217,22 @@ fn have(subjects: &mut [&mut Subject], wish: &str) -> Result<Vec<Vec<f64>>> {
     subjects.iter_mut().map(times).collect()
 }
 
-/// A block of rounds of several at the same time.
-fn measure(subjects: &mut [&mut Subject], at: usize, n: usize, count: usize) -> Result<()> {
+/// A block of rounds of several at the same time, which is kept even where the run is cut off.
+fn measure(output: &mut Output, subjects: &mut [&mut Subject], at: usize, n: usize, count: usize) -> Result<()> {
     have(subjects, &format!("rounds {n} {WARM_UP}"))?;
     let used = |subject: &Subject| (Usage::of(subject.client.pid()), Usage::of(subject.server.pid()));
     let before: Vec<_> = subjects.iter().map(|subject| used(subject)).collect();
     let times = have(subjects, &format!("rounds {n} {count}"))?;
     for ((subject, times), before) in subjects.iter_mut().zip(times).zip(before) {
         let after = used(subject);
+        for (ms, round) in times.iter().zip(subject.samples[at].len()..) {
+            output.row(format_args!("{},{n},{round},{ms:.6}", subject.way.name()))?;
+        }
         subject.samples[at].extend(times);
         subject.client_used[at].add(&after.0.since(&before.0));
         subject.server_used[at].add(&after.1.since(&before.1));
     }
-    Ok(())
+    output.flush()
 }
 
 fn figures(output: &mut Output, path: PathKind, subjects: &[Subject], sizes: &[usize]) -> Result<()> {
