@@ -83,7 +83,7 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result
         });
         chart.draw_series(told).map_err(failed)?;
     }
-    draw_legend(&mut chart)
+    draw_legend(&mut chart, SeriesLabelPosition::UpperLeft)
 }
 
 #[cfg(test)]

@@ -74,6 +74,11 @@ impl Output {
         Ok(())
     }
 
+    /// Keeps what `raw.csv` has until now, whatever comes.
+    pub fn flush(&mut self) -> Result<()> {
+        Ok(self.raw.flush()?)
+    }
+
     /// Adds a figure to the summary.
     pub fn figure(&mut self, figure: Figure) {
         self.figures.push(figure);

@@ -26,7 +26,7 @@ pub struct Panel {
 }
 
 const SIZE: (u32, u32) = (560, 420);
-pub(crate) const COLOURS: [RGBColor; 9] = [
+pub(crate) const COLOURS: [RGBColor; 13] = [
     RGBColor(0, 90, 160),
     RGBColor(200, 80, 20),
     RGBColor(40, 130, 60),
@@ -36,6 +36,10 @@ pub(crate) const COLOURS: [RGBColor; 9] = [
     RGBColor(20, 150, 170),
     RGBColor(170, 130, 20),
     RGBColor(0, 0, 0),
+    RGBColor(130, 190, 60),
+    RGBColor(240, 140, 170),
+    RGBColor(120, 170, 230),
+    RGBColor(140, 90, 50),
 ];
 
 /// Draws panels side by side, four of them in a square, into `NAME.svg` and `NAME.png`.
@@ -71,13 +75,14 @@ pub(crate) fn tick(value: f64) -> String {
     ((value * 1e6).round() / 1e6).to_string()
 }
 
-/// The names of what is drawn, in the corner of a panel.
+/// The names of what is drawn, in a corner of a panel.
 pub(crate) fn draw_legend<'a, DB: DrawingBackend + 'a>(
     chart: &mut ChartContext<'a, DB, Cartesian2d<RangedCoordf64, RangedCoordf64>>,
+    corner: SeriesLabelPosition,
 ) -> Result<()> {
     chart
         .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
+        .position(corner)
         .background_style(WHITE.mix(0.85))
         .border_style(RGBColor(200, 200, 200))
         .label_font(("sans-serif", 13))
@@ -96,14 +101,18 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
     // An axis begins at 0, unless most of it would be empty.
     let x_first = if x_least.is_finite() && x_least > x_most / 2.0 { x_least - (x_most - x_least) * 0.05 } else { 0.0 };
     let y_most = points().map(|p| p.3).fold(0.0, f64::max).max(1e-6);
-    // A long legend gets room above the lines.
-    let head = if panel.series.len() > 5 { 1.6 } else { 1.1 };
+    // A long legend gets room above the lines, and a longer one beside them.
+    let (head, beside, corner) = match panel.series.len() {
+        ..=5 => (1.1, 0.05, SeriesLabelPosition::UpperLeft),
+        6..=8 => (1.6, 0.05, SeriesLabelPosition::UpperLeft),
+        _ => (1.1, 0.5, SeriesLabelPosition::UpperRight),
+    };
     let mut chart = ChartBuilder::on(area)
         .caption(&panel.title, ("sans-serif", 18))
         .margin(12)
         .x_label_area_size(42)
         .y_label_area_size(58)
-        .build_cartesian_2d(x_first..x_most + (x_most - x_first) * 0.05, 0.0..y_most * head)
+        .build_cartesian_2d(x_first..x_most + (x_most - x_first) * beside, 0.0..y_most * head)
         .map_err(failed)?;
     chart
         .configure_mesh()
@@ -124,10 +133,14 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
             .map_err(failed)?
             .label(&series.name)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
-        let bars = series.points.iter().map(|p| ErrorBar::new_vertical(p.0, p.2, p.1, p.3, colour.filled(), 6));
+        // An interval that nobody could see would be a line of no length.
+        type Points<'a> = Vec<&'a (f64, f64, f64, f64)>;
+        let (seen, unseen): (Points<'_>, Points<'_>) = series.points.iter().partition(|p| p.3 - p.2 > y_most * 0.005);
+        let bars = seen.iter().map(|p| ErrorBar::new_vertical(p.0, p.2, p.1, p.3, colour.filled(), 6));
         chart.draw_series(bars).map_err(failed)?;
+        chart.draw_series(unseen.iter().map(|p| Circle::new((p.0, p.1), 3, colour.filled()))).map_err(failed)?;
     }
-    draw_legend(&mut chart)
+    draw_legend(&mut chart, corner)
 }
 
 fn rasterise(svg: &str, path: &Path) -> Result<()> {

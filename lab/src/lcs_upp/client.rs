@@ -36,11 +36,11 @@ pub(super) struct Client {
 
 impl Client {
     /// Starts it at the UE's end of a route, and waits until it is connected.
-    pub(super) fn start(server: &Server, end: &End, route: &Route) -> Result<Self> {
+    pub(super) fn start(server: &Server, end: &End, route: &Route, ue: usize) -> Result<Self> {
         let mut command = program("client")?;
         command.args(["--to", &server.address]);
         command.args(end.words()).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = route.spawn(&mut command)?;
+        let mut child = route.spawn(ue, &mut command)?;
         let mut wishes = child.stdin.take().context("the client's input")?;
         let answers = BufReader::new(child.stdout.take().context("the client's output")?);
         writeln!(wishes, "{}\n", server.roots.trim())?;
@@ -56,32 +56,22 @@ impl Client {
         Ok(line.trim().into())
     }
 
-    fn wish(&mut self, wish: &str) -> Result<Vec<Duration>> {
-        writeln!(self.wishes, "{wish}")?;
+    /// Has it begin with something, such as `rounds N COUNT`; its times are there when it is done.
+    pub(super) fn begin(&mut self, wish: &str) -> Result<()> {
+        Ok(writeln!(self.wishes, "{wish}")?)
+    }
+
+    /// The times of what it began with.
+    pub(super) fn times(&mut self) -> Result<Vec<Duration>> {
         let line = self.line()?;
         let times = line.split(' ').filter(|word| !word.is_empty());
         times.map(|word| Ok(Duration::from_nanos(word.parse().with_context(|| line.clone())?))).collect()
     }
 
-    /// The transport times of so many rounds.
-    pub(super) fn rounds(&mut self, n: usize, count: usize) -> Result<Vec<Duration>> {
-        self.wish(&format!("rounds {n} {count}"))
-    }
-
-    /// How long so many LPP procedures took the LMF: capabilities, then location information. None where the way knows no LPP.
-    pub(super) fn procedures(&mut self, count: usize) -> Result<Vec<Duration>> {
-        self.wish(&format!("procedures {count}"))
-    }
-
-    /// How long new connections took until their first message was answered: full (`setup`), resumed (`resume`), and with that
-    /// message in the first flight (`early`). None where the channel cannot do that.
-    pub(super) fn setups(&mut self, how: &str, count: usize) -> Result<Vec<Duration>> {
-        self.wish(&format!("{how} {count}"))
-    }
-
     /// Lets go of memory that it does not use.
     pub(super) fn be_lean(&mut self) -> Result<()> {
-        self.wish("lean").map(|_| ())
+        self.begin("lean")?;
+        self.times().map(|_| ())
     }
 
     pub(super) fn pid(&self) -> u32 {

@@ -26,7 +26,6 @@ use rand::{SeedableRng, rngs::StdRng};
 use server::Server;
 use statistics::Interval;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Measures the transport time of LCS-UPP: from the making of an uplink message to the downlink answer, read and verified.
 #[derive(Debug, Clone, Args)]
@@ -137,12 +136,15 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
     };
     let sizes = args.payloads();
     let rounds = if args.quick { args.rounds.min(100) } else { args.rounds };
-    let route = Route::open(args.path, &radio, output.folder())?;
+    // On radio a round is nearly all waiting: each way has a phone of its own, and all ways ask at the same time.
+    let at_once = args.path == PathKind::Radio;
+    let phones = if at_once { ways.len() } else { 1 };
+    let route = Route::open(args.path, &radio, phones, output.folder())?;
     let mut subjects = Vec::new();
-    for way in ways {
+    for (n, way) in ways.into_iter().enumerate() {
         let end = args.end(way);
         let server = Server::start(route.server, &end)?;
-        let client = Client::start(&server, &end, &route)?;
+        let client = Client::start(&server, &end, &route, n)?;
         let none = || vec![Usage::default(); sizes.len()];
         subjects.push(Subject {
             way,
@@ -162,38 +164,38 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
     let mut progress = Progress::new("blocks", (blocks * sizes.len()) as u64);
     for (at, &n) in sizes.iter().enumerate() {
         for block in 0..blocks {
-            order.shuffle(&mut random);
-            for &which in &order {
-                let count = BLOCK.min(rounds - block * BLOCK);
-                let subject = &mut subjects[which];
-                let name = subject.way.name();
-                subject.measure(at, n, count).with_context(|| format!("{name}, n = {n}"))?;
+            let count = BLOCK.min(rounds - block * BLOCK);
+            if at_once {
+                measure(&mut output, &mut subjects.iter_mut().collect::<Vec<_>>(), at, n, count)?;
+            } else {
+                order.shuffle(&mut random);
+                for &which in &order {
+                    measure(&mut output, &mut [&mut subjects[which]], at, n, count)?;
+                }
             }
             progress.step(&format!("n = {n}"));
         }
     }
     progress.done();
-    for subject in &mut subjects {
-        // What it needs to do its work, without what its start needed.
-        subject.client.be_lean()?;
-        let largest = sizes.iter().copied().max().unwrap_or(1);
-        subject.client.rounds(largest, BLOCK.min(rounds))?;
-        subject.procedures = milliseconds(
-            &subject.client.procedures(WARM_UP + args.setups)?.into_iter().skip(WARM_UP).collect::<Vec<_>>(),
-        );
-        subject.resident = proc_usage::resident_kb(subject.client.pid());
-        let name = subject.way.name();
-        let count = if args.quick { args.setups.min(5) } else { args.setups };
-        for (how, setups) in SETUPS.iter().zip(&mut subject.setups) {
-            let times = subject.client.setups(how, count);
-            *setups = milliseconds(&times.with_context(|| format!("setting up {name}"))?);
+    for subjects in subjects.chunks_mut(if at_once { usize::MAX } else { 1 }) {
+        let mut subjects: Vec<_> = subjects.iter_mut().collect();
+        for subject in &mut subjects {
+            // What it needs to do its work, without what its start needed.
+            subject.client.be_lean()?;
         }
-    }
-    for subject in &subjects {
-        for (samples, n) in subject.samples.iter().zip(&sizes) {
-            for (round, ms) in samples.iter().enumerate() {
-                output.row(format_args!("{},{n},{round},{ms:.6}", subject.way.name()))?;
-            }
+        let largest = sizes.iter().copied().max().unwrap_or(1);
+        have(&mut subjects, &format!("rounds {largest} {}", BLOCK.min(rounds)))?;
+        // Nothing where the way knows no LPP.
+        let procedures = have(&mut subjects, &format!("procedures {}", WARM_UP + args.setups))?;
+        for (subject, times) in subjects.iter_mut().zip(procedures) {
+            subject.procedures = times.into_iter().skip(WARM_UP).collect();
+            subject.resident = proc_usage::resident_kb(subject.client.pid());
+        }
+        let count = if args.quick { args.setups.min(5) } else { args.setups };
+        for (which, how) in SETUPS.iter().enumerate() {
+            // Nothing where the channel cannot do that.
+            let times = have(&mut subjects, &format!("{how} {count}"))?;
+            subjects.iter_mut().zip(times).for_each(|(subject, times)| subject.setups[which] = times);
         }
     }
     figures(&mut output, args.path, &subjects, &sizes)?;
@@ -203,23 +205,34 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
     output.finish()
 }
 
-fn milliseconds(times: &[Duration]) -> Vec<f64> {
-    times.iter().map(|time| time.as_secs_f64() * 1000.0).collect()
+/// What several are asked for at the same time: milliseconds, of each.
+fn have(subjects: &mut [&mut Subject], wish: &str) -> Result<Vec<Vec<f64>>> {
+    for subject in subjects.iter_mut() {
+        subject.client.begin(wish).with_context(|| subject.way.name())?;
+    }
+    let times = |subject: &mut &mut Subject| {
+        let times = subject.client.times().with_context(|| format!("{}, {wish}", subject.way.name()))?;
+        Ok(times.iter().map(|time| time.as_secs_f64() * 1000.0).collect())
+    };
+    subjects.iter_mut().map(times).collect()
 }
 
-impl Subject {
-    /// A block of rounds.
-    fn measure(&mut self, at: usize, n: usize, count: usize) -> Result<()> {
-        self.client.rounds(n, WARM_UP)?;
-        let used = |subject: &Subject| (Usage::of(subject.client.pid()), Usage::of(subject.server.pid()));
-        let before = used(self);
-        let times = self.client.rounds(n, count)?;
-        let after = used(self);
-        self.samples[at].extend(milliseconds(&times));
-        self.client_used[at].add(&after.0.since(&before.0));
-        self.server_used[at].add(&after.1.since(&before.1));
-        Ok(())
+/// A block of rounds of several at the same time, which is kept even where the run is cut off.
+fn measure(output: &mut Output, subjects: &mut [&mut Subject], at: usize, n: usize, count: usize) -> Result<()> {
+    have(subjects, &format!("rounds {n} {WARM_UP}"))?;
+    let used = |subject: &Subject| (Usage::of(subject.client.pid()), Usage::of(subject.server.pid()));
+    let before: Vec<_> = subjects.iter().map(|subject| used(subject)).collect();
+    let times = have(subjects, &format!("rounds {n} {count}"))?;
+    for ((subject, times), before) in subjects.iter_mut().zip(times).zip(before) {
+        let after = used(subject);
+        for (ms, round) in times.iter().zip(subject.samples[at].len()..) {
+            output.row(format_args!("{},{n},{round},{ms:.6}", subject.way.name()))?;
+        }
+        subject.samples[at].extend(times);
+        subject.client_used[at].add(&after.0.since(&before.0));
+        subject.server_used[at].add(&after.1.since(&before.1));
     }
+    output.flush()
 }
 
 fn figures(output: &mut Output, path: PathKind, subjects: &[Subject], sizes: &[usize]) -> Result<()> {

@@ -47,6 +47,8 @@ impl PathKind {
 pub(super) fn radio(text: &str, seed: u64) -> Result<RadioConfig> {
     let mut members = serde_json::Map::new();
     members.insert("seed".into(), seed.into());
+    // What is compared is on the same air.
+    members.insert("alike".into(), true.into());
     for member in text.split(',').filter(|member| !member.is_empty()) {
         let (name, value) = member.split_once('=').with_context(|| format!("--radio: {member:?} is no name=value"))?;
         members.insert(name.into(), serde_json::from_str(value).unwrap_or_else(|_| value.into()));
@@ -60,23 +62,25 @@ pub(super) fn radio(text: &str, seed: u64) -> Result<RadioConfig> {
 pub(super) struct Route {
     /// Where servers listen.
     pub(super) server: IpAddr,
-    /// The phone's network namespace, where clients run.
-    namespace: Option<Namespace>,
+    /// The phones' network namespaces, where clients run; none on the loopback interface.
+    namespaces: Vec<Namespace>,
     stop: Option<(tokio::sync::oneshot::Sender<()>, JoinHandle<Result<()>>)>,
 }
 
 impl Route {
-    /// Makes it: for all but the loopback interface it starts a core, a gNB and a phone with a session.
-    pub(super) fn open(kind: PathKind, radio: &RadioConfig, folder: &Path) -> Result<Route> {
+    /// Makes it: for all but the loopback interface it starts a core, a gNB and phones with a session each.
+    pub(super) fn open(kind: PathKind, radio: &RadioConfig, phones: usize, folder: &Path) -> Result<Route> {
         let radio = match kind {
-            PathKind::Loopback => return Ok(Route { server: Ipv4Addr::LOCALHOST.into(), namespace: None, stop: None }),
+            PathKind::Loopback => {
+                return Ok(Route { server: Ipv4Addr::LOCALHOST.into(), namespaces: Vec::new(), stop: None });
+            }
             PathKind::Core => None,
             PathKind::Radio => Some(radio.clone()),
         };
-        let name = format!("lcs-upp-{}", std::process::id());
+        let names: Vec<_> = (0..phones).map(|n| format!("lcs-upp-{}-{n}", std::process::id())).collect();
         let (tell, told) = mpsc::channel();
         let (stop, stopped) = tokio::sync::oneshot::channel();
-        let (folder, named) = (folder.to_path_buf(), name.clone());
+        let (folder, named) = (folder.to_path_buf(), names.clone());
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(serve(&folder, &named, radio, tell, stopped))
@@ -86,18 +90,14 @@ impl Route {
             ended.context("the core, the gNB or the phone did not come up")?;
             bail!("the core ended at once");
         }
-        let namespace = Namespace::open(&name, false)?;
+        let namespaces = names.iter().map(|name| Namespace::open(name, false)).collect::<Result<_, _>>()?;
         // The UPF's own address in the network of the phones.
-        Ok(Route {
-            server: Ipv4Addr::new(10, 45 + SITE, 0, 1).into(),
-            namespace: Some(namespace),
-            stop: Some((stop, thread)),
-        })
+        Ok(Route { server: Ipv4Addr::new(10, 45 + SITE, 0, 1).into(), namespaces, stop: Some((stop, thread)) })
     }
 
-    /// Starts a program at the UE's end.
-    pub(super) fn spawn(&self, command: &mut Command) -> Result<Child> {
-        Ok(match &self.namespace {
+    /// Starts a program at a UE's end; where there are fewer UEs, they are taken in turn.
+    pub(super) fn spawn(&self, ue: usize, command: &mut Command) -> Result<Child> {
+        Ok(match self.namespaces.get(ue % self.namespaces.len().max(1)) {
             // A child is in the namespace of the thread that starts it.
             Some(namespace) => namespace.run(|| command.spawn())?,
             None => command.spawn()?,
@@ -127,25 +127,31 @@ impl Drop for Route {
 
 async fn serve(
     folder: &Path,
-    namespace: &str,
+    namespaces: &[String],
     radio: Option<RadioConfig>,
     tell: mpsc::Sender<()>,
     stopped: tokio::sync::oneshot::Receiver<()>,
 ) -> Result<()> {
-    let site = Site::prepare(SITE, "lcs-upp", 1, folder)?;
+    let site = Site::prepare(SITE, "lcs-upp", namespaces.len() as u64, folder)?;
     let core = site.start(Variant::Local)?;
     associated(&core).await?;
     let mut config: GnbConfig = site.gnb_config()?;
     config.n3 = config.n2_local;
     config.radio = radio;
     let gnb = martlet_ran::Gnb::connect_with(config, Samples::default()).await?;
-    let ue = gnb.new_ue_in(phone_config(0)?, Netns::Named(namespace.into()))?;
-    ue.register().await?;
-    ue.establish_pdu_session(PduSessionRequest::default()).await?;
+    let mut ues = Vec::new();
+    for (n, namespace) in (0..).zip(namespaces) {
+        let ue = gnb.new_ue_in(phone_config(n)?, Netns::Named(namespace.clone()))?;
+        ue.register().await?;
+        ue.establish_pdu_session(PduSessionRequest::default()).await?;
+        ues.push(ue);
+    }
     let _ = tell.send(());
     let _ = stopped.await;
-    ue.deregister().await?;
-    drop(ue);
+    for ue in &ues {
+        ue.deregister().await?;
+    }
+    drop(ues);
     gnb.shutdown().await;
     core.stop()
 }
@@ -157,7 +163,7 @@ mod tests {
     #[test]
     fn a_radio_is_what_is_written() {
         let radio = radio("tdd=DDSUU,loss=0.01", 9).unwrap();
-        assert_eq!((radio.tdd.as_str(), radio.loss, radio.seed), ("DDSUU", 0.01, 9));
+        assert_eq!((radio.tdd.as_str(), radio.loss, radio.seed, radio.alike), ("DDSUU", 0.01, 9, true));
         assert!(super::radio("tdd=DDD", 1).is_err() && super::radio("colour=red", 1).is_err());
     }
 }

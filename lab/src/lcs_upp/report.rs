@@ -67,13 +67,16 @@ fn what_was_run(args: &LcsUppArgs, radio: &RadioConfig, conditions: &Conditions,
         PathKind::Core => {
             "the interface of a simulated phone, gNB, our own UPF, and its address in the phones' network".into()
         }
-        PathKind::Radio => format!("the same as `core` with a model of the air interface: {radio:?}"),
+        PathKind::Radio => format!(
+            "the same as `core` with a model of the air interface, for each channel a phone of its own with the same air: {radio:?}"
+        ),
     };
+    let turns = if args.path == PathKind::Radio { "all channels at a time" } else { "the channels in turn" };
     let mut text = format!(
         "Transport time from the making of a UL LCS-UP TRANSPORT until the DL LCS-UP TRANSPORT that echoes it is read and \
          verified: message type, payload type, lengths, session. n is the whole payload; the session parameters have 256 \
          octets. Path: {path}; one process at each end for each channel. {} rounds a point in blocks of \
-         {}, the channels in turn, {} rounds of each block not counted.\n\n",
+         {}, {turns}, {} rounds of each block not counted.\n\n",
         subjects.first().and_then(|subject| subject.samples.first()).map_or(0, Vec::len),
         super::BLOCK,
         super::WARM_UP

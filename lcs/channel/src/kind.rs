@@ -119,6 +119,11 @@ impl Kind {
         self.is_tls_over_tcp() && self != Kind::Ktls
     }
 
+    /// Whether it is for an LMF with many UEs on one thread ([`crate::AsyncChannel`]).
+    pub fn runs_many(self) -> bool {
+        self.has_engine() || self == Kind::Quinn
+    }
+
     /// Whether this machine can do it: its kernel may know nothing of TLS.
     pub fn is_available(self) -> bool {
         self != Kind::Ktls || ktls::is_available()

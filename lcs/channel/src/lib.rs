@@ -4,7 +4,7 @@
 //! - [`Channel`] is one end of a connection, blocking; [`connect`] and [`Listener::accept`] make one of a [`Kind`].
 //! - [`Engine`] is a TLS session without I/O: octets of the wire in, octets of the application out. What runs many
 //!   connections on one thread takes this, and does its own I/O.
-//! - [`AsyncChannel`] is that I/O on tokio.
+//! - [`AsyncChannel`] is a channel on tokio, TLS over TCP or QUIC: [`AsyncConnector`] and [`AsyncListener`] make them.
 //! - [`Identity`] is what the LMF shows; [`Trust`] is what the UE accepts.
 //!
 //! Kinds that this build has are in [`Kind::ALL`]; every one of them passes `tests/conformance.rs`. The plain kinds,
@@ -42,13 +42,14 @@ mod wolfssl;
 
 #[doc(hidden)]
 pub use arq::fuzz as fuzz_arq;
-pub use asynchronous::AsyncChannel;
+pub use asynchronous::{AsyncChannel, AsyncConnector, Reached};
 pub use channel::{Channel, Description, Listener, Options, Resumption};
 pub use connector::Connector;
 pub use engine::Engine;
 pub use error::ChannelError;
 pub use identity::{Identity, Trust};
 pub use kind::{Kind, client_engine, client_engines, connect, listen, server_engines};
+pub use quic::{AsyncListener, Incoming};
 #[doc(hidden)]
 pub use records::fuzz as fuzz_records;
 pub use tcp::Engines;

@@ -1,11 +1,14 @@
 //! QUIC by quinn-proto: one connection with one stream for both directions.
 
+mod asynchronous;
 mod congestion;
 mod session;
 #[cfg(test)]
 mod simulation;
 mod transport;
 
+pub(crate) use asynchronous::AsyncQuic;
+pub use asynchronous::{AsyncListener, Incoming};
 pub(crate) use transport::client_config;
 
 use crate::raw::shared_udp;
@@ -197,11 +200,7 @@ impl Channel for Quic {
     }
 
     fn describe(&self) -> Description {
-        Description {
-            protocol: "QUIC v1, TLSv1.3".into(),
-            cipher_suite: "TLS_AES_128_GCM_SHA256".into(),
-            library: "quinn-proto 0.11, rustls 0.23, AWS-LC".into(),
-        }
+        self.session.describe()
     }
 }
 

@@ -121,9 +121,16 @@ impl Channel for RawUdp {
 
 /// A UDP socket that others may share the port of.
 pub(crate) fn shared_udp(at: SocketAddr) -> Result<UdpSocket, ChannelError> {
+    udp(at, true)
+}
+
+/// A UDP socket with room for a few of the largest messages.
+pub(crate) fn udp(at: SocketAddr, shared: bool) -> Result<UdpSocket, ChannelError> {
     let socket = Socket::new(Domain::for_address(at), Type::DGRAM, Some(Protocol::UDP))?;
-    socket.set_reuse_address(true)?;
-    socket.set_reuse_port(true)?;
+    if shared {
+        socket.set_reuse_address(true)?;
+        socket.set_reuse_port(true)?;
+    }
     // Large enough for a few of the largest messages.
     socket.set_recv_buffer_size(1 << 21)?;
     socket.set_send_buffer_size(1 << 21)?;

@@ -35,6 +35,7 @@ mod alert {
     pub(super) const UNEXPECTED_MESSAGE: u8 = 10;
     pub(super) const BAD_RECORD_MAC: u8 = 20;
     pub(super) const RECORD_OVERFLOW: u8 = 22;
+    pub(super) const ILLEGAL_PARAMETER: u8 = 47;
     pub(super) const DECODE_ERROR: u8 = 50;
     pub(super) const INTERNAL_ERROR: u8 = 80;
     pub(super) const USER_CANCELED: u8 = 90;
@@ -165,7 +166,11 @@ pub(crate) struct Records {
     /// What is to be sent beside what is sealed.
     output: Vec<u8>,
     idle: u32,
+    /// Records that one of our keys seals.
+    most: u64,
     closed: bool,
+    /// We said that nothing more comes.
+    ended: bool,
     failed: Option<&'static str>,
 }
 
@@ -183,7 +188,9 @@ impl Records {
             handshake: Vec::new(),
             output: Vec::new(),
             idle: 0,
+            most: MOST_RECORDS,
             closed: false,
+            ended: false,
             failed: None,
         }
     }
@@ -252,8 +259,10 @@ impl Records {
         }
         let content = plain.split_off(at);
         let done = match kind {
-            ALERT => self.alert(&content),
             HANDSHAKE => self.handshake(&content),
+            // RFC 8446, 5.1: nothing else comes between the pieces of a handshake message.
+            _ if !self.handshake.is_empty() => Err((alert::UNEXPECTED_MESSAGE, "a handshake message is cut off")),
+            ALERT => self.alert(&content),
             _ => Err((alert::UNEXPECTED_MESSAGE, "a record of a kind that does not belong here")),
         };
         done.map_err(|wrong| self.fail(wrong))
@@ -290,18 +299,27 @@ impl Records {
             let Some(message) = rest.get(..length) else { break };
             match (*kind, message) {
                 (NEW_SESSION_TICKET, message) => {
-                    let kept = self.next.ticket(message);
-                    kept.map_err(|_| (alert::UNEXPECTED_MESSAGE, "a ticket that cannot be kept"))?;
+                    // A server is given none.
+                    let wrong = if matches!(self.next, Next::Client(_)) {
+                        alert::DECODE_ERROR
+                    } else {
+                        alert::UNEXPECTED_MESSAGE
+                    };
+                    self.next.ticket(message).map_err(|_| (wrong, "a ticket that cannot be kept"))?;
                 }
                 (KEY_UPDATE, [asked @ (0 | 1)]) if rest.len() == 1 => {
                     let asked = *asked == 1;
                     self.rx = self.next.rx().ok().and_then(|it| Key::new(it).ok()).ok_or(NO_KEY)?;
-                    // Who asks often before it is answered is answered once (RFC 8446, 4.6.3).
-                    if asked && self.output.is_empty() {
+                    // Who asks often before it is answered is answered once (RFC 8446, 4.6.3); after our end nothing comes.
+                    if asked && self.output.is_empty() && !self.ended {
                         self.renew()?;
                     }
                 }
-                (KEY_UPDATE, _) => return Err((alert::UNEXPECTED_MESSAGE, "a change of keys within a record")),
+                (KEY_UPDATE, [_]) if rest.len() == 1 => {
+                    return Err((alert::ILLEGAL_PARAMETER, "a change of keys that asks for what there is not"));
+                }
+                (KEY_UPDATE, [_]) => return Err((alert::UNEXPECTED_MESSAGE, "a change of keys within a record")),
+                (KEY_UPDATE, _) => return Err((alert::DECODE_ERROR, "a change of keys of another length")),
                 _ => return Err((alert::UNEXPECTED_MESSAGE, "a handshake message that does not belong here")),
             }
             self.handshake.drain(..4 + length);
@@ -318,7 +336,7 @@ impl Records {
 
     /// The connection is over; the peer learns why.
     fn fail(&mut self, (alert, why): Wrong) -> ChannelError {
-        if self.failed.is_none() {
+        if self.failed.is_none() && !self.ended {
             let _ = self.tx.seal(ALERT, &[2, alert], &mut self.output);
         }
         self.failed = Some(why);
@@ -330,8 +348,11 @@ impl Records {
         if let Some(why) = self.failed {
             return Err(ChannelError::Tls(why.into()));
         }
+        if self.ended {
+            return Err(ChannelError::Tls("something is sent after the end".into()));
+        }
         for piece in plain.chunks(LARGEST) {
-            if self.tx.number >= MOST_RECORDS {
+            if self.tx.number >= self.most {
                 self.renew().map_err(|wrong| self.fail(wrong))?;
             }
             wire.append(&mut self.output);
@@ -343,9 +364,16 @@ impl Records {
     /// Nothing more comes.
     pub(crate) fn close(&mut self, wire: &mut Vec<u8>) {
         self.pending(wire);
-        if self.failed.is_none() {
+        if self.failed.is_none() && !self.ended {
             let _ = self.tx.seal(ALERT, &[1, alert::CLOSE_NOTIFY], wire);
         }
+        self.ended = true;
+    }
+
+    /// For a test: a new key after so many records.
+    #[cfg(test)]
+    pub(crate) fn renew_after(&mut self, records: u64) {
+        self.most = records;
     }
 }
 
@@ -499,11 +527,68 @@ mod tests {
             one.tx.seal(APPLICATION_DATA, &[], &mut wire).unwrap();
         }
         assert!(other.open(&wire, &mut Vec::new()).is_err());
-        for content in [&[KEY_UPDATE, 0, 0, 1, 7][..], &[1, 0, 0, 0], &[4, 0xff, 0, 0, 0], &[]] {
-            let (mut one, mut other) = pair();
-            let mut wire = Vec::new();
-            one.tx.seal(HANDSHAKE, content, &mut wire).unwrap();
-            assert!(other.open(&wire, &mut Vec::new()).is_err(), "{content:?}");
+    }
+
+    /// What the peer is told of records of these kinds with these contents: the description of the alert.
+    fn told(records: &[(u8, &[u8])]) -> u8 {
+        let (mut one, mut other) = pair();
+        let mut wire = Vec::new();
+        records.iter().for_each(|(kind, content)| one.tx.seal(*kind, content, &mut wire).unwrap());
+        assert!(other.open(&wire, &mut Vec::new()).is_err() && !other.is_closed(), "{records:?}");
+        wire.clear();
+        other.pending(&mut wire);
+        let mut alert = Vec::new();
+        assert_eq!(one.rx.open(*wire.first_chunk().unwrap(), &wire[HEADER..], &mut alert).unwrap(), ALERT);
+        assert_eq!(alert[0], 2, "it is fatal");
+        alert[1]
+    }
+
+    #[test]
+    fn each_error_has_the_alert_that_the_standard_names_for_it() {
+        let update = [KEY_UPDATE, 0, 0, 1, 0];
+        for (records, alert) in [
+            (&[(HANDSHAKE, &[KEY_UPDATE, 0, 0, 1, 7][..])][..], alert::ILLEGAL_PARAMETER),
+            (&[(HANDSHAKE, &[KEY_UPDATE, 0, 0, 2, 0, 0])], alert::DECODE_ERROR),
+            (&[(HANDSHAKE, &[KEY_UPDATE, 0, 0, 0])], alert::DECODE_ERROR),
+            // Two in one record: what follows the first would have to be under the new key.
+            (&[(HANDSHAKE, &[update, update].concat())], alert::UNEXPECTED_MESSAGE),
+            // A ClientHello, a CertificateRequest, and the end of early data, which have no place here.
+            (&[(HANDSHAKE, &[1, 0, 0, 0])], alert::UNEXPECTED_MESSAGE),
+            (&[(HANDSHAKE, &[13, 0, 0, 0])], alert::UNEXPECTED_MESSAGE),
+            (&[(HANDSHAKE, &[5, 0, 0, 0])], alert::UNEXPECTED_MESSAGE),
+            // Nobody gives a server tickets; a message of 16 MB; one of nothing.
+            (&[(HANDSHAKE, &[NEW_SESSION_TICKET, 0, 0, 1, 0])], alert::UNEXPECTED_MESSAGE),
+            (&[(HANDSHAKE, &[NEW_SESSION_TICKET, 0xff, 0, 0, 0])], alert::DECODE_ERROR),
+            (&[(HANDSHAKE, &[])], alert::UNEXPECTED_MESSAGE),
+            // Something between the pieces of a message, be it the end.
+            (&[(HANDSHAKE, &update[..4]), (APPLICATION_DATA, b"x")], alert::UNEXPECTED_MESSAGE),
+            (&[(HANDSHAKE, &update[..4]), (ALERT, &[1, alert::CLOSE_NOTIFY])], alert::UNEXPECTED_MESSAGE),
+            (&[(ALERT, &[1])], alert::DECODE_ERROR),
+            (&[(ALERT, &[1, 0, 1, 0])], alert::DECODE_ERROR),
+            (&[(20, &[1])], alert::UNEXPECTED_MESSAGE),
+            (&[(24, &[1, 0, 0])], alert::UNEXPECTED_MESSAGE),
+            (&[(0, &[0; 30])], alert::UNEXPECTED_MESSAGE),
+        ] {
+            assert_eq!(told(records), alert, "{records:?}");
         }
+    }
+
+    #[test]
+    fn after_the_end_nothing_is_said() {
+        let (mut one, mut other) = pair();
+        let mut wire = Vec::new();
+        one.close(&mut wire);
+        let length = wire.len();
+        one.close(&mut wire);
+        assert!(one.seal(b"more", &mut wire).is_err() && wire.len() == length);
+        // What comes behind the peer's end is not looked at (RFC 8446, 6.1), and what it still asks for is heard.
+        wire.extend_from_slice(&[0xff; 100]);
+        let mut opened = Vec::new();
+        other.open(&wire, &mut opened).unwrap();
+        assert!(other.is_closed() && opened.is_empty());
+        wire.clear();
+        other.seal(b"the rest", &mut wire).unwrap();
+        one.open(&wire, &mut opened).unwrap();
+        assert_eq!(opened, b"the rest");
     }
 }

@@ -345,4 +345,75 @@ mod tests {
             assert_eq!(back, [round; 100], "round {round}");
         }
     }
+    /// The program of OpenSSL, which sends each line back from its end to its beginning.
+    struct Reverser(std::process::Child);
+
+    impl Drop for Reverser {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    #[test]
+    fn openssl_follows_when_our_key_has_sealed_all_that_it_may() {
+        let identity = Identity::self_signed(&["lmf.example"]).unwrap();
+        let folder = std::env::temp_dir().join(format!("martlet-reverser-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("both.pem"), format!("{}{}", identity.certificates, identity.key)).unwrap();
+        // A port that was free a moment ago.
+        let at = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let started = std::process::Command::new("openssl")
+            .args(["s_server", "-accept", &at.to_string(), "-rev", "-cert"])
+            .arg(folder.join("both.pem"))
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn();
+        let Ok(child) = started else {
+            println!("SKIPPED: there is no openssl");
+            return;
+        };
+        let _reverser = Reverser(child);
+        let connect = || std::net::TcpStream::connect(at);
+        let mut stream = (0..200)
+            .find_map(|_| connect().inspect_err(|_| std::thread::sleep(std::time::Duration::from_millis(20))).ok())
+            .unwrap();
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(10))).unwrap();
+        let config = tls::client_config(&identity.trust("lmf.example")).unwrap();
+        let config = Arc::new({
+            let mut config = config;
+            config.enable_secret_extraction = true;
+            config
+        });
+        let name = tls::name(&identity.trust("lmf.example")).unwrap();
+        let connection = UnbufferedClientConnection::new(config, name).unwrap();
+        let mut session = Session::begin(Shaking::Client(connection), false).unwrap();
+        let (mut wire, mut plain, mut input) = (Vec::new(), Vec::new(), [0; 4096]);
+        session.pending(&mut wire).unwrap();
+        stream.write_all(&wire).unwrap();
+        while !session.is_ready() {
+            let count = stream.read(&mut input).unwrap();
+            session.open(&input[..count], &mut plain).unwrap();
+            wire.clear();
+            session.pending(&mut wire).unwrap();
+            stream.write_all(&wire).unwrap();
+        }
+        let Phase::Open(records) = &mut session.phase else { panic!("it is open") };
+        records.renew_after(3);
+        for n in 0..20 {
+            wire.clear();
+            session.seal(format!("line {n:02}\n").as_bytes(), &mut wire).unwrap();
+            stream.write_all(&wire).unwrap();
+            let wanted = format!("{:02} enil\n", n % 10 * 10 + n / 10);
+            plain.clear();
+            while plain.len() < wanted.len() {
+                let count = stream.read(&mut input).unwrap();
+                assert!(count > 0, "it ended at line {n}");
+                session.open(&input[..count], &mut plain).unwrap();
+            }
+            assert_eq!(String::from_utf8_lossy(&plain), wanted);
+        }
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 }

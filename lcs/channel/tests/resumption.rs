@@ -48,7 +48,7 @@ fn a_connection_goes_on_with_what_the_one_before_was_given() {
         let connector = Connector::new(kind, &identity.trust("lmf.example"), &Options::default()).unwrap();
         let mut came_up = Vec::new();
         for n in 0..COUNT {
-            let mut channel = connector.connect(at).unwrap();
+            let mut channel = connector.connect(at).unwrap_or_else(|error| panic!("{kind:?}, connection {n}: {error}"));
             channel.send(&[n as u8; 100]).unwrap();
             assert_eq!(receive(&mut *channel, 100), [n as u8; 100]);
             came_up.push(channel.resumption());

@@ -40,8 +40,11 @@ pub struct UserPlaneConfig {
     pub bind: SocketAddr,
     /// The address that UEs are told; it has to be one that they reach through N6.
     pub address: IpAddr,
-    /// Which library makes TLS: `auto` is the fastest that this build has.
+    /// How UEs' connections are protected: `auto` is QUIC, and TLS over TCP beside it for UEs that have no QUIC, each by the
+    /// library that was measured to be the fastest; `quinn`, `rustls` or another name is that alone.
     pub channel: String,
+    /// Octets of the largest IP packet of the path to UEs, for QUIC.
+    pub mtu: u16,
     /// The certificate chain of the LMF, PEM, with its key; left out, one is made at every start.
     pub certificate: Option<PathBuf>,
     /// The key, PEM.
@@ -118,6 +121,7 @@ impl Default for UserPlaneConfig {
             bind: SocketAddr::from(([0, 0, 0, 0], 9127)),
             address: Ipv4Addr::new(10, 45, 0, 1).into(),
             channel: "auto".into(),
+            mtu: 1400,
             certificate: None,
             key: None,
             write_certificate: None,
@@ -129,11 +133,21 @@ impl Default for UserPlaneConfig {
 }
 
 impl UserPlaneConfig {
-    /// The kind of channel; none where the name is none of this build.
-    pub fn kind(&self) -> Option<Kind> {
+    /// The kinds of channels that are taken, at most one over TCP and one over UDP; none where the name is none of this build.
+    pub fn kinds(&self) -> Option<Vec<Kind>> {
         match self.channel.as_str() {
-            "auto" => Some(Kind::Rustls),
-            name => Kind::from_name(name).filter(|kind| kind.has_engine()),
+            "auto" => Some(vec![Kind::Rustls, Kind::Quinn]),
+            name => Kind::from_name(name).filter(|kind| kind.runs_many()).map(|kind| vec![kind]),
+        }
+    }
+
+    /// Why it is these, for the log.
+    pub(crate) fn why(&self) -> &'static str {
+        match self.channel.as_str() {
+            "auto" => {
+                "auto: quinn is the fastest where there is a radio, rustls where there is none; the UE takes what it has"
+            }
+            _ => "lmf.user_plane.channel",
         }
     }
 }
@@ -159,8 +173,11 @@ impl LmfConfig {
             findings.push(Finding::new("max_requests", "0 answers nobody: write 1000"));
         }
         let user_plane = &self.user_plane;
-        if user_plane.kind().is_none() {
-            let kinds: Vec<_> = Kind::ALL.iter().filter(|kind| kind.has_engine()).map(|kind| kind.name()).collect();
+        if user_plane.mtu < 1280 {
+            findings.push(Finding::new("user_plane.mtu", "QUIC needs packets of 1280 octets: write 1400"));
+        }
+        if user_plane.kinds().is_none() {
+            let kinds: Vec<_> = Kind::ALL.iter().filter(|kind| kind.runs_many()).map(|kind| kind.name()).collect();
             let text = format!("there is no channel {:?}: write auto, {}", user_plane.channel, kinds.join(", "));
             findings.push(Finding::new("user_plane.channel", text));
         }

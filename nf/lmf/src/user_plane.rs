@@ -1,10 +1,13 @@
-//! Where UEs' channels come in.
+//! Where UEs' channels come in: TLS over TCP and QUIC over UDP, on the same number of a port.
 use crate::config::UserPlaneConfig;
 use crate::metrics;
 use crate::owner::{Command, ToChannel};
-use martlet_lcs_channel::{AsyncChannel, ChannelError, Engines, Identity, server_engines};
+use martlet_lcs_channel::{
+    AsyncChannel, AsyncListener, ChannelError, Engines, Identity, Incoming, Kind, Options, server_engines,
+};
 use martlet_lcs_protocol::ChannelId;
 use martlet_nf::{Shutdown, StartError};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,12 +18,42 @@ use tokio::sync::{Semaphore, mpsc};
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Messages that may wait for a UE to read.
 const WAITING: usize = 32;
+/// How long a UE may take to take a message.
+const SENT: Duration = Duration::from_secs(30);
 
-/// The bound listener with what its connections need.
+/// What is open of it, and what its connections need.
 pub(crate) struct Door {
-    listener: TcpListener,
-    engines: Engines,
+    tls: Option<(Kind, TcpListener, Engines)>,
+    quic: Option<(Kind, AsyncListener)>,
     connections: Arc<Semaphore>,
+}
+
+/// Somebody who is there, and has not been let in.
+enum Visitor {
+    Tls(Kind, TcpStream, Engines),
+    Quic(Kind, Box<Incoming>),
+}
+
+impl Visitor {
+    fn kind(&self) -> Kind {
+        match self {
+            Visitor::Tls(kind, ..) | Visitor::Quic(kind, _) => *kind,
+        }
+    }
+
+    async fn let_in(self) -> Result<AsyncChannel, ChannelError> {
+        match self {
+            Visitor::Tls(_, stream, engines) => AsyncChannel::handshake(stream, engines()?, HANDSHAKE).await,
+            Visitor::Quic(_, incoming) => incoming.accept(HANDSHAKE).await,
+        }
+    }
+
+    fn refuse(self) {
+        match self {
+            Visitor::Tls(..) => {}
+            Visitor::Quic(_, incoming) => incoming.refuse(),
+        }
+    }
 }
 
 /// The LMF's identity: from files, or made here.
@@ -46,27 +79,66 @@ impl Door {
     /// Opens it.
     pub(crate) async fn open(config: &UserPlaneConfig) -> Result<Self, StartError> {
         let wrong = |error: ChannelError| StartError(format!("lmf.user_plane.certificate: {error}"));
-        let kind =
-            config.kind().ok_or_else(|| StartError("lmf.user_plane.channel: there is none of this name".into()))?;
-        let engines = server_engines(kind, &identity(config)?).map_err(wrong)?;
-        let engines = engines.ok_or_else(|| StartError("lmf.user_plane.channel: not one for many UEs".into()))?;
-        let listener = TcpListener::bind(config.bind).await.map_err(|error| {
-            StartError(format!("cannot listen on {} for UEs: {error}; change lmf.user_plane.bind", config.bind))
-        })?;
-        tracing::info!(bind = %config.bind, address = %config.address, channel = kind.name(), "UEs are positioned over the user plane");
-        Ok(Door { listener, engines, connections: Arc::new(Semaphore::new(config.max_connections)) })
+        let taken = |transport: &str, at: SocketAddr, error: &dyn std::fmt::Display| {
+            StartError(format!("cannot listen on {transport} {at} for UEs: {error}; change lmf.user_plane.bind"))
+        };
+        let kinds =
+            config.kinds().ok_or_else(|| StartError("lmf.user_plane.channel: there is none of this name".into()))?;
+        let identity = identity(config)?;
+        let (mut tls, mut quic, mut at) = (None, None, config.bind);
+        for kind in kinds.iter().copied() {
+            if let Some(engines) = server_engines(kind, &identity).map_err(wrong)? {
+                let listener = TcpListener::bind(at).await.map_err(|error| taken("TCP", at, &error))?;
+                // Where any port is good, both have the same number.
+                at = listener.local_addr().unwrap_or(at);
+                tls = Some((kind, listener, engines));
+            } else {
+                let options = Options { mtu: config.mtu, ..Options::default() };
+                let listener = AsyncListener::bind(at, &identity, &options).map_err(|error| match error {
+                    ChannelError::Io(error) => taken("UDP", at, &error),
+                    other => wrong(other),
+                })?;
+                quic = Some((kind, listener));
+            }
+        }
+        let channels: Vec<_> = kinds.iter().map(|kind| format!("{} ({})", kind.name(), transport(*kind))).collect();
+        tracing::info!(bind = %at, address = %config.address, channels = channels.join(", "), why = config.why(), "UEs are positioned over the user plane");
+        Ok(Door { tls, quic, connections: Arc::new(Semaphore::new(config.max_connections)) })
+    }
+
+    /// Who is there next.
+    async fn next(&mut self) -> Result<Visitor, ChannelError> {
+        let Door { tls, quic, .. } = self;
+        let tls = async {
+            match tls {
+                Some((kind, listener, engines)) => {
+                    listener.accept().await.map(|(stream, _)| Visitor::Tls(*kind, stream, engines.clone()))
+                }
+                None => std::future::pending().await,
+            }
+        };
+        let quic = async {
+            match quic {
+                Some((kind, listener)) => listener.accept().await.map(|incoming| Visitor::Quic(*kind, incoming.into())),
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            visitor = tls => Ok(visitor?),
+            visitor = quic => visitor,
+        }
     }
 
     /// Takes connections until the shutdown.
-    pub(crate) async fn run(self, owner: mpsc::Sender<Command>, shutdown: Shutdown) {
+    pub(crate) async fn run(mut self, owner: mpsc::Sender<Command>, shutdown: Shutdown) {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         loop {
-            let accepted = tokio::select! {
+            let visitor = tokio::select! {
                 () = shutdown.wait() => return,
-                accepted = self.listener.accept() => accepted,
+                visitor = self.next() => visitor,
             };
-            let stream = match accepted {
-                Ok((stream, _)) => stream,
+            let visitor = match visitor {
+                Ok(visitor) => visitor,
                 Err(error) => {
                     tracing::warn!(%error, "a connection was not taken");
                     tokio::time::sleep(Duration::from_millis(20)).await;
@@ -75,14 +147,15 @@ impl Door {
             };
             let Ok(permit) = self.connections.clone().try_acquire_owned() else {
                 metrics::refused("no room for another channel");
+                visitor.refuse();
                 continue;
             };
-            let (engines, owner) = (self.engines.clone(), owner.clone());
-            let channel = ChannelId(NEXT.fetch_add(1, Ordering::Relaxed));
+            let (owner, channel) = (owner.clone(), ChannelId(NEXT.fetch_add(1, Ordering::Relaxed)));
             tokio::spawn(async move {
-                if let Err(error) = serve(channel, stream, engines, &owner).await {
+                let kind = visitor.kind().name();
+                if let Err(error) = serve(channel, visitor, &owner).await {
                     metrics::refused("tls");
-                    tracing::info!(channel = channel.0, %error, "a channel ended");
+                    tracing::info!(channel = channel.0, kind, %error, "a channel ended");
                 }
                 let _ = owner.send(Command::ChannelClosed { channel }).await;
                 drop(permit);
@@ -91,14 +164,15 @@ impl Door {
     }
 }
 
-async fn serve(
-    id: ChannelId,
-    stream: TcpStream,
-    engines: Engines,
-    owner: &mpsc::Sender<Command>,
-) -> Result<(), ChannelError> {
-    let mut channel = AsyncChannel::handshake(stream, engines()?, HANDSHAKE).await?;
-    tracing::debug!(channel = id.0, resumption = ?channel.resumption(), "a channel is up");
+fn transport(kind: Kind) -> &'static str {
+    if kind.is_quic() { "QUIC over UDP" } else { "TLS over TCP" }
+}
+
+async fn serve(id: ChannelId, visitor: Visitor, owner: &mpsc::Sender<Command>) -> Result<(), ChannelError> {
+    let kind = visitor.kind().name();
+    let mut channel = visitor.let_in().await?;
+    metrics::channel(kind);
+    tracing::debug!(channel = id.0, kind, resumption = ?channel.resumption(), "a channel is up");
     let (sender, mut orders) = mpsc::channel(WAITING);
     if owner.send(Command::ChannelOpened { channel: id, sender }).await.is_err() {
         return Ok(());
@@ -108,7 +182,10 @@ async fn serve(
         tokio::select! {
             biased;
             order = orders.recv() => match order {
-                Some(ToChannel::Send(octets)) => channel.send(&octets).await?,
+                Some(ToChannel::Send(octets)) => {
+                    // A UE that reads nothing keeps nobody waiting for ever.
+                    tokio::time::timeout(SENT, channel.send(&octets)).await.unwrap_or(Err(ChannelError::Timeout))?;
+                }
                 Some(ToChannel::Close) | None => {
                     channel.close().await;
                     return Ok(());

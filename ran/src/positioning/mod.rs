@@ -23,10 +23,14 @@ pub struct PositioningConfig {
     pub port: u16,
     /// What the UE accepts as the LMF.
     pub trust: Trust,
-    /// The library that makes TLS.
-    pub channel: Kind,
-    /// How long to wait for the channel.
+    /// What protects its channel: the first of these that the LMF has.
+    pub channels: Vec<Kind>,
+    /// How long to wait for a channel.
     pub timeout: Duration,
+    /// How often it says a word over QUIC while it waits for an answer, so that its radio keeps the grant to send; zero: never.
+    pub rouse: Duration,
+    /// Octets of the largest IP packet to the LMF, for QUIC.
+    pub mtu: u16,
     /// Where it is, and what is around.
     pub surroundings: Surroundings,
     /// The folder in which the UE leaves where it is in truth when it is asked, in a file of its SUPI.

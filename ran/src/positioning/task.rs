@@ -4,14 +4,17 @@ use super::{Order, PositioningConfig};
 use crate::gnb::{Command, Reply, UeError, UeEvent};
 use crate::ue::{Event, PduSessionRequest, PositioningKind};
 use crate::user_plane::Namespace;
-use martlet_lcs_channel::{AsyncChannel, ChannelError, Engines, client_engines};
+use martlet_lcs_channel::{AsyncChannel, AsyncConnector, ChannelError, Kind, Options};
 use martlet_lcs_protocol::{Payload, Timers, UeAction, UeEvent as LcsEvent, UeSide, UeState};
 use martlet_lcsupp::upp_cm::{Cause, LmfAddress};
 use martlet_lcsupp::{PayloadType, lpp_messages, push_lpp_message};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::{broadcast, mpsc, watch};
+
+/// How long a channel is waited for where there is another kind to try.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The channel, in whatever state.
 enum Link {
@@ -32,9 +35,9 @@ pub(super) struct Task {
     routing: Option<Vec<u8>>,
     /// What LPP told.
     memory: Memory,
-    /// TLS sessions, each of which goes on with what the one before was given; none where there is no such kind, or nobody to
-    /// trust.
-    engines: Option<Engines>,
+    /// What brings up channels, each of which goes on with what the one before was given, in the order in which they are tried; none
+    /// where there is nobody to trust.
+    connectors: Arc<[AsyncConnector]>,
 }
 
 /// What comes next.
@@ -76,10 +79,13 @@ impl Task {
         told: watch::Sender<UeState>,
     ) -> Self {
         let side = UeSide::new(Timers::default());
-        let engines = client_engines(config.channel, &config.trust);
-        let engines = engines.inspect_err(|error| tracing::debug!(%error, "no channel to an LMF can be made"));
-        let engines = engines.ok().flatten();
-        Task { ue, supi, config, told, side, link: Link::None, routing: None, memory: Memory::default(), engines }
+        let options = Options { timeout: config.timeout, rouse: config.rouse, mtu: config.mtu, ..Options::default() };
+        let connector = |kind: &Kind| {
+            let connector = AsyncConnector::new(*kind, &config.trust, &options);
+            connector.inspect_err(|error| tracing::debug!(%error, "no channel to an LMF can be made")).ok()
+        };
+        let connectors = config.channels.iter().filter_map(connector).collect();
+        Task { ue, supi, config, told, side, link: Link::None, routing: None, memory: Memory::default(), connectors }
     }
 
     pub(super) async fn run(mut self, mut events: broadcast::Receiver<UeEvent>, mut orders: mpsc::Receiver<Order>) {
@@ -215,9 +221,9 @@ impl Task {
     fn connect(&mut self, address: LmfAddress) {
         let (done, coming) = mpsc::channel(1);
         self.link = Link::Coming(coming);
-        let (ue, config, engines) = (self.ue.clone(), self.config.clone(), self.engines.clone());
+        let (ue, port, connectors) = (self.ue.clone(), self.config.port, self.connectors.clone());
         tokio::spawn(async move {
-            let _ = done.send(bring_up(ue, address, config, engines).await).await;
+            let _ = done.send(bring_up(ue, address, port, connectors).await).await;
         });
     }
 }
@@ -226,8 +232,8 @@ impl Task {
 async fn bring_up(
     ue: mpsc::WeakSender<Command>,
     address: LmfAddress,
-    config: PositioningConfig,
-    engines: Option<Engines>,
+    port: u16,
+    connectors: Arc<[AsyncConnector]>,
 ) -> Result<AsyncChannel, Cause> {
     let ask = ue.upgrade().ok_or(Cause::UserPlaneNotAvailable)?;
     let status = |ask: mpsc::Sender<Command>| async move {
@@ -253,25 +259,31 @@ async fn bring_up(
     };
     // Without an interface nothing of the UE's leads through its session.
     let netns = now.netns.ok_or(Cause::UserPlaneNotAvailable)?;
-    let (to, timeout) = (SocketAddr::new(ip, config.port), config.timeout);
-    let connected = tokio::task::spawn_blocking(move || {
-        // A socket belongs to the namespace in which it was made.
-        Namespace::open(&netns, false)?.run(move || std::net::TcpStream::connect_timeout(&to, timeout))
-    });
-    let stream = connected.await.map_err(|_| Cause::TlsFailure)?;
-    let stream = stream.map_err(|error| {
-        tracing::debug!(%error, %to, "the LMF is not reached");
-        Cause::TlsFailure
-    })?;
-    let tls = async {
-        stream.set_nonblocking(true)?;
-        let stream = tokio::net::TcpStream::from_std(stream)?;
-        let none = || ChannelError::Identity("no channel to an LMF can be made".into());
-        let engine = engines.ok_or_else(none)?()?;
-        AsyncChannel::handshake(stream, engine, timeout).await
-    };
-    tls.await.map_err(|error| {
-        tracing::debug!(%error, "the channel to the LMF does not come up");
-        Cause::TlsFailure
-    })
+    let to = SocketAddr::new(ip, port);
+    for (n, connector) in connectors.iter().enumerate() {
+        let (kind, last) = (connector.kind().name(), n + 1 == connectors.len());
+        let coming = channel(connector.clone(), netns.clone(), to);
+        let came = match last {
+            true => coming.await,
+            // A path that lets none of it through keeps the others waiting no longer.
+            false => tokio::time::timeout(PATIENCE, coming).await.unwrap_or(Err(ChannelError::Timeout)),
+        };
+        match came {
+            Ok(channel) => {
+                tracing::debug!(kind, %to, "the channel to the LMF is up");
+                return Ok(channel);
+            }
+            Err(error) => tracing::debug!(kind, %error, %to, "the channel to the LMF does not come up"),
+        }
+    }
+    Err(Cause::TlsFailure)
+}
+
+/// A channel from a namespace, of one kind.
+async fn channel(connector: AsyncConnector, netns: String, to: SocketAddr) -> Result<AsyncChannel, ChannelError> {
+    let its = connector.clone();
+    // A socket belongs to the namespace in which it was made.
+    let reached = tokio::task::spawn_blocking(move || Namespace::open(&netns, false)?.run(move || its.reach(to)));
+    let reached = reached.await.map_err(std::io::Error::other)??;
+    connector.bring_up(reached).await
 }

@@ -23,6 +23,17 @@ pub struct PositioningSection {
     pub port: u16,
     /// The certificate, PEM, by which UEs know the LMF.
     pub certificate: Option<PathBuf>,
+    /// What protects the connection: `auto` is QUIC, or TLS over TCP where the LMF has no QUIC; `quinn` and `rustls` are one of them
+    /// alone.
+    #[serde(default = "auto")]
+    pub channel: String,
+    /// Milliseconds between words over QUIC while a UE waits for an answer, with which its radio keeps the grant to send; 0: none.
+    /// For UEs that measure in a row; it costs energy.
+    #[serde(default)]
+    pub rouse_ms: u32,
+    /// Octets of the largest IP packet to the LMF, for QUIC.
+    #[serde(default = "mtu")]
+    pub mtu: u16,
     /// The name or the address that the LMF's certificate has to be for.
     #[serde(default = "name")]
     pub name: String,
@@ -80,16 +91,40 @@ fn port() -> u16 {
     9127
 }
 
+fn auto() -> String {
+    "auto".into()
+}
+
+fn mtu() -> u16 {
+    1400
+}
+
 fn name() -> String {
     "10.45.0.1".into()
 }
 
 impl PositioningSection {
+    /// The kinds of channels that are tried, in this order; none where there is no such name.
+    fn channels(&self) -> Option<Vec<Kind>> {
+        match self.channel.as_str() {
+            "auto" => Some(vec![Kind::Quinn, Kind::Rustls]),
+            name => Kind::from_name(name).filter(|kind| kind.runs_many()).map(|kind| vec![kind]),
+        }
+    }
+
     /// What is wrong with it; each with the member that it is about.
     pub(super) fn check(&self) -> Vec<(String, String)> {
         let mut wrong = Vec::new();
         if self.lcs_upp && self.certificate.is_none() {
             wrong.push(("certificate".into(), "positioning over the user plane needs the LMF's certificate".into()));
+        }
+        if self.channels().is_none() {
+            let kinds: Vec<_> = Kind::ALL.iter().filter(|kind| kind.runs_many()).map(|kind| kind.name()).collect();
+            let text = format!("there is no channel {:?}: write auto, {}", self.channel, kinds.join(", "));
+            wrong.push(("channel".into(), text));
+        }
+        if self.mtu < 1280 {
+            wrong.push(("mtu".into(), "QUIC needs packets of 1280 octets: write 1400".into()));
         }
         if self.track.is_empty() {
             wrong.push(("track".into(), "say where the UEs are: [{lat: 54.09, lon: 12.1}]".into()));
@@ -125,8 +160,10 @@ impl PositioningSection {
         Ok(PositioningConfig {
             port: self.port,
             trust: Trust { roots, name: self.name.clone() },
-            channel: Kind::Rustls,
+            channels: self.channels().unwrap_or_default(),
             timeout: Duration::from_secs(5),
+            rouse: Duration::from_millis(self.rouse_ms.into()),
+            mtu: self.mtu,
             surroundings: Surroundings {
                 plmn,
                 cells: self.cells.iter().filter_map(CellSection::cell).collect(),

@@ -43,6 +43,8 @@ pub struct RadioConfig {
     pub queue: usize,
     /// Makes the same packets late and lost in each run.
     pub seed: u64,
+    /// Whether all UEs have the same opportunities, and lose the same packets: to compare what they do on the same air.
+    pub alike: bool,
 }
 
 impl Default for RadioConfig {
@@ -63,6 +65,7 @@ impl Default for RadioConfig {
             loss: 0.0,
             queue: 1 << 20,
             seed: 1,
+            alike: false,
         }
     }
 }
@@ -127,6 +130,7 @@ impl Link {
         let rate = if uplink { config.uplink_mbps } else { config.downlink_mbps } * 1e6 / 8.0;
         let period = f64::from(config.slot_us) * 1e-6 * carries.len() as f64;
         let capacity = rate * period / carries.iter().filter(|it| **it).count().max(1) as f64;
+        let n = if config.alike { 0 } else { n };
         let mut random = StdRng::seed_from_u64(config.seed ^ n.rotate_left(32) ^ u64::from(uplink));
         let phase = milliseconds(random.random_range(0.0..config.request_ms));
         Link {
@@ -291,6 +295,45 @@ mod tests {
         assert!((600..1000).contains(&late), "{late}");
         let times: Vec<_> = arrived.into_iter().flatten().collect();
         assert!(times.is_sorted());
+    }
+
+    /// What the radio itself takes of an echo: all packets of a message are sent at once, nothing is lost, no library and no network
+    /// is in between; with a grant that the UE keeps, and without.
+    #[test]
+    #[ignore = "shows by how much any channel could be faster"]
+    fn what_an_echo_takes_at_least() {
+        let config = RadioConfig { alike: true, ..RadioConfig::default() };
+        for n in [1, 1024, 8192, 16_384, 32_768, 65_535] {
+            let medians = [true, false].map(|kept| {
+                let (mut up, mut down) = (Link::new(&config, true, 0), Link::new(&config, false, 0));
+                let (mut now, mut times) = (ms(1), Vec::new());
+                let packets: Vec<usize> = (0..n + 260).step_by(1340).map(|at| (n + 260 - at).min(1340) + 60).collect();
+                let send = |link: &mut Link, at| packets.iter().filter_map(|length| link.offer(at, *length)).max();
+                for _ in 0..2000 {
+                    if kept {
+                        // Something was on its way when this came to be sent.
+                        up.slot = up.slot.max((now.as_micros() / 500) as u64);
+                    }
+                    let there = send(&mut up, now).unwrap();
+                    let back = send(&mut down, there).unwrap();
+                    times.push((back - now).as_secs_f64() * 1e3);
+                    now = back;
+                }
+                times.sort_by(f64::total_cmp);
+                times[times.len() / 2]
+            });
+            println!("{n} octets: {:.1} ms with a grant, {:.1} without", medians[0], medians[1]);
+        }
+    }
+
+    #[test]
+    fn ues_differ_unless_they_are_to_be_alike() {
+        let run = |n, alike| {
+            let mut link = Link::new(&RadioConfig { loss: 0.1, alike, ..RadioConfig::default() }, true, n);
+            (0..100).map(|n| link.offer(ms(n * 20), 100)).collect::<Vec<_>>()
+        };
+        assert_ne!(run(1, false), run(2, false));
+        assert_eq!(run(1, true), run(2, true));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Where a phone is: asked over the user plane, over NAS, by what gNBs measure, and by its cell.
 mod nrppa;
+mod quic;
 mod strangers;
 
 use anyhow::{Context, Result, ensure};
@@ -131,8 +132,10 @@ impl Bed {
         let mut config = PositioningConfig {
             port: 9127,
             trust,
-            channel: Kind::Rustls,
+            channels: vec![Kind::Rustls],
             timeout: LIMIT,
+            rouse: Duration::ZERO,
+            mtu: 1400,
             surroundings: Surroundings::at(at, plmn, cells(), PathLoss::default()),
             truth: None,
         };

@@ -211,13 +211,20 @@ int martlet_mbedtls_handshake(struct martlet_session *session)
 
 int martlet_mbedtls_read(struct martlet_session *session, unsigned char *octets, size_t count)
 {
-    int code;
+    int code, again, asked = 0;
 
     do {
         code = mbedtls_ssl_read(&session->ssl, octets, count);
-        if (code == MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET)
+        again = 0;
+        if (code == MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET) {
             keep(session);
-    } while (code == MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET);
+            again = 1;
+            asked = 0;
+        } else if (code == MBEDTLS_ERR_SSL_WANT_READ && !asked) {
+            /* A ticket that came it looks at when it is asked once more; so much for what it says that it wants. */
+            again = asked = 1;
+        }
+    } while (again);
     /* Mbed TLS says 0 at the end of the wire, which is no end of TLS. */
     return code == 0 ? WANT : outcome(session, code);
 }

@@ -1,13 +1,14 @@
 //! One end of a QUIC connection, without I/O and without a clock: datagrams and the time go in, datagrams come out.
 
-use crate::{ChannelError, Resumption};
+use crate::{ChannelError, Description, Resumption};
 use bytes::BytesMut;
 use quinn_proto::{
-    ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event,
-    ReadError, ReadableError, ServerConfig, StreamEvent, StreamId, VarInt, WriteError,
+    ClientConfig, Connection, ConnectionError, ConnectionEvent, ConnectionHandle, DatagramEvent, Dir, Endpoint,
+    EndpointConfig, EndpointEvent, Event, ReadError, ReadableError, ServerConfig, StreamEvent, StreamId, VarInt,
+    WriteError,
 };
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Datagrams of a short message, and octets of one that has nothing in it but acknowledgements.
@@ -18,15 +19,27 @@ const SMALL: usize = 80;
 const BEHIND: usize = 2;
 /// How long an answer is waited for with the radio awake.
 const AWAKE: Duration = Duration::from_millis(250);
+/// How long the radio is kept awake when a part of the answer is there: its last part may have to be repeated on the air, and a grant that is
+/// lost by then costs the next message more than these words.
+const SOON: Duration = Duration::from_millis(20);
 /// The code of a close without an error.
 const DONE: VarInt = VarInt::from_u32(0);
 
 /// Where datagrams go.
 pub(super) type Out<'a> = dyn FnMut(&[u8]) -> Result<(), ChannelError> + 'a;
 
+/// What tells whose a datagram is: of one connection, or of all that share a socket.
+pub(super) type SharedEndpoint = Arc<Mutex<Endpoint>>;
+
+pub(super) fn lock(endpoint: &Mutex<Endpoint>) -> MutexGuard<'_, Endpoint> {
+    endpoint.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// One end.
 pub(super) struct Session {
-    endpoint: Endpoint,
+    endpoint: SharedEndpoint,
+    /// The endpoint has forgotten the connection.
+    drained: bool,
     handle: ConnectionHandle,
     connection: Connection,
     peer: SocketAddr,
@@ -58,7 +71,7 @@ impl Session {
     ) -> Result<Self, ChannelError> {
         let mut endpoint = Endpoint::new(Arc::new(endpoint), None, false, None);
         let (handle, connection) = endpoint.connect(now, config, to, name).map_err(ChannelError::tls)?;
-        let mut session = Session::new(endpoint, handle, connection, to);
+        let mut session = Session::new(Arc::new(Mutex::new(endpoint)), handle, connection, to);
         session.resumed = session.connection.has_0rtt();
         Ok(session)
     }
@@ -78,7 +91,7 @@ impl Session {
             Some(DatagramEvent::NewConnection(incoming)) => {
                 let accepted = endpoint.accept(incoming, now, &mut output, None);
                 let (handle, connection) = accepted.map_err(|error| ChannelError::tls(error.cause))?;
-                Ok(Some(Session::new(endpoint, handle, connection, peer)))
+                Ok(Some(Session::new(Arc::new(Mutex::new(endpoint)), handle, connection, peer)))
             }
             Some(DatagramEvent::Response(transmit)) => out(&output[..transmit.size]).map(|()| None),
             // Late datagrams of a connection that is over.
@@ -86,9 +99,16 @@ impl Session {
         }
     }
 
-    fn new(endpoint: Endpoint, handle: ConnectionHandle, connection: Connection, peer: SocketAddr) -> Self {
+    /// Of a connection that an endpoint began or accepted.
+    pub(super) fn new(
+        endpoint: SharedEndpoint,
+        handle: ConnectionHandle,
+        connection: Connection,
+        peer: SocketAddr,
+    ) -> Self {
         Session {
             endpoint,
+            drained: false,
             handle,
             connection,
             peer,
@@ -144,7 +164,8 @@ impl Session {
         let (mut flight, mut count) = (Vec::new(), 0);
         loop {
             while let Some(event) = self.connection.poll_endpoint_events() {
-                if let Some(event) = self.endpoint.handle_event(self.handle, event) {
+                self.drained |= event.is_drained();
+                if let Some(event) = lock(&self.endpoint).handle_event(self.handle, event) {
                     self.connection.handle_event(event);
                 }
             }
@@ -213,12 +234,25 @@ impl Session {
     /// A datagram came.
     pub(super) fn datagram(&mut self, now: Instant, octets: &[u8], out: &mut Out<'_>) -> Result<(), ChannelError> {
         self.output.clear();
-        match self.endpoint.handle(now, self.peer, None, None, BytesMut::from(octets), &mut self.output) {
+        let mut endpoint = lock(&self.endpoint);
+        match endpoint.handle(now, self.peer, None, None, BytesMut::from(octets), &mut self.output) {
             Some(DatagramEvent::ConnectionEvent(_, event)) => self.connection.handle_event(event),
             Some(DatagramEvent::Response(transmit)) => out(&self.output[..transmit.size])?,
-            Some(DatagramEvent::NewConnection(incoming)) => self.endpoint.ignore(incoming),
+            Some(DatagramEvent::NewConnection(incoming)) => endpoint.ignore(incoming),
             None => {}
         }
+        drop(endpoint);
+        self.turn(now, out)
+    }
+
+    /// What a datagram says that the endpoint has found to be this connection's.
+    pub(super) fn event(
+        &mut self,
+        now: Instant,
+        event: ConnectionEvent,
+        out: &mut Out<'_>,
+    ) -> Result<(), ChannelError> {
+        self.connection.handle_event(event);
         self.turn(now, out)
     }
 
@@ -292,9 +326,11 @@ impl Session {
         if chunks.finalize().should_transmit() {
             self.turn(now, out)?;
         }
-        if into.len() > before {
-            // What answers it goes soon, or nothing does.
-            self.rousing = None;
+        if into.len() > before
+            && let Some((_, until)) = &mut self.rousing
+        {
+            // The rest of it, and what answers it, comes soon, or nothing does.
+            *until = now + SOON;
         }
         outcome
     }
@@ -334,8 +370,26 @@ impl Session {
         }
     }
 
+    /// What was negotiated is in force once the handshake is done.
+    pub(super) fn describe(&self) -> Description {
+        Description {
+            protocol: "QUIC v1, TLSv1.3".into(),
+            cipher_suite: "TLS_AES_128_GCM_SHA256".into(),
+            library: "quinn-proto 0.11, rustls 0.23, AWS-LC".into(),
+        }
+    }
+
     #[cfg(test)]
     pub(super) fn rtt(&self) -> Duration {
         self.connection.rtt()
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // Once it is drained, its handle may be another's.
+        if !self.drained {
+            let _ = lock(&self.endpoint).handle_event(self.handle, EndpointEvent::drained());
+        }
     }
 }

@@ -1,0 +1,116 @@
+//! Positioning over QUIC, from the question to the position, through gNB and UPF.
+use super::*;
+use martlet_lcs_channel::{Options, connect};
+use martlet_lcsupp::{BindingIdentity, Message};
+
+const OVER_QUIC: &[Kind] = &[Kind::Quinn];
+const WHATEVER: &[Kind] = &[Kind::Quinn, Kind::Rustls];
+
+/// Channels that came up.
+fn channels(kind: Kind) -> f64 {
+    metric("martlet_lmf_channels_total", &[("channel", kind.name())])
+}
+
+impl Bed {
+    async fn with_channel(channel: &str) -> Result<Bed> {
+        let channel = channel.to_string();
+        Bed::start(Sbi::Local, move |config| config.lmf.user_plane.channel = channel).await
+    }
+
+    fn trust(&self) -> Result<Trust> {
+        Ok(Trust { roots: std::fs::read_to_string(&self.certificate)?, name: GATEWAY.to_string() })
+    }
+
+    async fn phone_over(&self, n: u64, at: Place, channels: &[Kind]) -> Result<(Ue, Positioning)> {
+        let able = |config: &mut PositioningConfig| config.channels = channels.to_vec();
+        self.phone_that(n, at, true, true, self.trust()?, able).await
+    }
+}
+
+#[test]
+fn a_phone_is_found_over_quic() {
+    in_namespace(|| async {
+        let bed = Bed::with_channel("quinn").await?;
+        let there = place(120.0, 140.0);
+        let (_ue, positioning) = bed.phone_over(1, there, OVER_QUIC).await?;
+        let (tls, quic) = (channels(Kind::Rustls), channels(Kind::Quinn));
+        let (found, method, within) = bed.locate(1).await?;
+        ensure!(positioning.state() == UeState::Established, "{:?}", positioning.state());
+        ensure!(method == "NR_ECID" && found.distance(&there) < within.min(20.0), "{method}, {found:?}");
+        ensure!(channels(Kind::Quinn) == quic + 1.0 && channels(Kind::Rustls) == tls, "it was not QUIC");
+        // From now on nothing goes over NAS, and one connection does.
+        let transfers = bed.core.bodies.calls("namf-comm N1N2MessageTransfer");
+        let mut times = Vec::new();
+        for _ in 0..50 {
+            let start = std::time::Instant::now();
+            bed.locate(1).await?;
+            times.push(start.elapsed());
+        }
+        times.sort();
+        println!("E-CID over QUIC, two LPP procedures each: median {:?}, at most {:?}", times[25], times[49]);
+        ensure!(bed.core.bodies.calls("namf-comm N1N2MessageTransfer") == transfers, "NAS was used again");
+        ensure!(channels(Kind::Quinn) == quic + 1.0);
+
+        positioning.release().await;
+        ensure!(positioning.wait_for(UeState::Idle, LIMIT).await, "the connection was not released");
+        bed.locate(1).await?;
+        ensure!(positioning.state() == UeState::Established && channels(Kind::Quinn) == quic + 2.0);
+        bed.core.bodies.check(OPERATIONS).await
+    });
+}
+
+#[test]
+fn an_lmf_has_phones_over_quic_and_over_tls_and_strangers_disturb_neither() {
+    in_namespace(|| async {
+        let bed = Bed::start(Sbi::Local, |_| {}).await?;
+        let places = [place(50.0, 60.0), place(300.0, 20.0), place(150.0, 300.0)];
+        let (tls, quic) = (channels(Kind::Rustls), channels(Kind::Quinn));
+        let mut phones = Vec::new();
+        for ((n, there), over) in (1..).zip(places).zip([WHATEVER, &[Kind::Rustls], OVER_QUIC]) {
+            phones.push(bed.phone_over(n, there, over).await?);
+            bed.locate(n).await?;
+        }
+        // What has both takes QUIC.
+        ensure!(channels(Kind::Quinn) == quic + 2.0 && channels(Kind::Rustls) == tls + 1.0);
+
+        let unknown = Message::BindingRequest(BindingIdentity::new(vec![7; 16]).context("an identity")?).encode()?;
+        let refused = || metric("martlet_lmf_refused_total", &[("why", "unknown binding")]);
+        let (before, trust) = (refused(), bed.trust()?);
+        let answer = tokio::task::spawn_blocking(move || -> Result<Vec<u8>> {
+            let door = std::net::SocketAddr::from((GATEWAY, 9127));
+            let nobody = std::net::UdpSocket::bind("0.0.0.0:0")?;
+            for length in [1, 20, 1200] {
+                nobody.send_to(&vec![0xc3; length], door)?;
+            }
+            let other = Identity::self_signed(&[&GATEWAY.to_string()])?.trust(&GATEWAY.to_string());
+            ensure!(connect(Kind::Quinn, door, &other, &Options::default()).is_err(), "it was believed");
+            let mut channel = connect(Kind::Quinn, door, &trust, &Options::default())?;
+            channel.send(&unknown)?;
+            let mut answer = Vec::new();
+            while channel.receive(&mut answer).unwrap_or(false) {}
+            Ok(answer)
+        });
+        ensure!(answer.await?? == [0x45] && refused() > before, "an unknown identity is told so");
+        for (n, there) in (1..).zip(&places) {
+            let (found, _, within) = bed.locate(n).await?;
+            ensure!(found.distance(there) < within, "phone {n}: {} m, {within}", found.distance(there));
+        }
+        ensure!(phones.iter().all(|(_, positioning)| positioning.state() == UeState::Established));
+        Ok(())
+    });
+}
+
+#[test]
+fn a_phone_with_quic_comes_to_an_lmf_without_it_over_tls() {
+    in_namespace(|| async {
+        let bed = Bed::with_channel("rustls").await?;
+        let tls = channels(Kind::Rustls);
+        let (_ue, positioning) = bed.phone_over(1, place(50.0, 60.0), WHATEVER).await?;
+        let start = std::time::Instant::now();
+        bed.locate(1).await?;
+        // That nobody listens there is told, and not waited for.
+        ensure!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+        ensure!(positioning.state() == UeState::Established && channels(Kind::Rustls) == tls + 1.0);
+        Ok(())
+    });
+}
