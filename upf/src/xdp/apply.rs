@@ -78,7 +78,9 @@ impl Forwarder {
             None => {
                 let slot = state.session_slots.take(1).ok_or_else(|| full("sessions"))?;
                 let incarnation = state.incarnation();
-                Entry::new(session, slot, incarnation)
+                let mut entry = Entry::new(session, slot, incarnation);
+                entry.next = self.programs.sessions.read(slot).number;
+                entry
             }
         };
         let made = self.write(state, &mut entry, session, &plan, &mut taken);

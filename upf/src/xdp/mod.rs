@@ -5,7 +5,7 @@
 //! | `compile`, `filters` | a session as the programs read it |
 //! | `apply`, `state`, `slots`, `seldom`, `usage` | sessions in the tables, and what they counted |
 //! | `nat` | flows whose addresses the programs translate |
-//! | `ring`, `waiting` | what the programs tell, and packets that wait |
+//! | `ring`, `waiting` | what the programs tell, by AF_XDP sockets and a ring, and packets that wait |
 //! | `socket`, `thread` | what is left to user space: signalling, what nobody knows, what came in parts |
 //! | `beside`, `beyond` | sessions of frames, which user space carries; what nobody does |
 //! | `shape`, `batching` | what the thermal governor asks for |
@@ -208,7 +208,10 @@ impl XdpDatapath {
         }
         let burst = config.xdp.complaints_per_second;
         programs.buckets.write(0, complaints(burst));
-        let ring = Ring::open(&programs).map_err(text)?;
+        let mut ring = Ring::open(&programs).map_err(text)?;
+        let inner_end = (link::names(config).1, link.inner);
+        let live: Vec<(String, u32)> = ports.iter().cloned().chain([inner_end]).collect();
+        ring.open_sockets(&programs, &live, config.xdp.sockets);
         let tracer = trace::Tracer::open(&programs).map_err(text)?;
         let frames = PacketSocket::open()?;
         let restored_by = Instant::now() + Duration::from_secs(config.n3.restoration_s);

@@ -53,6 +53,8 @@ pub(super) struct Entry {
     /// Packets that wait, in the order in which they came.
     pub waiting: Seldom<VecDeque<Waiting>>,
     pub waiting_octets: usize,
+    /// The number of the first packet that has not been looked at whether it may leave.
+    pub next: u32,
     pub notified: bool,
     /// Some packets have to be buffered.
     pub buffers: bool,
@@ -66,6 +68,8 @@ pub(super) struct Entry {
 
 /// A packet that waits.
 pub(super) struct Waiting {
+    /// As the programs counted packets of its session.
+    pub number: u32,
     pub packet: Vec<u8>,
 }
 
@@ -209,6 +213,7 @@ impl Entry {
             relays,
             waiting: Seldom::default(),
             waiting_octets: 0,
+            next: 0,
             notified: false,
             buffers: false,
             held: false,

@@ -214,15 +214,6 @@ inline_always int tunnelled_to_kernel(struct xdp_md *ctx, enum origin origin, __
 	return send_to(ctx, settings.outer_ifindex, origin);
 }
 
-/* Cuts off what lies behind a packet that ends at an offset. */
-inline_always int trim(struct xdp_md *ctx, __u32 end)
-{
-	__u32 length = end_of(ctx) - data_of(ctx);
-	if (likely(length == end))
-		return 1;
-	return length > end && !bpf_xdp_adjust_tail(ctx, (int)end - (int)length);
-}
-
 /* Puts a packet into its tunnel and sends it. It lies `offset` octets into the frame, and its link header is replaced.
  * `qfi` is that of the container, if there is to be one. */
 inline_always int into_tunnel4(struct xdp_md *ctx, __u32 offset, __u32 length, struct rule *rule, int qfi,

@@ -67,6 +67,16 @@ struct {
 	__uint(max_entries, 1 << 24);
 } events SEC(".maps");
 
+/* Sockets that take frames for user space, where they are, and what room is in them. What finds none goes into the ring. */
+struct {
+	__uint(type, BPF_MAP_TYPE_XSKMAP);
+	__uint(max_entries, SOCKETS);
+	__type(key, __u32);
+	__type(value, __u32);
+} sockets SEC(".maps");
+TABLE(socket_of, BPF_MAP_TYPE_HASH, struct socket_key, __u32, SOCKETS, 0);
+TABLE(socket_rooms, BPF_MAP_TYPE_ARRAY, __u32, struct socket_room, SOCKETS, BPF_F_MMAPABLE);
+
 /* An update of it returns once every program that ran before has ended. */
 struct fence_inner {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

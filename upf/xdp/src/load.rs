@@ -90,6 +90,9 @@ pub struct Programs {
     ports: MapHandle,
     stats: MapHandle,
     events: MapHandle,
+    pub(crate) sockets: MapHandle,
+    pub(crate) socket_of: MapHandle,
+    pub(crate) socket_rooms: Table<types::socket_room>,
     pub(crate) nat: NatTables,
     pub(crate) telemetry: TelemetryTables,
     /// Rates of classes of flows.
@@ -264,6 +267,9 @@ impl Programs {
             ports: handle(&maps.ports)?,
             stats: handle(&maps.stats)?,
             events: handle(&maps.events)?,
+            sockets: handle(&maps.sockets)?,
+            socket_of: handle(&maps.socket_of)?,
+            socket_rooms: Table::map("socket_rooms", maps.socket_rooms.as_fd(), entries(&maps.socket_rooms))?,
             nat: NatTables {
                 flows: Table::map("nat_lines", maps.nat_lines.as_fd(), entries(&maps.nat_lines) * 2)?,
                 blocks: Table::map("nat_blocks", maps.nat_blocks.as_fd(), entries(&maps.nat_blocks))?,
