@@ -9,7 +9,9 @@ use super::state::{Entry, FAR, Rate, State};
 use super::usage::{Account, Place, Placed};
 use crate::datapath::{Change, DatapathError, Usage};
 use crate::kernel::exits::exit_of;
-use crate::rules::{ById, Direction, Qer, Session, UeAddress};
+use crate::kernel::netlink::Netlink;
+use crate::kernel::netns;
+use crate::rules::{ById, Direction, Prefix, Qer, Session, UeAddress};
 use martlet_upf_xdp::Programs;
 use martlet_upf_xdp::types::{self, rule_flag};
 use std::collections::BTreeMap;
@@ -127,12 +129,15 @@ impl Forwarder {
             let taken = match entrance {
                 Entrance::Teid(teid) => other(state.by_teid.get(teid)),
                 Entrance::Ue(address) => other(state.by_ue.get(address)),
+                Entrance::Route4(..) | Entrance::Route6(..) => other(state.by_route.get(entrance)),
             };
             if taken {
                 let pdr = rules.first().and_then(|(n, _)| plan.rules.get(*n)).map_or(0, |rule| rule.pdr);
                 let what = match entrance {
                     Entrance::Teid(teid) => format!("TEID {teid:#010x}"),
                     Entrance::Ue(address) => format!("{address:?}"),
+                    Entrance::Route4(network, length) => format!("the network {network}/{length}"),
+                    Entrance::Route6(upper, length) => format!("the network {upper:#x}/{length} of IPv6"),
                 };
                 return Err(DatapathError::Pdr { pdr, why: format!("{what} belongs to another session") });
             }
@@ -456,6 +461,11 @@ impl Forwarder {
             (Entrance::Teid(teid), None) => drop(state.by_teid.remove(&teid)),
             (Entrance::Ue(address), Some(_)) => drop(state.by_ue.insert(address, seid)),
             (Entrance::Ue(address), None) => drop(state.by_ue.remove(&address)),
+            (route, Some(_)) => drop(state.by_route.insert(route, seid)),
+            (route, None) => drop(state.by_route.remove(&route)),
+        }
+        if let Some(route) = entrance.route() {
+            return self.enter_route(seid, route, before, leads_to);
         }
         let outcome = match (entrance, leads_to) {
             (_, None) => Ok(()),
@@ -470,6 +480,7 @@ impl Forwarder {
             (Entrance::Teid(teid), Some(to)) => programs.set_teid(teid, to),
             (Entrance::Ue(UeAddress::V4(address)), Some(to)) => programs.set_ue4(address.octets(), to),
             (Entrance::Ue(UeAddress::V6(prefix)), Some(to)) => programs.set_ue6(prefix.to_be_bytes(), to),
+            (Entrance::Route4(..) | Entrance::Route6(..), Some(_)) => Ok(()),
         };
         if let Err(error) = outcome {
             tracing::error!(seid, %error, "packets of a session do not find it");
@@ -483,8 +494,33 @@ impl Forwarder {
                 Entrance::Teid(teid) => programs.clear_teid(teid),
                 Entrance::Ue(UeAddress::V4(address)) => programs.clear_ue4(address.octets()),
                 Entrance::Ue(UeAddress::V6(prefix)) => programs.clear_ue6(prefix.to_be_bytes()),
+                Entrance::Route4(..) | Entrance::Route6(..) => {}
             },
             None => {}
+        }
+    }
+
+    /// The same for a network behind a UE; the system sends its packets to N6 meanwhile.
+    fn enter_route(&self, seid: u64, route: Prefix, before: Option<u32>, leads_to: Option<u32>) {
+        match leads_to {
+            Some(to) => {
+                if let Err(error) = self.programs.set_route(route.network, route.length, to, before.is_some()) {
+                    tracing::error!(seid, %error, "packets of a session do not find it");
+                }
+            }
+            None => self.programs.clear_route(route.network, route.length),
+        }
+        if before.is_some() == leads_to.is_some() {
+            return;
+        }
+        let Some((netns, outer)) = &self.n6 else { return };
+        let done = netns::within(netns.as_deref(), || {
+            let netlink = Netlink::open().map_err(|error| error.to_string())?;
+            netlink.route(*outer, route.network, route.length, leads_to.is_some()).map_err(|error| error.to_string())
+        });
+        if let Err(error) = done {
+            let here = leads_to.is_some();
+            tracing::warn!(network = %route.network, length = route.length, here, error, "a network behind a UE is not routed");
         }
     }
 
@@ -539,7 +575,7 @@ fn key_of(entrance: Entrance) -> Option<[u8; 4]> {
     let key = match entrance {
         Entrance::Teid(teid) => teid.to_be_bytes(),
         Entrance::Ue(UeAddress::V4(address)) => address.octets(),
-        Entrance::Ue(UeAddress::V6(_)) => return None,
+        Entrance::Ue(UeAddress::V6(_)) | Entrance::Route4(..) | Entrance::Route6(..) => return None,
     };
     // 0 stands for none.
     Some(key).filter(|key| *key != [0; 4])

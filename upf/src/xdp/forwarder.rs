@@ -39,6 +39,8 @@ pub(super) struct Forwarder {
     pub frames: PacketSocket,
     /// The programs' end of the link with the kernel.
     pub inner: u32,
+    /// The network namespace and the kernel's end, if there is a data network.
+    pub n6: Option<(Option<String>, u32)>,
     /// Until then, tunnels that are not known may be those of sessions that are still to be restored.
     pub quiet_until: Option<Instant>,
 }
@@ -70,6 +72,7 @@ impl Forwarder {
         gtpu: Arc<Gtpu>,
         frames: PacketSocket,
         inner: u32,
+        n6: Option<(Option<String>, u32)>,
         quiet_until: Option<Instant>,
     ) -> Self {
         let state = Mutex::new(State::new(&programs));
@@ -91,6 +94,7 @@ impl Forwarder {
             gtpu,
             frames,
             inner,
+            n6,
             quiet_until,
         }
     }

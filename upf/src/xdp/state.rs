@@ -87,6 +87,8 @@ pub(super) struct State {
     pub by_slot: HashMap<u32, u64>,
     pub by_teid: HashMap<u32, u64>,
     pub by_ue: HashMap<UeAddress, u64>,
+    /// Networks behind UEs.
+    pub by_route: BTreeMap<Entrance, u64>,
     pub session_slots: Slots,
     pub places: Places,
     pub rest_slots: Slots,
@@ -114,6 +116,7 @@ impl State {
             by_slot: HashMap::new(),
             by_teid: HashMap::new(),
             by_ue: HashMap::new(),
+            by_route: BTreeMap::new(),
             session_slots: Slots::new(programs.sessions.entries()),
             places: Places::new(programs),
             rest_slots: Slots::new(programs.rule_rests.entries()),

@@ -322,6 +322,13 @@ inline_always int into_tunnel(struct xdp_md *ctx, __u32 offset, __u32 length, st
 	return into_tunnel4(ctx, offset, length, rule, qfi, origin);
 }
 
+/* Shows a packet that leaves for N6 to who captures. */
+global int show(struct xdp_md *ctx, __u32 length)
+{
+	capture_begin(ctx, sizeof(struct ethhdr), length);
+	return capture_end();
+}
+
 /* A packet for the data network without its tunnel: it lies `offset` octets into the frame, which has no link header of
  * its own yet. With a rule it is a UE's, whose address may be translated. */
 inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule, __u64 hash,
@@ -354,11 +361,15 @@ inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow
 		if (likely(fits)) {
 			age4(ip);
 			link_to(eth, hop->to, hop->from, protocol);
+			if (unlikely(trace.capture) && rule)
+				show(ctx, flow->length);
 			return leave(ctx, hop, origin);
 		}
 	}
 	if (!settings.has_n6)
 		return lost(DROP_N6);
+	if (unlikely(trace.capture) && rule)
+		show(ctx, flow->length);
 	COUNT(to_kernel);
 	if (settings.bounce) {
 		link_to(eth, own, bounce, protocol);

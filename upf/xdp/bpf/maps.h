@@ -24,6 +24,10 @@ TABLE(by_teid, BPF_MAP_TYPE_HASH, __be32, __u32, 1024, BPF_F_NO_PREALLOC);
 TABLE(by_ue4, BPF_MAP_TYPE_HASH, __be32, __u32, 1024, BPF_F_NO_PREALLOC);
 TABLE(by_ue6, BPF_MAP_TYPE_HASH, __be64, __u32, 1024, BPF_F_NO_PREALLOC);
 
+/* The same for networks behind UEs. */
+TABLE(routes4, BPF_MAP_TYPE_LPM_TRIE, struct route4, __u32, 1024, BPF_F_NO_PREALLOC);
+TABLE(routes6, BPF_MAP_TYPE_LPM_TRIE, struct route6, __u32, 1024, BPF_F_NO_PREALLOC);
+
 TABLE(rules, BPF_MAP_TYPE_ARRAY, __u32, struct rule, 1024, BPF_F_MMAPABLE);
 TABLE(rates, BPF_MAP_TYPE_ARRAY, __u32, struct rate, RATES, BPF_F_MMAPABLE);
 TABLE(rule_rests, BPF_MAP_TYPE_ARRAY, __u32, struct rule_rest, 1024, BPF_F_MMAPABLE);

@@ -108,6 +108,16 @@ struct cells {
 	__u64 more;		/* so many others are in another table */
 };
 
+/* A network behind a UE (TS 23.501, 5.6.14); of IPv6 no longer prefix than of 64 bits. */
+struct route4 {
+	__u32 length;
+	__be32 network;
+};
+struct route6 {
+	__u32 length;
+	__be32 network[2];
+};
+
 /* Where a tunnel or an address leads: a rule, or with this bit a list of candidates, by its first group. */
 #define ENTRANCE_LIST 0x80000000u
 
@@ -407,6 +417,6 @@ struct globals {
 	__u32 ue4_high;
 	__u32 nat_flows;	/* that there are */
 	__u32 nat_next;		/* of the places that no key says, those from here on have never been used */
-	__u32 unused;
+	__u32 routes;		/* networks behind UEs */
 	__u64 ticks;		/* as `martlet_clock` found it */
 };
