@@ -430,7 +430,7 @@ impl Default for XdpConfig {
             rules: 196_608,
             filters: 65_536,
             sockets: 512,
-            ring: 8 << 20,
+            ring: 2 << 20,
             buffer_packets_per_session: 256,
             buffer_packets: 65_536,
             complaints_per_second: 100,

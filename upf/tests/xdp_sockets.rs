@@ -43,7 +43,7 @@ fn payload(n: u32) -> Vec<u8> {
 
 /// Sends packets of a host to the UE as fast as it goes, from a thread of its own that nobody waits for.
 fn send(rig: &PeersRig, numbers: std::ops::Range<u32>, pause: Duration) -> std::thread::JoinHandle<()> {
-    let socket = rig.network.within(|| UdpSocket::bind((HOST, 7005)).expect("a port"));
+    let socket = rig.network.within(|| UdpSocket::bind((HOST, 0)).expect("a port"));
     std::thread::spawn(move || {
         for n in numbers {
             socket.send_to(&payload(n), (UE, 9000)).expect("sent");

@@ -154,7 +154,7 @@ fn check_xdp(config: &UpfConfig, findings: &mut Vec<Finding>) {
         }
     }
     if !xdp.ring.is_power_of_two() || !(1 << 16..=1 << 30).contains(&xdp.ring) {
-        find("xdp.ring", format!("{} is no power of two from 65536 to 1073741824: write 8388608", xdp.ring));
+        find("xdp.ring", format!("{} is no power of two from 65536 to 1073741824: write 2097152", xdp.ring));
     }
     if xdp.sockets != 0 && !(xdp.sockets.is_power_of_two() && (16..=65_536).contains(&xdp.sockets)) {
         find("xdp.sockets", format!("{} is no power of two from 16 to 65536: write 512, or 0 for none", xdp.sockets));

@@ -11,7 +11,7 @@ use crate::datapath::{Change, DatapathError, Usage};
 use crate::kernel::exits::exit_of;
 use crate::kernel::netlink::Netlink;
 use crate::kernel::netns;
-use crate::rules::{ById, Direction, Prefix, Qer, Session, UeAddress};
+use crate::rules::{ById, Direction, Prefix, Qer, Session, UeAddress, shared};
 use martlet_upf_xdp::Programs;
 use martlet_upf_xdp::types::{self, rule_flag};
 use std::collections::BTreeMap;
@@ -382,12 +382,13 @@ impl Forwarder {
         old.into_iter().for_each(|rate| state.bucket_slots.give_back(rate.bucket, 1));
         entry.held |= entry.buffers;
         entry.buffers = plan.buffers;
-        entry.marks = plan
+        let marks: ById<u16, u8> = plan
             .rules
             .iter()
             .filter(|p| p.rule.flags & rule_flag::RULE_MARK.0 != 0)
             .map(|p| (p.pdr, p.rule.qfi & 0x3f))
             .collect();
+        entry.marks = shared(Arc::new(marks));
     }
 
     /// When the bucket of a rate that is a rule's alone is full again: as with the rule before, where it stays the same.
@@ -426,7 +427,7 @@ impl Forwarder {
         }
         let at = |n: usize, start: u32| self.programs.limits.i64(start + n as u32, 0);
         let clamp = |octets: u64| i64::try_from(octets).unwrap_or(i64::MAX);
-        let before = std::mem::replace(&mut entry.limits, plan.limits.clone());
+        let before = std::mem::replace(&mut entry.limits, shared(plan.limits.as_slice().into()));
         let old_place = entry.limits_at;
         let stays = place.is_none() && !plan.limits.is_empty();
         let start = if stays { old_place } else { place }.map_or(0, |(start, _)| start);

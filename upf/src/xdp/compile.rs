@@ -50,7 +50,7 @@ impl Entrance {
 }
 
 /// A volume limit of a usage reporting rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Limit {
     pub urr: u32,
     pub quota: bool,

@@ -13,6 +13,7 @@ use martlet_upf_xdp::Programs;
 use martlet_upf_xdp::types::{rule, rule_flag, rule_rest};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::mem::offset_of;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -42,12 +43,12 @@ pub(super) struct Entry {
     pub groups: Seldom<Vec<(u32, u32)>>,
     pub rates: Seldom<Vec<Rate>>,
     pub accounts: Vec<Account>,
-    pub limits: Vec<Limit>,
+    pub limits: Arc<[Limit]>,
     /// A limit is near: packets are counted against all of them.
     pub exact: bool,
     /// The run of its limits.
     pub limits_at: Option<(u32, u32)>,
-    pub marks: ById<u16, u8>,
+    pub marks: Arc<ById<u16, u8>>,
     /// See [`Session::relays`].
     pub relays: Seldom<BTreeMap<u32, Tunnel>>,
     /// Packets that wait, in the order in which they came.
@@ -209,10 +210,10 @@ impl Entry {
             groups: Seldom::default(),
             rates: Seldom::default(),
             accounts: Vec::new(),
-            limits: Vec::new(),
+            limits: Arc::new([]),
             exact: false,
             limits_at: None,
-            marks: ById::new(),
+            marks: Arc::default(),
             relays,
             waiting: Seldom::default(),
             waiting_octets: 0,

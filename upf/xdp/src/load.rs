@@ -128,8 +128,8 @@ fn load_error(error: libbpf_rs::Error) -> XdpError {
 
 /// Settings that follow from sizes and the kernel.
 fn complete(settings: &mut types::settings, sizes: &Sizes) -> (u32, u32, u32) {
-    // On average two keys in the same cells.
-    let cells = (sizes.sessions / 2).max(16);
+    // Few keys are in them, unless sessions have lists: on average four are in the same ones then.
+    let cells = (sizes.sessions / 4).max(16);
     // A list fills its last group with nothing.
     let groups = sizes.filters / 2 + 2;
     (settings.teid_cells, settings.ue4_cells) = (cells, cells);
