@@ -1,6 +1,7 @@
 //! Packets over virtual links: a generator, the UPF, and a receiver, all on one processor, so that what is counted is what
 //! that one can do. Generator and receiver are programs of the kernel and cost the same whatever is between them.
 use super::bed::{self, configuration, ifindex, link_addresses, links, session};
+use super::sender::Sender;
 use super::{Rules, UpfArgs};
 use crate::pace::Pace;
 use crate::progress::Progress;
@@ -91,12 +92,6 @@ impl Wire {
                     bed::put_a_switch_between(&mut config)?;
                 }
                 change(&mut config);
-                if choice == DatapathChoice::Kernel {
-                    // Frames of programs are taken by an interface that has one itself, as the switch has on its ports. This
-                    // one lets them pass.
-                    receivers.push(traffic.pass(ifindex("n3a")?)?);
-                    receivers.push(traffic.pass(ifindex("n6a")?)?);
-                }
                 let (mut datapath, signals) = martlet_upf::open_datapath(&config).map_err(|error| anyhow!(error))?;
                 for n in 0..sessions {
                     let mut session = session(rules, n);
@@ -182,12 +177,12 @@ impl Wire {
         mut sessions: impl FnMut() -> u32,
     ) -> Result<Round> {
         let path = self.path(uplink, length)?;
+        self.traffic.expect(&path);
         let mut pace = Pace::new(rate, time);
         let mut round = self.round(|| {
-            let (mut sent, mut n) = (0u64, 0u32);
+            let (mut sent, mut sender) = (0u64, Sender::open()?);
             while let Some(due) = pace.wait() {
-                n = n.wrapping_add(1);
-                self.traffic.send(uplink, sessions(), &path, due, due.min(64), 12_345u32.wrapping_add(n))?;
+                sender.send(uplink, sessions(), &path, due)?;
                 sent += u64::from(due);
             }
             Ok(sent)
@@ -207,10 +202,12 @@ impl Wire {
     ) -> Result<Round> {
         let path = self.path(uplink, length)?;
         let step = Duration::from_secs_f64(1.0 / rate);
+        let mut sender = Sender::open()?;
+        self.traffic.expect(&path);
         self.round(|| {
             let (start, mut sent) = (Instant::now(), 0u32);
             while start.elapsed() < time {
-                self.traffic.send(uplink, sessions, &path, 1, 1, 12_345 + sent)?;
+                sender.send(uplink, sessions, &path, 1)?;
                 sent += 1;
                 let next = step * sent;
                 if let Some(left) = next.checked_sub(start.elapsed()) {

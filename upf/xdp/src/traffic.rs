@@ -88,6 +88,11 @@ impl Traffic {
         Ok(vec![attach(Program::SendUp, up)?, attach(Program::SendDown, down)?])
     }
 
+    /// Has receivers know packets that somebody else sends: where they find the time at which one was made.
+    pub fn expect(&self, path: &BenchPath) {
+        self.0.set_path(1, path, 1);
+    }
+
     /// Sends so many packets, of sessions drawn at random beginning with `seed`, in runs of at most `batch`. Returns when
     /// they are sent, and where the links are virtual, what one processor does with them is done, too.
     ///
