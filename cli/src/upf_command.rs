@@ -18,8 +18,32 @@ const INTERVAL: Duration = Duration::from_millis(200);
 pub enum UpfCommand {
     /// Show packets that are dropped: which, for which reason, by which rule
     Trace(TraceArgs),
+    /// Write packets of N6 to a file of the UPF's (pcap), at speed: what finds no room is counted
+    Capture(CaptureArgs),
     /// Load the XDP programs anew and put them in the place of those that run, without losing a packet
     Renew(RenewArgs),
+}
+
+/// Captures packets of N6.
+#[derive(Args)]
+pub struct CaptureArgs {
+    #[command(flatten)]
+    pub upf: UpfAddress,
+    /// Octets of each packet that are kept, at most 2048
+    #[arg(long, default_value_t = 2048)]
+    snap: u32,
+    /// Most packets
+    #[arg(long, default_value_t = 10_000_000)]
+    packets: u64,
+    /// Most octets of the file
+    #[arg(long, default_value_t = 1 << 30)]
+    octets: u64,
+    /// Most seconds
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
+    /// End the capture that goes on
+    #[arg(long)]
+    end: bool,
 }
 
 /// Replaces the programs.
@@ -99,11 +123,37 @@ pub async fn ask(places: &[SocketAddr], question: &str) -> Result<Value> {
 pub fn run(command: UpfCommand) -> Result<()> {
     match command {
         UpfCommand::Trace(args) => runtime::block_on(trace(&args)),
+        UpfCommand::Capture(args) => runtime::block_on(capture(&args)),
         UpfCommand::Renew(args) => {
             let question = args.sample.map_or("renew".to_string(), |sample| format!("renew/sample/{sample}"));
             runtime::block_on(ask(&args.upf.places()?, &question))?;
             println!("The programs are replaced.");
             Ok(())
+        }
+    }
+}
+
+async fn capture(args: &CaptureArgs) -> Result<()> {
+    let places = args.upf.places()?;
+    if args.end {
+        ask(&places, "capture/end").await?;
+    } else {
+        let wish = format!("capture/begin/{}/{}/{}/{}", args.snap, args.packets, args.octets, args.seconds);
+        let begun = ask(&places, &wish).await?;
+        eprintln!("Capturing N6 to {}. Ctrl-C ends it.", begun["path"].as_str().unwrap_or("?"));
+    }
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(INTERVAL) => {}
+            _ = tokio::signal::ctrl_c() => drop(ask(&places, "capture/end").await?),
+        }
+        let status = ask(&places, "capture").await?;
+        if let Some(why) = status["ended"].as_str() {
+            let [packets, octets, dropped] =
+                ["packets", "octets", "dropped"].map(|name| status[name].as_u64().unwrap_or(0));
+            let path = status["path"].as_str().unwrap_or("?");
+            println!("{path}: {packets} packets, {octets} octets; {dropped} packets found no room ({why})");
+            return Ok(());
         }
     }
 }

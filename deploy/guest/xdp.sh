@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The XDP datapath on an older kernel, in one start of a guest: the verifier takes every program, packets come out octet
-# for octet, the conformance suite passes in native mode, and programs are replaced and taken over while packets run.
+# for octet, the conformance suite passes in native mode, packets wait and are captured, and programs are replaced and taken over while packets run.
 #   xdp.sh [KERNEL-PACKAGE]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -26,7 +26,9 @@ conformance=$(program martlet-upf xdp)
 controller=$(program martlet-upf xdp_controller)
 telemetry=$(program martlet-upf telemetry)
 ipv6=$(program martlet-upf xdp_ipv6)
-[ -x "$load" ] && [ -x "$packets" ] && [ -x "$nat" ] && [ -x "$conformance" ] && [ -x "$controller" ] && [ -x "$telemetry" ] && [ -x "$ipv6" ] || { echo "guest-test: a test program was not built" >&2; exit 1; }
+sockets=$(program martlet-upf xdp_sockets)
+capture=$(program martlet-upf capture)
+[ -x "$load" ] && [ -x "$packets" ] && [ -x "$nat" ] && [ -x "$conformance" ] && [ -x "$controller" ] && [ -x "$telemetry" ] && [ -x "$ipv6" ] && [ -x "$sockets" ] && [ -x "$capture" ] || { echo "guest-test: a test program was not built" >&2; exit 1; }
 
 export RUST_BACKTRACE=0
 echo "Starting a guest with Debian's kernel."
@@ -40,8 +42,10 @@ deploy/guest/run.sh --kernel "$kernel" --modules "veth tun" --timeout 900 bash -
     "$5" --test-threads 1 || failed=1
     "$6" --test-threads 1 || failed=1
     "$7" --test-threads 1 || failed=1
+    "$8" --test-threads 1 || failed=1
+    "$9" --test-threads 1 || failed=1
     exit $failed
-' guest "$load" "$packets" "$conformance" "$nat" "$controller" "$telemetry" "$ipv6" | tee target/guest/output
+' guest "$load" "$packets" "$conformance" "$nat" "$controller" "$telemetry" "$ipv6" "$sockets" "$capture" | tee target/guest/output
 if grep -q SKIPPED target/guest/output || ! grep -q "conforms_in_native_mode ... ok" target/guest/output; then
     echo "guest-test: something was skipped or not run, see above" >&2
     exit 1

@@ -346,6 +346,9 @@ pub struct XdpConfig {
     pub rules: u32,
     /// SDF filters of all sessions at a time.
     pub filters: u32,
+    /// Packets under way from each receive queue to the buffer over AF_XDP; a power of two, each with 2 KiB of memory. What
+    /// finds no room there comes by the ring; with 0 all do.
+    pub sockets: u32,
     /// Octets of the ring in which packets to be buffered come from the programs; a power of two.
     pub ring: u32,
     /// Packets that wait for one UE; a BAR may suggest fewer.
@@ -426,7 +429,8 @@ impl Default for XdpConfig {
             sessions: 65_536,
             rules: 196_608,
             filters: 65_536,
-            ring: 8 << 20,
+            sockets: 512,
+            ring: 2 << 20,
             buffer_packets_per_session: 256,
             buffer_packets: 65_536,
             complaints_per_second: 100,

@@ -5,10 +5,11 @@
 use crate::counters::Counters;
 use crate::names::Answer;
 use crate::rules::{Qer, Session, Tunnel};
-use crate::telemetry::{Fill, TraceBatch, TraceWish, Traffic};
+use crate::telemetry::{CaptureStatus, CaptureWish, Fill, TraceBatch, TraceWish, Traffic};
 use martlet_board::governor::CLASSES;
 use martlet_pfcp::ie::UpFunctionFeatures;
 use std::net::IpAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 use tokio::sync::mpsc;
@@ -74,6 +75,16 @@ pub trait Datapath: Send + 'static {
     /// cannot.
     fn trace(&self, _wish: TraceWish) -> Result<TraceBatch, String> {
         Err(format!("the datapath {} does not trace: set upf.datapath to xdp", self.name()))
+    }
+
+    /// Begins to write packets of N6 into a new file of a folder. The error says why it cannot.
+    fn begin_capture(&self, _folder: &Path, _wish: CaptureWish) -> Result<CaptureStatus, String> {
+        Err(format!("the datapath {} does not capture: set upf.datapath to xdp", self.name()))
+    }
+
+    /// How far that is, or the last one was; with `end` it ends.
+    fn capture(&self, _end: bool) -> Option<CaptureStatus> {
+        None
     }
 
     /// Has flows of low priority have no more than this together, and packets be taken in batches or not.

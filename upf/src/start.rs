@@ -145,6 +145,11 @@ impl UpfHandle {
                 "trace" => Some(n4.trace(TraceWish { forwarded: false })),
                 "trace/all" => Some(n4.trace(TraceWish { forwarded: true })),
                 "renew" => Some(n4.renew(None)),
+                "capture" => Some(n4.capture(false)),
+                "capture/end" => Some(n4.capture(true)),
+                _ if question.starts_with("capture/begin/") => {
+                    Some(n4.begin_capture(question.trim_start_matches("capture/begin/")))
+                }
                 _ => {
                     let sample = question.strip_prefix("renew/sample/")?.parse().ok()?;
                     Some(n4.renew(Some(sample)))

@@ -7,7 +7,7 @@ use martlet_pfcp::ie::{GateStatus, Interface, SdfFilter};
 use martlet_upf::Verdict;
 use martlet_upf::conformance::{measure, udp_packet};
 use martlet_upf::counters::DropReason;
-use martlet_upf::datapath::{Datapath, Event, Reached};
+use martlet_upf::datapath::{Change, Datapath, Event, Reached};
 use martlet_upf::names::{Answer, NamePattern};
 use martlet_upf::rules::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -524,6 +524,75 @@ fn every_session_is_found_wherever_its_rules_have_found_room() {
 }
 
 /// The address of a name, as a name server tells it.
+#[test]
+fn networks_behind_a_ue_are_reached_through_it_and_speak_through_it() {
+    Bench::each(|mut bench| {
+        let routes = ["10.60.0.0/24", "fd60::/48"];
+        let routed = |session: &mut Session, ids: &[u16], routes: &[&str]| {
+            for id in ids {
+                let prefix = |text: &&str| {
+                    let (network, length) = text.split_once('/').expect("a network");
+                    Prefix::of(network.parse().expect("an address"), length.parse().expect("a number"))
+                };
+                let beyond = Beyond { routes: routes.iter().map(prefix).collect(), ..Beyond::default() };
+                session.pdrs.get_mut(id).expect("the PDR").beyond = Some(beyond.into());
+            }
+        };
+        let mut session = bench.session_of(1, 0x0101_0101, UE);
+        routed(&mut session, &[1, 2], &routes);
+        bench.apply(&session);
+        // To a host there, whose address nobody else has; the longest network counts.
+        let mut other = bench.session_of(2, 0x0202_0202, Ipv4Addr::new(10, 45, 0, 3));
+        for far in other.fars.values_mut() {
+            far.tunnel = far.tunnel.map(|tunnel| Tunnel { teid: 0xb0b0_b0b0, ..tunnel });
+        }
+        routed(&mut other, &[1, 2], &["10.60.0.128/25"]);
+        bench.apply(&other);
+        let (near, far) = (Ipv4Addr::new(10, 60, 0, 7), Ipv4Addr::new(10, 60, 0, 200));
+        for (to, teid) in [(near, 0xa0a0_a0a0), (far, 0xb0b0_b0b0), (UE, 0xa0a0_a0a0)] {
+            let packet = udp_packet(THERE, (to, 9000), b"down");
+            let frame = ethernet(bench.n6.own, bench.n6.peer, 0x0800, &packet);
+            let container = [0, 0, 0, 0x85, 1, 0, 9, 0];
+            let due = tunnelled(&bench, teid, 4, &container, &aged(&packet));
+            assert_eq!(bench.run_n6(&frame), (Verdict::Redirect(0), due), "{to}");
+        }
+        let six = |host: &str| {
+            let packet = udp6(("fd99::1".parse().unwrap(), 7000), (host.parse().unwrap(), 9000), 0);
+            bench.run_n6(&ethernet(bench.n6.own, bench.n6.peer, 0x86dd, &packet)).0
+        };
+        assert_eq!((six("fd60::7:1"), six("fd61::7:1")), (Verdict::Redirect(0), Verdict::Pass));
+        let nowhere = udp_packet(THERE, (Ipv4Addr::new(10, 60, 1, 7), 9000), b"down");
+        assert_eq!(bench.run_n6(&ethernet(bench.n6.own, bench.n6.peer, 0x0800, &nowhere)).0, Verdict::Pass);
+        // From there: its own UE may send it, and no other one.
+        let from = |teid, from| uplink(&bench, &g_pdu(teid, 4, &CONTAINER, &udp_packet((from, 9000), THERE, b"up")));
+        assert!(matches!(bench.run_n3(&from(0x0101_0101, near)).0, Verdict::Redirect(_)));
+        assert!(matches!(bench.run_n3(&from(0x0202_0202, far)).0, Verdict::Redirect(_)));
+        assert_eq!(bench.drops(DropReason::ForeignSource), 0);
+        assert_eq!(bench.run_n3(&from(0x0202_0202, near)).0, Verdict::Drop);
+        assert_eq!(bench.drops(DropReason::ForeignSource), 1);
+        // The system sends its packets to N6 as long as the session has them.
+        let shown = || {
+            let shown = std::process::Command::new("ip").args(["route", "show", "10.60.0.0/24"]).output().expect("ip");
+            String::from_utf8_lossy(&shown.stdout).trim().to_string()
+        };
+        assert!(shown().contains("martlet-n6"), "{}", shown());
+        let taken = {
+            let mut third = bench.session_of(3, 0x0303_0303, Ipv4Addr::new(10, 45, 0, 4));
+            routed(&mut third, &[1, 2], &["10.60.0.0/24"]);
+            bench.datapath.apply(&Change::to(&third)).expect_err("it is another one's").to_string()
+        };
+        assert!(taken.contains("10.60.0.0/24"), "{taken}");
+        routed(&mut session, &[1, 2], &[]);
+        bench.apply(&session);
+        assert_eq!(shown(), "");
+        let packet = udp_packet(THERE, (near, 9000), b"down");
+        assert_eq!(bench.run_n6(&ethernet(bench.n6.own, bench.n6.peer, 0x0800, &packet)).0, Verdict::Pass);
+        bench.datapath.remove(2);
+        let packet = udp_packet(THERE, (far, 9000), b"down");
+        assert_eq!(bench.run_n6(&ethernet(bench.n6.own, bench.n6.peer, 0x0800, &packet)).0, Verdict::Pass);
+    });
+}
+
 fn dns_answer(name: &str, address: [u8; 4]) -> Vec<u8> {
     let labels = name.split('.').flat_map(|label| [&[label.len() as u8][..], label.as_bytes()].concat());
     let labels: Vec<u8> = labels.chain([0]).collect();

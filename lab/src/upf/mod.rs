@@ -7,12 +7,14 @@
 //! | `wire` | packets over virtual links: how many, at which loss, how late, at what processor time |
 //! | `control` | N4: sessions a second, memory, and packets lost while rules change |
 //! | `onboard` | the satellite board: sessions, shares, contention for memory, heat |
+//! | `sender` | packets that are sent evenly |
 //! | `bed`, `report` | datapaths with sessions in them; tables and plots |
 mod bed;
 mod control;
 mod cost;
 mod onboard;
 mod report;
+mod sender;
 pub(crate) mod wire;
 
 use crate::Output;

@@ -170,10 +170,6 @@ fn octets_without_a_form_go_to_a_server_and_come_back() {
 #[test]
 fn a_network_behind_a_phone_is_reached_through_its_session() {
     in_namespace(|| async {
-        if programs_carry_packets() {
-            eprintln!("SKIPPED: the XDP programs know phones, and no networks behind them");
-            return Ok(());
-        }
         let core = TestCore::start(Sbi::Http, |_| {}).await?;
         core.subscribe(1, |subscriber| {
             subscriber.slices[0].dnns[0].framed_routes = vec!["10.60.0.0/24".into()];

@@ -154,7 +154,10 @@ fn check_xdp(config: &UpfConfig, findings: &mut Vec<Finding>) {
         }
     }
     if !xdp.ring.is_power_of_two() || !(1 << 16..=1 << 30).contains(&xdp.ring) {
-        find("xdp.ring", format!("{} is no power of two from 65536 to 1073741824: write 8388608", xdp.ring));
+        find("xdp.ring", format!("{} is no power of two from 65536 to 1073741824: write 2097152", xdp.ring));
+    }
+    if xdp.sockets != 0 && !(xdp.sockets.is_power_of_two() && (16..=65_536).contains(&xdp.sockets)) {
+        find("xdp.sockets", format!("{} is no power of two from 16 to 65536: write 512, or 0 for none", xdp.sockets));
     }
     check_nat(config, &mut find);
     if config.n6.netns != config.n3.netns {
@@ -257,9 +260,9 @@ mod tests {
         assert_eq!(config.check(), []);
         config.n3.address = "[::1]:2153".parse().unwrap();
         config.n6.netns = Some("other".into());
-        config.xdp.ring = 1000;
+        (config.xdp.ring, config.xdp.sockets) = (1000, 500);
         let paths: Vec<String> = config.check().into_iter().map(|finding| finding.path).collect();
-        assert_eq!(paths, ["xdp.ring", "n6.netns", "n3.address"]);
+        assert_eq!(paths, ["xdp.ring", "xdp.sockets", "n6.netns", "n3.address"]);
     }
 
     #[test]

@@ -12,7 +12,10 @@ pub(super) struct Context {
     /// The association that it belongs to.
     pub association: u64,
     pub established: Instant,
-    pub clocks: ById<u32, UrrClock>,
+    /// The same as people read it.
+    wall: SystemTime,
+    /// Of usage reporting rules that have measured since, or came later; all others began with the session.
+    clocks: ById<u32, UrrClock>,
     /// A notification that a BAR delays.
     pub notification: Option<Notification>,
     /// Addresses that it has of us.
@@ -30,6 +33,7 @@ pub(super) struct Notification {
 }
 
 /// The time that a usage reporting rule measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct UrrClock {
     /// Of its next report.
     pub sequence: u32,
@@ -58,9 +62,30 @@ pub(super) struct Measured {
 
 impl Context {
     pub fn new(session: Session, association: u64, leases: Vec<Lease>, now: Moment) -> Self {
-        let clocks = session.urrs.keys().map(|id| (*id, UrrClock::start(now))).collect();
-        let (kept, established) = (session.into(), now.instant);
-        Context { kept, association, established, clocks, notification: None, leases, idle_since: None }
+        let (kept, established, wall, clocks) = (session.into(), now.instant, now.wall, ById::new());
+        Context { kept, association, established, wall, clocks, notification: None, leases, idle_since: None }
+    }
+
+    fn first_clock(&self) -> UrrClock {
+        UrrClock::start(Moment { instant: self.established, wall: self.wall })
+    }
+
+    /// The time of a usage reporting rule.
+    pub fn clock(&self, urr: u32) -> UrrClock {
+        self.clocks.get(&urr).copied().unwrap_or_else(|| self.first_clock())
+    }
+
+    /// It is this one from now on.
+    pub fn set_clock(&mut self, urr: u32, clock: UrrClock) {
+        // What is as with all others takes no room.
+        if clock != self.clock(urr) {
+            self.clocks.insert(urr, clock);
+        }
+    }
+
+    /// The rule is gone.
+    pub fn forget_clock(&mut self, urr: u32) {
+        self.clocks.remove(&urr);
     }
 
     /// The session.
@@ -85,7 +110,7 @@ impl Context {
 
     /// Closes a measurement and begins the next. `urr` is the rule, which may be one that is being removed.
     pub fn measured(&mut self, urr: &Urr, usage: &Usage, trigger: UsageReportTrigger, now: Moment) -> Measured {
-        let clock = self.clocks.get_or_insert_with(usage.urr, || UrrClock::start(now));
+        let mut clock = self.clock(usage.urr);
         let measured = Measured {
             urr: usage.urr,
             sequence: clock.sequence,
@@ -100,6 +125,7 @@ impl Context {
         };
         clock.sequence = clock.sequence.wrapping_add(1);
         (clock.since, clock.wall) = (now.instant, now.wall);
+        self.set_clock(usage.urr, clock);
         measured
     }
 }

@@ -65,7 +65,7 @@ impl N4 {
         self.teids.release(session.teids());
         self.addresses.give_back(context.leases);
         self.by_cp.remove(&(session.cp.seid, cp_address(&session.cp)));
-        for urr in context.clocks.keys() {
+        for urr in session.urrs.keys() {
             self.cancel_urr(seid, *urr);
         }
         self.alarms.cancel(Alarm::Notification { seid });

@@ -2,7 +2,7 @@
 use super::N4;
 use crate::counters::DropReason;
 use crate::rules::{Action, Session, UeAddress};
-use crate::telemetry::{self, SessionTraffic, TraceWish, Watched};
+use crate::telemetry::{self, CaptureWish, SessionTraffic, TraceWish, Watched};
 use serde_json::{Map, Value, json};
 use std::time::UNIX_EPOCH;
 
@@ -122,6 +122,20 @@ impl N4 {
             })
             .collect();
         Ok(json!({"packets": packets, "untold": batch.untold}))
+    }
+
+    /// Begins a capture of N6, as four numbers say (see [`CaptureWish::parse`]).
+    pub fn begin_capture(&self, wish: &str) -> Result<Value, String> {
+        let wish = CaptureWish::parse(wish).ok_or("a capture is SNAP/PACKETS/OCTETS/SECONDS, none of them 0")?;
+        let Some(folder) = &self.settings.telemetry.captures else {
+            return Err("captures need a folder, for they hold what people say: set upf.telemetry.captures".into());
+        };
+        self.datapath.begin_capture(folder, wish).map(|status| json!(status))
+    }
+
+    /// How far it is; with `end` it ends.
+    pub fn capture(&self, end: bool) -> Result<Value, String> {
+        self.datapath.capture(end).map(|status| json!(status)).ok_or_else(|| "nothing was captured yet".into())
     }
 
     fn session_status(&self, context: &super::context::Context) -> Value {

@@ -24,10 +24,13 @@ impl N4 {
             if before == Some(urr) {
                 continue;
             }
-            let clock = context.clocks.get_or_insert_with(urr.id, || UrrClock::start(now));
+            // A rule that came later did not begin with the session.
+            let came = old.is_some() && before.is_none();
+            let mut clock = if came { UrrClock::start(now) } else { context.clock(urr.id) };
             if before.is_none_or(|before| before.time_quota != urr.time_quota || before.time_quota_exhausted) {
                 clock.quota_since = now.instant;
             }
+            context.set_clock(urr.id, clock);
             let on = |trigger, after: Option<Duration>| after.filter(|_| urr.triggers.has(trigger));
             let alarms = [
                 (Alarm::Period { seid, urr: urr.id }, now.instant, on(ReportingTriggers::PERIO, urr.period)),
@@ -67,7 +70,7 @@ impl N4 {
     pub(super) fn forget_urr(&mut self, seid: u64, urr: u32) {
         self.cancel_urr(seid, urr);
         if let Some(context) = self.sessions.get_mut(&seid) {
-            context.clocks.remove(&urr);
+            context.forget_clock(urr);
         }
     }
 

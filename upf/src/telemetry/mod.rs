@@ -6,14 +6,18 @@
 //! | `latency` | times by classes |
 //! | `packet` | what a person reads of a frame |
 //! | `trace` | packets with the rules that they met |
+//! | `capture` | packets of N6 written to a file |
 //! | `export` | all of it as metrics |
 //! | `top` | all of it as JSON, for `martlet top` |
+mod capture;
 mod export;
 mod latency;
 mod packet;
 mod top;
 mod trace;
 
+pub(crate) use capture::{CaptureFile, Shared as CaptureShared};
+pub use capture::{CaptureStatus, CaptureWish};
 pub(crate) use export::{Watched, watch};
 pub use latency::{CLASSES, Latency, upper_end};
 pub use packet::summary;
@@ -22,6 +26,7 @@ pub use trace::{TraceBatch, TraceWish, Traced};
 
 use crate::counters::{Counters, DropReason};
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// What is told, and of how many.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,11 +36,14 @@ pub struct TelemetryConfig {
     pub sessions: usize,
     /// The time that a packet takes is measured of one in so many, which is made a power of two; 0 measures none.
     pub sample: u32,
+    /// The folder into which packets of N6 are captured. Left out, they never are: they are what people say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub captures: Option<PathBuf>,
 }
 
 impl Default for TelemetryConfig {
     fn default() -> Self {
-        TelemetryConfig { sessions: 1000, sample: 128 }
+        TelemetryConfig { sessions: 1000, sample: 128, captures: None }
     }
 }
 

@@ -9,7 +9,9 @@ use super::state::{Entry, FAR, Rate, State};
 use super::usage::{Account, Place, Placed};
 use crate::datapath::{Change, DatapathError, Usage};
 use crate::kernel::exits::exit_of;
-use crate::rules::{ById, Direction, Qer, Session, UeAddress};
+use crate::kernel::netlink::Netlink;
+use crate::kernel::netns;
+use crate::rules::{ById, Direction, Prefix, Qer, Session, UeAddress, shared};
 use martlet_upf_xdp::Programs;
 use martlet_upf_xdp::types::{self, rule_flag};
 use std::collections::BTreeMap;
@@ -78,7 +80,9 @@ impl Forwarder {
             None => {
                 let slot = state.session_slots.take(1).ok_or_else(|| full("sessions"))?;
                 let incarnation = state.incarnation();
-                Entry::new(session, slot, incarnation)
+                let mut entry = Entry::new(session, slot, incarnation);
+                entry.next = self.programs.sessions.read(slot).number;
+                entry
             }
         };
         let made = self.write(state, &mut entry, session, &plan, &mut taken);
@@ -125,12 +129,15 @@ impl Forwarder {
             let taken = match entrance {
                 Entrance::Teid(teid) => other(state.by_teid.get(teid)),
                 Entrance::Ue(address) => other(state.by_ue.get(address)),
+                Entrance::Route4(..) | Entrance::Route6(..) => other(state.by_route.get(entrance)),
             };
             if taken {
                 let pdr = rules.first().and_then(|(n, _)| plan.rules.get(*n)).map_or(0, |rule| rule.pdr);
                 let what = match entrance {
                     Entrance::Teid(teid) => format!("TEID {teid:#010x}"),
                     Entrance::Ue(address) => format!("{address:?}"),
+                    Entrance::Route4(network, length) => format!("the network {network}/{length}"),
+                    Entrance::Route6(upper, length) => format!("the network {upper:#x}/{length} of IPv6"),
                 };
                 return Err(DatapathError::Pdr { pdr, why: format!("{what} belongs to another session") });
             }
@@ -375,12 +382,13 @@ impl Forwarder {
         old.into_iter().for_each(|rate| state.bucket_slots.give_back(rate.bucket, 1));
         entry.held |= entry.buffers;
         entry.buffers = plan.buffers;
-        entry.marks = plan
+        let marks: ById<u16, u8> = plan
             .rules
             .iter()
             .filter(|p| p.rule.flags & rule_flag::RULE_MARK.0 != 0)
             .map(|p| (p.pdr, p.rule.qfi & 0x3f))
             .collect();
+        entry.marks = shared(Arc::new(marks));
     }
 
     /// When the bucket of a rate that is a rule's alone is full again: as with the rule before, where it stays the same.
@@ -419,7 +427,7 @@ impl Forwarder {
         }
         let at = |n: usize, start: u32| self.programs.limits.i64(start + n as u32, 0);
         let clamp = |octets: u64| i64::try_from(octets).unwrap_or(i64::MAX);
-        let before = std::mem::replace(&mut entry.limits, plan.limits.clone());
+        let before = std::mem::replace(&mut entry.limits, shared(plan.limits.as_slice().into()));
         let old_place = entry.limits_at;
         let stays = place.is_none() && !plan.limits.is_empty();
         let start = if stays { old_place } else { place }.map_or(0, |(start, _)| start);
@@ -454,6 +462,11 @@ impl Forwarder {
             (Entrance::Teid(teid), None) => drop(state.by_teid.remove(&teid)),
             (Entrance::Ue(address), Some(_)) => drop(state.by_ue.insert(address, seid)),
             (Entrance::Ue(address), None) => drop(state.by_ue.remove(&address)),
+            (route, Some(_)) => drop(state.by_route.insert(route, seid)),
+            (route, None) => drop(state.by_route.remove(&route)),
+        }
+        if let Some(route) = entrance.route() {
+            return self.enter_route(seid, route, before, leads_to);
         }
         let outcome = match (entrance, leads_to) {
             (_, None) => Ok(()),
@@ -468,6 +481,7 @@ impl Forwarder {
             (Entrance::Teid(teid), Some(to)) => programs.set_teid(teid, to),
             (Entrance::Ue(UeAddress::V4(address)), Some(to)) => programs.set_ue4(address.octets(), to),
             (Entrance::Ue(UeAddress::V6(prefix)), Some(to)) => programs.set_ue6(prefix.to_be_bytes(), to),
+            (Entrance::Route4(..) | Entrance::Route6(..), Some(_)) => Ok(()),
         };
         if let Err(error) = outcome {
             tracing::error!(seid, %error, "packets of a session do not find it");
@@ -481,8 +495,33 @@ impl Forwarder {
                 Entrance::Teid(teid) => programs.clear_teid(teid),
                 Entrance::Ue(UeAddress::V4(address)) => programs.clear_ue4(address.octets()),
                 Entrance::Ue(UeAddress::V6(prefix)) => programs.clear_ue6(prefix.to_be_bytes()),
+                Entrance::Route4(..) | Entrance::Route6(..) => {}
             },
             None => {}
+        }
+    }
+
+    /// The same for a network behind a UE; the system sends its packets to N6 meanwhile.
+    fn enter_route(&self, seid: u64, route: Prefix, before: Option<u32>, leads_to: Option<u32>) {
+        match leads_to {
+            Some(to) => {
+                if let Err(error) = self.programs.set_route(route.network, route.length, to, before.is_some()) {
+                    tracing::error!(seid, %error, "packets of a session do not find it");
+                }
+            }
+            None => self.programs.clear_route(route.network, route.length),
+        }
+        if before.is_some() == leads_to.is_some() {
+            return;
+        }
+        let Some((netns, outer)) = &self.n6 else { return };
+        let done = netns::within(netns.as_deref(), || {
+            let netlink = Netlink::open().map_err(|error| error.to_string())?;
+            netlink.route(*outer, route.network, route.length, leads_to.is_some()).map_err(|error| error.to_string())
+        });
+        if let Err(error) = done {
+            let here = leads_to.is_some();
+            tracing::warn!(network = %route.network, length = route.length, here, error, "a network behind a UE is not routed");
         }
     }
 
@@ -537,7 +576,7 @@ fn key_of(entrance: Entrance) -> Option<[u8; 4]> {
     let key = match entrance {
         Entrance::Teid(teid) => teid.to_be_bytes(),
         Entrance::Ue(UeAddress::V4(address)) => address.octets(),
-        Entrance::Ue(UeAddress::V6(_)) => return None,
+        Entrance::Ue(UeAddress::V6(_)) | Entrance::Route4(..) | Entrance::Route6(..) => return None,
     };
     // 0 stands for none.
     Some(key).filter(|key| *key != [0; 4])

@@ -1,11 +1,11 @@
 //! A session as the programs read it, before it has its places in their tables.
 use super::filters::{self, Compiled};
 use crate::datapath::DatapathError;
-use crate::rules::{Action, Direction, Far, Pdr, Session, UeAddress, Urr};
+use crate::rules::{Action, Direction, Far, Pdr, Prefix, Session, UeAddress, Urr};
 use martlet_pfcp::ie::{Interface, ReportingTriggers};
 use martlet_upf_xdp::types::{rule, rule_flag as r, rule_rest};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Maximum bit rates and volume limits of one PDR; as `bpf/structs.h` has them.
 const MOST_BUCKETS: usize = 4;
@@ -18,10 +18,39 @@ const MOST_CANDIDATES: usize = 512;
 pub(super) enum Entrance {
     Teid(u32),
     Ue(UeAddress),
+    /// A network behind a UE: its address, and its bits.
+    Route4(Ipv4Addr, u8),
+    /// The same of IPv6, by the upper half of its address.
+    Route6(u64, u8),
+}
+
+impl Entrance {
+    fn of_route(route: &Prefix) -> Result<Entrance, String> {
+        match route.network {
+            IpAddr::V4(network) => Ok(Entrance::Route4(network, route.length)),
+            IpAddr::V6(network) if route.length <= 64 => {
+                Ok(Entrance::Route6((network.to_bits() >> 64) as u64, route.length))
+            }
+            IpAddr::V6(network) => {
+                Err(format!("has a network {network}/{} behind its UE: 64 bits are the most", route.length))
+            }
+        }
+    }
+
+    /// The network that it is.
+    pub fn route(self) -> Option<Prefix> {
+        match self {
+            Entrance::Teid(_) | Entrance::Ue(_) => None,
+            Entrance::Route4(network, length) => Some(Prefix { network: network.into(), length }),
+            Entrance::Route6(upper, length) => {
+                Some(Prefix { network: Ipv6Addr::from_bits(u128::from(upper) << 64).into(), length })
+            }
+        }
+    }
 }
 
 /// A volume limit of a usage reporting rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Limit {
     pub urr: u32,
     pub quota: bool,
@@ -66,16 +95,20 @@ pub(super) fn plan(session: &Session) -> Result<Plan, DatapathError> {
     let mut by_precedence: Vec<&Pdr> = session.pdrs.values().collect();
     by_precedence.sort_by_key(|pdr| (pdr.precedence, pdr.id));
     let mut plan = Plan { rules: Vec::new(), limits, entrances: BTreeMap::new(), buffers: false, exact: false };
-    let ue = session.ue_addresses();
+    let (ue, routed) = (session.ue_addresses(), !session.routes().is_empty());
     for pdr in by_precedence {
         let refuse = |why: String| DatapathError::Pdr { pdr: pdr.id, why };
         let Some(far) = session.fars.get(&pdr.far) else { continue };
-        let planned = planned(session, pdr, far, &ue, &plan.limits)?;
+        let planned = planned(session, pdr, far, (&ue, routed), &plan.limits)?;
         let direction = planned.direction;
         plan.buffers |= matches!(far.action, Action::Buffer { .. });
         let entrances: Vec<Entrance> = match pdr.local {
             Some(local) => vec![Entrance::Teid(local.teid)],
-            None => pdr.ue.iter().copied().map(Entrance::Ue).collect(),
+            None => {
+                let routes = pdr.routes().iter().map(Entrance::of_route);
+                let routes: Vec<Entrance> = routes.collect::<Result<_, _>>().map_err(refuse)?;
+                pdr.ue.iter().copied().map(Entrance::Ue).chain(routes).collect()
+            }
         };
         for entrance in entrances {
             let compiled: Result<Vec<Compiled>, String> = pdr.rules.iter().map(filters::compile).collect();
@@ -114,7 +147,7 @@ fn planned(
     session: &Session,
     pdr: &Pdr,
     far: &Far,
-    ue: &BTreeSet<UeAddress>,
+    ue: (&BTreeSet<UeAddress>, bool),
     limits: &[Limit],
 ) -> Result<Planned, DatapathError> {
     let refuse = |why: String| DatapathError::Pdr { pdr: pdr.id, why };
@@ -192,11 +225,20 @@ fn action(far: &Far, rule: &mut rule, rest: &mut rule_rest) -> u32 {
 }
 
 /// The addresses that a packet's source is checked against, and that the PDR asks for.
-fn addresses(pdr: &Pdr, ue: &BTreeSet<UeAddress>, rule: &mut rule, rest: &mut rule_rest) -> Result<u32, String> {
+fn addresses(
+    pdr: &Pdr,
+    (ue, routed): (&BTreeSet<UeAddress>, bool),
+    rule: &mut rule,
+    rest: &mut rule_rest,
+) -> Result<u32, String> {
     // What the PDR names is compared on its own account only where it is not all that the UE has: another address is
     // foreign anyway. Packets from the data network have been found by their address.
     let named: BTreeSet<UeAddress> = pdr.ue.iter().copied().collect();
-    let narrower = pdr.local.is_some() && !named.is_empty() && (ue.is_empty() || !ue.is_subset(&named));
+    let some = ue.is_empty() || !ue.is_subset(&named) || (routed && pdr.routes().is_empty());
+    let narrower = pdr.local.is_some() && !named.is_empty() && some;
+    if narrower && !pdr.routes().is_empty() {
+        return Err("names networks behind its UE, and not all addresses of the session".into());
+    }
     let mut flags = if narrower { r::RULE_MATCH_UE.0 } else { 0 };
     let (mut fours, mut sixes) = (0, 0);
     for address in if narrower { &named } else { ue } {
@@ -210,6 +252,9 @@ fn addresses(pdr: &Pdr, ue: &BTreeSet<UeAddress>, rule: &mut rule, rest: &mut ru
                 (flags, sixes) = (flags | r::RULE_UE6.0, sixes + 1);
             }
         }
+    }
+    if routed {
+        flags |= r::RULE_UE_MANY.0;
     }
     if fours > 1 || sixes > 1 {
         if narrower {

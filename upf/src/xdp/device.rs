@@ -39,6 +39,27 @@ pub(super) fn is_hardware(name: &str) -> bool {
     asked.is_ok() && info[BUS].first().is_some_and(|first| *first != 0)
 }
 
+/// How many receive queues it has.
+pub(super) fn queues(name: &str) -> u32 {
+    /// `struct ethtool_channels`.
+    #[repr(C)]
+    #[derive(Default)]
+    struct Channels {
+        command: u32,
+        most: [u32; 4],
+        rx: u32,
+        tx: u32,
+        other: u32,
+        combined: u32,
+    }
+    const GET_CHANNELS: u32 = 0x3c;
+    let mut channels = Channels { command: GET_CHANNELS, ..Channels::default() };
+    let data = (&raw mut channels).cast();
+    let asked = request(name, libc::SIOCETHTOOL, |request| request.ifr_ifru.ifru_data = data);
+    // A driver that knows no channels has one.
+    if asked.is_ok() { (channels.rx + channels.combined).max(1) } else { 1 }
+}
+
 /// Has packets leave it with their checksums, and in no larger pieces than were sent; what `ethtool -K NAME tx off` does.
 pub(super) fn without_checksum_offload(name: &str) -> io::Result<()> {
     const SET_TX_CHECKSUMS: u32 = 0x17;

@@ -134,6 +134,8 @@ impl Pair {
         config.n6.mode = N6Mode::Routing;
         config.xdp.interfaces = vec!["n3a".into(), "n6a".into()];
         (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (4096, 65_536, 262_144);
+        // A program that is run on a frame does not redirect it.
+        config.xdp.sockets = 0;
         let (xdp, signals) = XdpDatapath::open(&config).expect("the datapath");
         let port = |name: &str| if_nametoindex(name).expect("the interface");
         Pair { kernel: Bench::new(KernelLimits::default()), xdp, _signals: signals, ports: [port("n3a"), port("n6a")] }

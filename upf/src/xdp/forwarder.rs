@@ -39,6 +39,8 @@ pub(super) struct Forwarder {
     pub frames: PacketSocket,
     /// The programs' end of the link with the kernel.
     pub inner: u32,
+    /// The network namespace and the kernel's end, if there is a data network.
+    pub n6: Option<(Option<String>, u32)>,
     /// Until then, tunnels that are not known may be those of sessions that are still to be restored.
     pub quiet_until: Option<Instant>,
 }
@@ -70,6 +72,7 @@ impl Forwarder {
         gtpu: Arc<Gtpu>,
         frames: PacketSocket,
         inner: u32,
+        n6: Option<(Option<String>, u32)>,
         quiet_until: Option<Instant>,
     ) -> Self {
         let state = Mutex::new(State::new(&programs));
@@ -91,6 +94,7 @@ impl Forwarder {
             gtpu,
             frames,
             inner,
+            n6,
             quiet_until,
         }
     }
@@ -141,6 +145,14 @@ impl Forwarder {
         self.tell(Event::UsageReached { seid, urr: limit.urr, limit: reached });
     }
 
+    /// Says when frames were lost on their way to sockets; [`release`](Self::release) then counts them.
+    pub fn look_for_lost(&self) {
+        let lost = lock(&self.ring).newly_lost();
+        if lost > 0 {
+            tracing::error!(lost, "the kernel had no room for frames in AF_XDP sockets: set upf.xdp.sockets to 0");
+        }
+    }
+
     /// Tells N4; false while too many events wait.
     pub fn tell(&self, event: Event) -> bool {
         self.events.try_send(event).is_ok()
@@ -188,6 +200,7 @@ impl Forwarder {
             serde_json::json!({"used": used, "most": most})
         };
         let stats = self.programs.stats().unwrap_or_default();
+        let (sockets, frames) = lock(&self.ring).sockets();
         serde_json::json!({
             "sessions": fill(&state.session_slots),
             "rules": fill(&state.rest_slots),
@@ -198,6 +211,7 @@ impl Forwarder {
             "waiting": {"used": state.waiting, "most": self.limits.buffer_packets},
             "byWayOfTheKernel": stats.to_kernel,
             "lostEvents": stats.lost_events,
+            "sockets": {"open": sockets, "frames": frames},
         })
     }
 

@@ -5,11 +5,11 @@
 //! | `compile`, `filters` | a session as the programs read it |
 //! | `apply`, `state`, `slots`, `seldom`, `usage` | sessions in the tables, and what they counted |
 //! | `nat` | flows whose addresses the programs translate |
-//! | `ring`, `waiting` | what the programs tell, and packets that wait |
+//! | `ring`, `waiting` | what the programs tell, by AF_XDP sockets and a ring, and packets that wait |
 //! | `socket`, `thread` | what is left to user space: signalling, what nobody knows, what came in parts |
 //! | `beside`, `beyond` | sessions of frames, which user space carries; what nobody does |
 //! | `shape`, `batching` | what the thermal governor asks for |
-//! | `trace` | packets shown to who traces |
+//! | `trace`, `capture` | packets shown to who traces; packets of N6 written to files |
 //! | `controller` | which programs packets meet: attached, pinned, taken over, replaced |
 //! | `link`, `device`, `packet_socket` | the interfaces between the kernel and the programs |
 //!
@@ -19,6 +19,7 @@ mod apply;
 mod batching;
 mod beside;
 mod beyond;
+mod capture;
 mod compile;
 mod controller;
 mod device;
@@ -49,9 +50,10 @@ use crate::kernel::beside::Beside;
 use crate::kernel::exits::Exits;
 use crate::kernel::{Signals, nat as kernel_nat, netns};
 use crate::rules::SessionKind;
-use crate::telemetry::{Fill, TraceBatch, TraceWish, Traffic};
+use crate::telemetry::{CaptureStatus, CaptureWish, Fill, TraceBatch, TraceWish, Traffic};
 use batching::Batching;
 use beside::OfFrames;
+use capture::Captor;
 use controller::Controller;
 use forwarder::{Forwarder, lock};
 use link::Link;
@@ -63,6 +65,7 @@ use nix::net::if_::if_nametoindex;
 use packet_socket::PacketSocket;
 use ring::Ring;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use thread::Thread;
@@ -73,6 +76,8 @@ const EXITS: usize = crate::config::MOST_EXITS + 1;
 
 /// The datapath of programs in the kernel.
 pub struct XdpDatapath {
+    /// Ends first: it keeps the forwarder.
+    captor: Mutex<Captor>,
     forwarder: Arc<Forwarder>,
     frames: Option<Arc<Mutex<OfFrames>>>,
     // In the order in which they end: first nothing serves the programs any more, then no packet meets them.
@@ -208,7 +213,10 @@ impl XdpDatapath {
         }
         let burst = config.xdp.complaints_per_second;
         programs.buckets.write(0, complaints(burst));
-        let ring = Ring::open(&programs).map_err(text)?;
+        let mut ring = Ring::open(&programs).map_err(text)?;
+        let inner_end = (link::names(config).1, link.inner);
+        let live: Vec<(String, u32)> = ports.iter().cloned().chain([inner_end]).collect();
+        ring.open_sockets(&programs, &live, config.xdp.sockets);
         let tracer = trace::Tracer::open(&programs).map_err(text)?;
         let frames = PacketSocket::open()?;
         let restored_by = Instant::now() + Duration::from_secs(config.n3.restoration_s);
@@ -217,6 +225,7 @@ impl XdpDatapath {
         let exit_names = config.n6.exit_names();
         let batching = Batching::new(ports.iter().map(|(name, ifindex)| (name.as_str(), *ifindex)));
         let inner = link.inner;
+        let n6 = (config.n6.mode != N6Mode::None).then(|| (config.n3.netns.clone(), link.outer));
         let forwarder = Forwarder::new(
             programs,
             ring,
@@ -229,6 +238,7 @@ impl XdpDatapath {
             gtpu.clone(),
             frames,
             inner,
+            n6,
             Some(restored_by),
         );
         let forwarder = Arc::new(forwarder);
@@ -238,6 +248,7 @@ impl XdpDatapath {
         let frames = frames.map(|frames| Arc::new(Mutex::new(frames)));
         let thread = Thread::start(&forwarder, &controller, frames.as_ref(), failure)?;
         Ok(XdpDatapath {
+            captor: Mutex::default(),
             forwarder,
             frames,
             _thread: thread,
@@ -396,6 +407,14 @@ impl Datapath for XdpDatapath {
 
     fn trace(&self, wish: TraceWish) -> Result<TraceBatch, String> {
         Ok(self.forwarder.trace(wish))
+    }
+
+    fn begin_capture(&self, folder: &Path, wish: CaptureWish) -> Result<CaptureStatus, String> {
+        lock(&self.captor).begin(&self.forwarder, folder, wish)
+    }
+
+    fn capture(&self, end: bool) -> Option<CaptureStatus> {
+        lock(&self.captor).status(end)
     }
 
     fn shape(&mut self, shaping: &Shaping) {

@@ -1,12 +1,15 @@
-//! The ring in which the programs tell what user space has to know.
-use martlet_upf_xdp::{Programs, XdpError, types};
+//! What the programs tell user space: by sockets that frames come to (AF_XDP), and by a ring, which takes all else, and frames
+//! that find no socket or no room in it.
+use super::device;
+use martlet_upf_xdp::{Programs, Receiver, XdpError, types};
 use std::net::Ipv6Addr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a program told.
 pub(super) enum Told {
-    /// A packet waits.
-    Packet { session: u32, pdr: u16, notify: bool, packet: Vec<u8> },
+    /// A packet waits, behind those of its session with lower numbers.
+    Packet { session: u32, pdr: u16, notify: bool, number: u32, packet: Vec<u8> },
     /// A tunnelled packet of IPv6 is to be sent: the peer, and the datagram.
     Send { peer: Ipv6Addr, datagram: Vec<u8> },
     /// A copy of a packet that a name server sent to a UE.
@@ -17,10 +20,23 @@ pub(super) enum Told {
     Mark { session: u32 },
 }
 
-/// The ring.
+/// Sockets that programs know at the most; as `bpf/structs.h` has it.
+const MOST_SOCKETS: u32 = 64;
+
+/// The ring, and the sockets beside it.
 pub(super) struct Ring {
     buffer: libbpf_rs::RingBuffer<'static>,
     inbox: Arc<Mutex<Vec<Told>>>,
+    /// Their places among those that the programs know are those here.
+    sockets: Vec<Receiver>,
+    /// Frames that came by them.
+    came: u64,
+    /// Frames that did not come though programs gave them to a socket.
+    lost: u64,
+}
+
+fn lock(inbox: &Mutex<Vec<Told>>) -> MutexGuard<'_, Vec<Told>> {
+    inbox.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Ring {
@@ -29,21 +45,77 @@ impl Ring {
         let into = inbox.clone();
         let buffer = programs.ring(move |octets| {
             if let Some(told) = read(octets) {
-                into.lock().unwrap_or_else(PoisonError::into_inner).push(told);
+                lock(&into).push(told);
             }
         })?;
-        Ok(Ring { buffer, inbox })
+        Ok(Ring { buffer, inbox, sockets: Vec::new(), came: 0, lost: 0 })
     }
 
-    /// A descriptor that is readable while something is in the ring.
-    pub fn descriptor(&self) -> i32 {
-        self.buffer.epoll_fd()
+    /// Has frames come by sockets, one at each receive queue of some interfaces, with room for so many frames each. Where that
+    /// cannot be, they come by the ring.
+    pub fn open_sockets(&mut self, programs: &Programs, interfaces: &[(String, u32)], room: u32) {
+        for (name, ifindex) in interfaces.iter().filter(|_| room > 0) {
+            let mut opened = 0;
+            let queues = device::queues(name);
+            for queue in 0..queues {
+                let index = self.sockets.len() as u32;
+                let socket = match index < MOST_SOCKETS {
+                    true => Receiver::open(*ifindex, queue, room),
+                    false => Err(std::io::Error::other(format!("there are {MOST_SOCKETS} already"))),
+                };
+                let added = socket.map_err(|error| error.to_string()).and_then(|socket| {
+                    programs.add_socket(index, *ifindex, queue, &socket).map_err(|error| error.to_string())?;
+                    Ok(socket)
+                });
+                match added {
+                    Ok(socket) => {
+                        opened += 1;
+                        self.sockets.push(socket);
+                    }
+                    Err(error) => tracing::warn!(
+                        interface = name,
+                        queue,
+                        error,
+                        "no AF_XDP socket: packets that wait come by the ring from there"
+                    ),
+                }
+            }
+            if opened > 0 {
+                tracing::info!(interface = name, queues = opened, room, "packets that wait come by AF_XDP");
+            }
+        }
     }
 
-    /// What is in the ring by now, in the order in which it came.
-    pub fn take(&mut self) -> Vec<Told> {
+    /// How many sockets there are, and how many frames have come by them.
+    pub fn sockets(&self) -> (usize, u64) {
+        (self.sockets.len(), self.came)
+    }
+
+    /// Descriptors that are readable while something is in the ring, or in a socket.
+    pub fn descriptors(&self) -> Vec<i32> {
+        let sockets = self.sockets.iter().map(|socket| socket.as_fd().as_raw_fd());
+        std::iter::once(self.buffer.epoll_fd()).chain(sockets).collect()
+    }
+
+    /// What was told by now; by each way in the order in which it came.
+    pub fn take(&mut self, programs: &Programs) -> Vec<Told> {
         let _ = self.buffer.consume();
-        std::mem::take(&mut *self.inbox.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut inbox = lock(&self.inbox);
+        for (index, socket) in (0..).zip(&mut self.sockets) {
+            let frames = socket.take(|frame| inbox.extend(read(frame)));
+            self.came += u64::from(frames);
+            if frames > 0 {
+                programs.taken(index, frames);
+            }
+        }
+        std::mem::take(&mut *inbox)
+    }
+
+    /// Frames that were lost on their way to a socket since the last time: none, unless the kernel and the programs see the room
+    /// in it differently.
+    pub fn newly_lost(&mut self) -> u64 {
+        let lost = self.sockets.iter().map(Receiver::lost).sum();
+        lost - std::mem::replace(&mut self.lost, lost)
     }
 }
 
@@ -58,7 +130,8 @@ fn read(octets: &[u8]) -> Option<Told> {
             if session == 0 {
                 return Some(Told::Answer { packet });
             }
-            Some(Told::Packet { session, pdr: argument as u16, notify: argument & 0x10000 != 0, packet })
+            let (pdr, notify, number) = (argument as u16, argument & 0x10000 != 0, word(4)?);
+            Some(Told::Packet { session, pdr, notify, number, packet })
         }
         types::event_kind::EVENT_SEND => {
             let start = size_of::<types::event>();

@@ -13,6 +13,7 @@ use martlet_upf_xdp::Programs;
 use martlet_upf_xdp::types::{rule, rule_flag, rule_rest};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::mem::offset_of;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -42,17 +43,19 @@ pub(super) struct Entry {
     pub groups: Seldom<Vec<(u32, u32)>>,
     pub rates: Seldom<Vec<Rate>>,
     pub accounts: Vec<Account>,
-    pub limits: Vec<Limit>,
+    pub limits: Arc<[Limit]>,
     /// A limit is near: packets are counted against all of them.
     pub exact: bool,
     /// The run of its limits.
     pub limits_at: Option<(u32, u32)>,
-    pub marks: ById<u16, u8>,
+    pub marks: Arc<ById<u16, u8>>,
     /// See [`Session::relays`].
     pub relays: Seldom<BTreeMap<u32, Tunnel>>,
     /// Packets that wait, in the order in which they came.
     pub waiting: Seldom<VecDeque<Waiting>>,
     pub waiting_octets: usize,
+    /// The number of the first packet that has not been looked at whether it may leave.
+    pub next: u32,
     pub notified: bool,
     /// Some packets have to be buffered.
     pub buffers: bool,
@@ -66,6 +69,8 @@ pub(super) struct Entry {
 
 /// A packet that waits.
 pub(super) struct Waiting {
+    /// As the programs counted packets of its session.
+    pub number: u32,
     pub packet: Vec<u8>,
 }
 
@@ -83,6 +88,8 @@ pub(super) struct State {
     pub by_slot: HashMap<u32, u64>,
     pub by_teid: HashMap<u32, u64>,
     pub by_ue: HashMap<UeAddress, u64>,
+    /// Networks behind UEs.
+    pub by_route: BTreeMap<Entrance, u64>,
     pub session_slots: Slots,
     pub places: Places,
     pub rest_slots: Slots,
@@ -110,6 +117,7 @@ impl State {
             by_slot: HashMap::new(),
             by_teid: HashMap::new(),
             by_ue: HashMap::new(),
+            by_route: BTreeMap::new(),
             session_slots: Slots::new(programs.sessions.entries()),
             places: Places::new(programs),
             rest_slots: Slots::new(programs.rule_rests.entries()),
@@ -202,13 +210,14 @@ impl Entry {
             groups: Seldom::default(),
             rates: Seldom::default(),
             accounts: Vec::new(),
-            limits: Vec::new(),
+            limits: Arc::new([]),
             exact: false,
             limits_at: None,
-            marks: ById::new(),
+            marks: Arc::default(),
             relays,
             waiting: Seldom::default(),
             waiting_octets: 0,
+            next: 0,
             notified: false,
             buffers: false,
             held: false,

@@ -70,9 +70,9 @@ fn serve(
     frames: Option<&Mutex<OfFrames>>,
     stopped: &UnixStream,
 ) -> io::Result<()> {
-    let ring = lock(&forwarder.ring).descriptor();
-    // SAFETY: the ring's descriptor is open for as long as the forwarder lives, which is longer than this function.
-    let ring = unsafe { BorrowedFd::borrow_raw(ring) };
+    let told_at = lock(&forwarder.ring).descriptors();
+    // SAFETY: these descriptors are open for as long as the forwarder lives, which is longer than this function.
+    let told_at: Vec<BorrowedFd<'_>> = told_at.into_iter().map(|fd| unsafe { BorrowedFd::borrow_raw(fd) }).collect();
     let complaints = Limiter::per_second(forwarder.limits.complaints_per_second);
     let mut socket = Socket { complaints, frame: Vec::new(), out: Vec::new() };
     let mut batch = Batch::new();
@@ -80,7 +80,8 @@ fn serve(
     loop {
         let (told, stop, datagrams) = {
             let wait = |fd| PollFd::new(fd, PollFlags::POLLIN);
-            let mut waiting = vec![wait(ring), wait(stopped.as_fd())];
+            let mut waiting = vec![wait(stopped.as_fd())];
+            waiting.extend(told_at.iter().map(|fd| PollFd::new(*fd, PollFlags::POLLIN)));
             waiting.extend(forwarder.gtpu.each().map(|(_, socket)| wait(socket.as_fd())));
             match poll(&mut waiting, PollTimeout::from(HOPS_MS)) {
                 Err(Errno::EINTR) => continue,
@@ -88,7 +89,8 @@ fn serve(
                 Ok(_) => {}
             }
             let ready = |fd: &PollFd<'_>| fd.any().unwrap_or(true);
-            (ready(&waiting[0]), ready(&waiting[1]), waiting[2..].iter().map(ready).collect::<Vec<bool>>())
+            let (told, datagrams) = waiting[1..].split_at(told_at.len());
+            (told.iter().any(ready), ready(&waiting[0]), datagrams.iter().map(ready).collect::<Vec<bool>>())
         };
         if stop {
             return Ok(());
@@ -101,6 +103,7 @@ fn serve(
             // Whoever reads the metrics finds them no older than this.
             forwarder.refresh();
             forwarder.end_trace();
+            forwarder.look_for_lost();
             controller.take_over(&forwarder.programs);
         }
         if told {

@@ -1,9 +1,10 @@
 //! Packets that wait for their UE: kept here in the order in which the programs gave them, and sent by running the
 //! programs on them once the rules let them pass.
 //!
-//! A packet counts as pending from when a program puts it into the ring until it has left or is dropped. While a session
+//! A packet counts as pending from when a program gives it until it has left or is dropped. While a session
 //! has one pending, a rule that was made after a time of buffering (`RULE_HELD`) sends packets after it, so that none
-//! overtakes another.
+//! overtakes another. Programs number the packets of a session: those that came by a socket and by the ring meet here again in
+//! the order in which they came.
 use super::forwarder::Forwarder;
 use super::ring::Told;
 use super::state::{Entry, State, Waiting};
@@ -12,21 +13,42 @@ use crate::datapath::Event;
 use crate::names::answer_in;
 use martlet_upf_xdp::types::{rule, rule_flag, session};
 use martlet_upf_xdp::{LINK_MAC, Program, Verdict};
+use std::collections::VecDeque;
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 
 /// How often the ring is emptied for one change of rules: what comes faster than it is sent waits for its next turn.
 const TURNS: usize = 64;
 
+/// Whether a packet came before another one of its session; numbers begin anew after 2^32.
+fn is_before(number: u32, other: u32) -> bool {
+    (number.wrapping_sub(other) as i32) < 0
+}
+
+impl Entry {
+    /// Whether packets are not here that came before the last of these, which follow each other by their numbers.
+    fn misses_some(&self, waiting: &VecDeque<Waiting>) -> bool {
+        let fresh = waiting.iter().filter(|packet| !is_before(packet.number, self.next));
+        !fresh.zip(0..).all(|(packet, n)| packet.number == self.next.wrapping_add(n))
+    }
+
+    /// These, which follow each other by their numbers, have been looked at.
+    fn passed(&mut self, waiting: &VecDeque<Waiting>) {
+        if let Some(last) = waiting.back().filter(|last| !is_before(last.number, self.next)) {
+            self.next = last.number.wrapping_add(1);
+        }
+    }
+}
+
 impl Forwarder {
     /// Takes in what the programs told. Gives the sessions whose packets may leave.
     pub fn take_events(&self, state: &mut State) -> Vec<u64> {
-        let told = super::forwarder::lock(&self.ring).take();
+        let told = super::forwarder::lock(&self.ring).take(&self.programs);
         let mut to_release = Vec::new();
         for told in told {
             match told {
-                Told::Packet { session, pdr, notify, packet } => {
-                    if let Some(seid) = self.keep(state, session, pdr, notify, packet)
+                Told::Packet { session, pdr, notify, number, packet } => {
+                    if let Some(seid) = self.keep(state, session, (pdr, notify), Waiting { number, packet })
                         && !to_release.contains(&seid)
                     {
                         to_release.push(seid);
@@ -65,7 +87,7 @@ impl Forwarder {
     }
 
     /// Keeps a packet; gives its session if it may leave.
-    fn keep(&self, state: &mut State, slot: u32, pdr: u16, notify: bool, packet: Vec<u8>) -> Option<u64> {
+    fn keep(&self, state: &mut State, slot: u32, (pdr, notify): (u16, bool), waiting: Waiting) -> Option<u64> {
         let seid = state.by_slot.get(&slot).copied();
         let full = state.waiting >= self.limits.buffer_packets;
         let Some(entry) = seid.and_then(|seid| state.sessions.get_mut(&seid)) else {
@@ -73,6 +95,7 @@ impl Forwarder {
             return None;
         };
         if notify && !entry.notified {
+            let packet = &waiting.packet;
             let dscp = match packet.first().map(|first| first >> 4) {
                 Some(4) => packet.get(1).map_or(0, |tos| tos >> 2),
                 _ => packet.get(..2).map_or(0, |head| (head[0] << 4 | head[1] >> 4) >> 2),
@@ -86,8 +109,10 @@ impl Forwarder {
             return None;
         }
         state.waiting += 1;
-        entry.waiting_octets += packet.len();
-        entry.waiting.push_back(Waiting { packet });
+        entry.waiting_octets += waiting.packet.len();
+        // It may have come by another way than those before it.
+        let before = entry.waiting.iter().rposition(|other| is_before(other.number, waiting.number));
+        entry.waiting.insert(before.map_or(0, |at| at + 1), waiting);
         entry.held.then_some(entry.seid)
     }
 
@@ -102,7 +127,9 @@ impl Forwarder {
     /// Drops what waits for a session.
     pub fn drop_waiting(&self, state: &mut State, seid: u64) {
         let Some(entry) = state.sessions.get_mut(&seid) else { return };
-        let dropped = entry.waiting.take().len();
+        let waiting = entry.waiting.take();
+        entry.passed(&waiting);
+        let dropped = waiting.len();
         entry.waiting_octets = 0;
         entry.notified = false;
         self.pending_less(entry, dropped as u32);
@@ -118,32 +145,51 @@ impl Forwarder {
         for _ in 0..TURNS {
             self.take_events(state);
             let Some(entry) = state.sessions.get_mut(&seid) else { return };
-            let waiting = entry.waiting.take();
+            let mut waiting = entry.waiting.take();
             if waiting.is_empty() {
                 if self.pending(entry) > 0 {
-                    // A program is about to put it into the ring.
+                    // A program is about to give it.
                     std::thread::yield_now();
                     continue;
                 }
                 entry.notified = false;
                 break;
             }
-            entry.waiting_octets = 0;
+            if let Some(last) = waiting.back().map(|last| last.number).filter(|_| entry.misses_some(&waiting)) {
+                // What is missing is on its way by a slower way, or lost; after a fence it is here, or lost.
+                entry.waiting.set(waiting);
+                self.fence();
+                self.take_events(state);
+                let Some(entry) = state.sessions.get_mut(&seid) else { return };
+                waiting = entry.waiting.take();
+                let later = waiting.partition_point(|packet| !is_before(last, packet.number));
+                let later = waiting.split_off(later);
+                entry.waiting_octets = later.iter().map(|later| later.packet.len()).sum();
+                entry.waiting.set(later);
+            } else {
+                entry.waiting_octets = 0;
+            }
+            let Some(entry) = state.sessions.get_mut(&seid) else { return };
+            entry.passed(&waiting);
             let (before, mut left) = (waiting.len(), 0);
+            let mut kept = VecDeque::new();
             for packet in waiting {
                 if self.send(&packet.packet, &mut frame, &mut out) {
                     left += 1;
                 } else {
                     entry.waiting_octets += packet.packet.len();
-                    entry.waiting.push_back(packet);
+                    kept.push_back(packet);
                 }
             }
+            kept.extend(entry.waiting.take());
+            entry.waiting.set(kept);
             self.pending_less(entry, left);
             state.waiting -= left as usize;
             if left == 0 && before == entry.waiting.len() {
                 break;
             }
         }
+        self.give_up_lost(state, seid);
         let Some(entry) = state.sessions.get_mut(&seid) else { return };
         if !entry.buffers && self.pending(entry) == 0 {
             entry.held = false;
@@ -151,6 +197,26 @@ impl Forwarder {
                 let flags = self.programs.rules.u32(placed.index, offset_of!(rule, flags));
                 flags.fetch_and(!rule_flag::RULE_HELD.0, Ordering::Relaxed);
             }
+        }
+    }
+
+    /// Packets that a program gave, and that never came, are counted as dropped: others would wait for them for ever.
+    fn give_up_lost(&self, state: &mut State, seid: u64) {
+        let expected = |entry: &Entry| self.pending(entry).saturating_sub(entry.waiting.len() as u32);
+        let Some(entry) = state.sessions.get(&seid) else { return };
+        let missing = expected(entry);
+        if missing == 0 || !entry.waiting.is_empty() {
+            return;
+        }
+        self.fence();
+        self.take_events(state);
+        let Some(entry) = state.sessions.get(&seid) else { return };
+        // Those that were given since then make up for some of the lost: the next time they are found.
+        let lost = missing.saturating_sub(entry.waiting.len() as u32);
+        if lost > 0 {
+            self.pending_less(entry, lost);
+            self.counters.drops(DropReason::BufferFull).add(lost.into());
+            tracing::error!(lost, "packets that wait were lost on their way to user space");
         }
     }
 

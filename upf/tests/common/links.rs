@@ -67,6 +67,8 @@ impl Bench {
         config.n6.mode = N6Mode::Routing;
         config.xdp.interfaces = vec!["n3a".into(), "n6a".into()];
         (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (64, 256, 512);
+        // A program that is run on a frame does not redirect it.
+        config.xdp.sockets = 0;
         change(&mut config);
         let (datapath, signals) = XdpDatapath::open_to_measure(&config, sessions).expect("the datapath");
         Bench { datapath, n3, n6, signals }

@@ -77,6 +77,16 @@ fn ethtool(device: &str, command: u32, value: u32) {
     assert_eq!(outcome, 0, "{device}: {}", std::io::Error::last_os_error());
 }
 
+/// Gives a socket room for so many octets of packets that nobody has read yet.
+fn room(socket: &UdpSocket, octets: libc::c_int) {
+    // SAFETY: the option is an integer, which outlives the call; the socket is open.
+    let set = unsafe {
+        let value = (&raw const octets).cast();
+        libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, value, 4)
+    };
+    assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
+}
+
 /// A datapath with both at its sides.
 pub struct PeersRig {
     pub datapath: Box<dyn Datapath>,
@@ -94,6 +104,7 @@ impl PeersRig {
         run("ip", &format!("-n {} route add 10.45.0.0/16 via 10.98.0.1", network.0));
         let gnb = access.within(|| UdpSocket::bind((GNB, 2152)).expect("the gNB's port"));
         gnb.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        room(&gnb, 16 << 20);
         let host = |port| {
             let socket = network.within(move || UdpSocket::bind((HOST, port)).expect("the host's port"));
             socket.set_nonblocking(true).expect("no waiting");

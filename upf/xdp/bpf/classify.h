@@ -257,20 +257,40 @@ inline_always __u32 entrance_of_teid(__be32 teid)
 	return find(&teid_cells, &by_teid, teid, settings.teid_cells, RULE_BY_TEID);
 }
 
-inline_always __u32 entrance_of_ue(struct flow *flow, int source)
+/* The entrance of the longest network behind a UE that an address is in. */
+global __u32 routed(struct flow *flow, int source)
 {
 	__u32 *entrance;
+	if (!flow)
+		return NONE;
+	if (flow->version == 4) {
+		struct route4 key = { .length = 32, .network = source ? flow->source4 : flow->destination4 };
+		entrance = bpf_map_lookup_elem(&routes4, &key);
+	} else {
+		__u64 upper = source ? flow->source6[0] : flow->destination6[0];
+		struct route6 key = { .length = 64, .network = { upper, upper >> 32 } };
+		entrance = bpf_map_lookup_elem(&routes6, &key);
+	}
+	return entrance ? *entrance : NONE;
+}
+
+inline_always __u32 entrance_of_ue(struct flow *flow, int source)
+{
+	__u32 found = NONE;
 	if (flow->version == 4) {
 		__be32 key = source ? flow->source4 : flow->destination4;
 		__u32 address = bpf_ntohl(key);
-		if (address < globals.ue4_low || address > globals.ue4_high)
-			return NONE;
-		return find(&ue4_cells, &by_ue4, key, settings.ue4_cells, 0);
+		if (address >= globals.ue4_low && address <= globals.ue4_high)
+			found = find(&ue4_cells, &by_ue4, key, settings.ue4_cells, 0);
 	} else {
 		__be64 key = source ? flow->source6[0] : flow->destination6[0];
-		entrance = bpf_map_lookup_elem(&by_ue6, &key);
+		__u32 *entrance = bpf_map_lookup_elem(&by_ue6, &key);
+		if (entrance)
+			found = *entrance;
 	}
-	return entrance ? *entrance : NONE;
+	if (unlikely(!found && globals.routes))
+		found = routed(flow, source);
+	return found;
 }
 
 /* Whether a packet of a session's UE has a source address that the UE does not have. Link-local ones are its own affair

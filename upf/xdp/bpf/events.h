@@ -45,6 +45,15 @@ global int tell(struct rule *rule, __u32 kind, __u32 argument)
 	return 1;
 }
 
+/* Cuts off what lies behind a packet that ends at an offset. */
+inline_always int trim(struct xdp_md *ctx, __u32 end)
+{
+	__u32 length = end_of(ctx) - data_of(ctx);
+	if (likely(length == end))
+		return 1;
+	return length > end && !bpf_xdp_adjust_tail(ctx, (int)end - (int)length);
+}
+
 /* An event with a packet in it. */
 struct event_short {
 	struct event event;
@@ -61,7 +70,8 @@ struct event_long {
 		if (!e) \
 			return 0; \
 		e->event.kind = argument & ARGUMENT_SEND ? EVENT_SEND : EVENT_PACKET; \
-		e->event.session = session; \
+		e->event.session = whose; \
+		e->event.number = whose >> 32; \
 		e->event.argument = argument; \
 		e->event.length = length; \
 		/* Older kernels need to be shown that it is from 1 to the most, at this place. */ \
@@ -76,16 +86,47 @@ struct event_long {
 		return 1; \
 	} while (0)
 
-/* Gives the packet at an offset to user space. 0: there is no room. */
-global int give(struct xdp_md *ctx, __u32 offset, __u32 length, __u32 session, __u32 argument)
+/* Gives the packet at an offset to user space through the ring. Of `whose` the lower half is the session, and the upper half the
+ * number of the packet. 0: there is no room. */
+global int give(struct xdp_md *ctx, __u32 offset, __u32 length, __u64 whose, __u32 argument)
 {
 	if (length <= BUFFERED_SHORT)
 		GIVE(event_short, BUFFERED_SHORT);
 	GIVE(event_long, BUFFERED_LONG);
 }
 
-/* Has a packet wait in user space, behind those that wait already. */
-global int buffer(struct xdp_md *ctx, __u32 offset, __u32 length, struct rule *rule)
+/* The same through a socket at the queue that the frame came from, with an event in place of what is before the packet. Gives the
+ * verdict; less than 0: there is no socket, or no room in it. */
+global int hand_over(struct xdp_md *ctx, __u32 offset, __u32 length, __u64 whose, __u32 argument)
+{
+	struct socket_key key = { .ifindex = ctx->ingress_ifindex, .queue = ctx->rx_queue_index };
+	__u32 *index = bpf_map_lookup_elem(&socket_of, &key);
+	if (!index || offset > 1024 || length > SOCKET_LONGEST - sizeof(struct event))
+		return -1;
+	__u32 at = *index;
+	struct socket_room *socket = bpf_map_lookup_elem(&socket_rooms, &at);
+	if (!socket)
+		return -1;
+	__u64 before = __sync_fetch_and_add(&socket->given, 1);
+	if (before - *(volatile __u64 *)&socket->taken >= socket->room || !trim(ctx, offset + length) ||
+	    bpf_xdp_adjust_head(ctx, (int)offset - (int)sizeof(struct event))) {
+		__sync_fetch_and_add(&socket->given, -1);
+		return -1;
+	}
+	struct event *event = data_of(ctx);
+	if ((void *)(event + 1) > end_of(ctx))
+		return XDP_ABORTED;
+	event->kind = EVENT_PACKET;
+	event->session = whose;
+	event->argument = argument;
+	event->length = length;
+	event->number = whose >> 32;
+	event->unused = 0;
+	return bpf_redirect_map(&sockets, at, XDP_DROP);
+}
+
+/* Has a packet wait in user space, behind those that wait already. `live`: the frame is the kernel's, to be redirected. */
+global int buffer(struct xdp_md *ctx, __u32 offset, __u32 length, struct rule *rule, int live)
 {
 	if (!rule)
 		return XDP_DROP;
@@ -97,10 +138,18 @@ global int buffer(struct xdp_md *ctx, __u32 offset, __u32 length, struct rule *r
 	struct session *session = bpf_map_lookup_elem(&sessions, &index);
 	if (!session || !index)
 		return dropped_of(rule, DROP_BUFFER_FULL);
-	if (__sync_fetch_and_add(&session->pending, 1) >= session->limit || !give(ctx, offset, length, index, argument)) {
+	if (__sync_fetch_and_add(&session->pending, 1) >= session->limit) {
+		__sync_fetch_and_add(&session->pending, -1);
+		return dropped_of(rule, DROP_BUFFER_FULL);
+	}
+	__u64 whose = index | (__u64)__sync_fetch_and_add(&session->number, 1) << 32;
+	int verdict = live ? hand_over(ctx, offset, length, whose, argument) : -1;
+	if (verdict < 0)
+		verdict = give(ctx, offset, length, whose, argument) ? XDP_DROP : -1;
+	if (verdict < 0) {
 		__sync_fetch_and_add(&session->pending, -1);
 		return dropped_of(rule, DROP_BUFFER_FULL);
 	}
 	COUNT(buffered);
-	return XDP_DROP;
+	return verdict;
 }

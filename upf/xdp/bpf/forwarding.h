@@ -214,15 +214,6 @@ inline_always int tunnelled_to_kernel(struct xdp_md *ctx, enum origin origin, __
 	return send_to(ctx, settings.outer_ifindex, origin);
 }
 
-/* Cuts off what lies behind a packet that ends at an offset. */
-inline_always int trim(struct xdp_md *ctx, __u32 end)
-{
-	__u32 length = end_of(ctx) - data_of(ctx);
-	if (likely(length == end))
-		return 1;
-	return length > end && !bpf_xdp_adjust_tail(ctx, (int)end - (int)length);
-}
-
 /* Puts a packet into its tunnel and sends it. It lies `offset` octets into the frame, and its link header is replaced.
  * `qfi` is that of the container, if there is to be one. */
 inline_always int into_tunnel4(struct xdp_md *ctx, __u32 offset, __u32 length, struct rule *rule, int qfi,
@@ -331,6 +322,13 @@ inline_always int into_tunnel(struct xdp_md *ctx, __u32 offset, __u32 length, st
 	return into_tunnel4(ctx, offset, length, rule, qfi, origin);
 }
 
+/* Shows a packet that leaves for N6 to who captures. */
+global int show(struct xdp_md *ctx, __u32 length)
+{
+	capture_begin(ctx, sizeof(struct ethhdr), length);
+	return capture_end();
+}
+
 /* A packet for the data network without its tunnel: it lies `offset` octets into the frame, which has no link header of
  * its own yet. With a rule it is a UE's, whose address may be translated. */
 inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule, __u64 hash,
@@ -363,11 +361,15 @@ inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow
 		if (likely(fits)) {
 			age4(ip);
 			link_to(eth, hop->to, hop->from, protocol);
+			if (unlikely(trace.capture) && rule)
+				show(ctx, flow->length);
 			return leave(ctx, hop, origin);
 		}
 	}
 	if (!settings.has_n6)
 		return lost(DROP_N6);
+	if (unlikely(trace.capture) && rule)
+		show(ctx, flow->length);
 	COUNT(to_kernel);
 	if (settings.bounce) {
 		link_to(eth, own, bounce, protocol);

@@ -24,6 +24,10 @@ TABLE(by_teid, BPF_MAP_TYPE_HASH, __be32, __u32, 1024, BPF_F_NO_PREALLOC);
 TABLE(by_ue4, BPF_MAP_TYPE_HASH, __be32, __u32, 1024, BPF_F_NO_PREALLOC);
 TABLE(by_ue6, BPF_MAP_TYPE_HASH, __be64, __u32, 1024, BPF_F_NO_PREALLOC);
 
+/* The same for networks behind UEs. */
+TABLE(routes4, BPF_MAP_TYPE_LPM_TRIE, struct route4, __u32, 1024, BPF_F_NO_PREALLOC);
+TABLE(routes6, BPF_MAP_TYPE_LPM_TRIE, struct route6, __u32, 1024, BPF_F_NO_PREALLOC);
+
 TABLE(rules, BPF_MAP_TYPE_ARRAY, __u32, struct rule, 1024, BPF_F_MMAPABLE);
 TABLE(rates, BPF_MAP_TYPE_ARRAY, __u32, struct rate, RATES, BPF_F_MMAPABLE);
 TABLE(rule_rests, BPF_MAP_TYPE_ARRAY, __u32, struct rule_rest, 1024, BPF_F_MMAPABLE);
@@ -66,6 +70,16 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 24);
 } events SEC(".maps");
+
+/* Sockets that take frames for user space, where they are, and what room is in them. What finds none goes into the ring. */
+struct {
+	__uint(type, BPF_MAP_TYPE_XSKMAP);
+	__uint(max_entries, SOCKETS);
+	__type(key, __u32);
+	__type(value, __u32);
+} sockets SEC(".maps");
+TABLE(socket_of, BPF_MAP_TYPE_HASH, struct socket_key, __u32, SOCKETS, 0);
+TABLE(socket_rooms, BPF_MAP_TYPE_ARRAY, __u32, struct socket_room, SOCKETS, BPF_F_MMAPABLE);
 
 /* An update of it returns once every program that ran before has ended. */
 struct fence_inner {

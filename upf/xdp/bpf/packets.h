@@ -43,7 +43,8 @@ inline_always int admit(struct xdp_md *ctx, __u32 offset, struct flow *flow, str
 		if (flags & RULE_DROP)
 			return dropped_of(rule, DROP_ACTION);
 		if (flags & (RULE_BUFFER | RULE_HELD) && has_to_wait(rule, origin))
-			return origin == FROM_BUFFER ? VERDICT_KEEP : buffer(ctx, offset, flow->length, rule);
+			return origin == FROM_BUFFER ? VERDICT_KEEP :
+						       buffer(ctx, offset, flow->length, rule, origin != FROM_SOCKET);
 		if (flags & RULE_NAMES)
 			show_answer(ctx, offset, flow);
 	}

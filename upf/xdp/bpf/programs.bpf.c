@@ -54,6 +54,8 @@ inline_always int handle(struct xdp_md *ctx, enum origin origin)
 	}
 	if (!read_ip(data + offset, end, protocol, &flow))
 		return not_ours();
+	if (unlikely(trace.capture))
+		capture_begin(ctx, offset, flow.length);
 	if (origin == FROM_PORT && flow.version == 4 && is_public(flow.destination4)) {
 		switch (translate_in(ctx, offset, &flow)) {
 		case NAT_FOREIGN:
@@ -70,6 +72,8 @@ inline_always int handle(struct xdp_md *ctx, enum origin origin)
 	__u32 entrance = entrance_of_ue(&flow, 0);
 	if (!entrance)
 		return origin == FROM_PORT && !flow.incarnation ? not_ours() : dropped(DROP_UNKNOWN_UE);
+	if (unlikely(trace.capture) && origin != FROM_BUFFER)
+		capture_end();
 	/* What does not fit, and what has come too far, the kernel answers. */
 	if (origin == FROM_PORT) {
 		if (flow.ttl <= 1 || (settings.has_n6 && flow.length > settings.n6_mtu))

@@ -108,6 +108,16 @@ struct cells {
 	__u64 more;		/* so many others are in another table */
 };
 
+/* A network behind a UE (TS 23.501, 5.6.14); of IPv6 no longer prefix than of 64 bits. */
+struct route4 {
+	__u32 length;
+	__be32 network;
+};
+struct route6 {
+	__u32 length;
+	__be32 network[2];
+};
+
 /* Where a tunnel or an address leads: a rule, or with this bit a list of candidates, by its first group. */
 #define ENTRANCE_LIST 0x80000000u
 
@@ -169,8 +179,25 @@ struct session {
 	__u32 pending;		/* packets given to user space that have not left */
 	__u32 limit;		/* most of them */
 	__u32 flows;		/* that are translated */
-	__u32 unused;
+	__u32 number;		/* of the next packet that is given to user space */
 };
+
+/* A socket of user space (AF_XDP) at a receive queue of an interface. A program gives a frame only where there is room: the
+ * kernel then finds it, too. */
+struct socket_key {
+	__u32 ifindex;
+	__u32 queue;
+};
+struct socket_room {
+	__u64 given;		/* frames; by programs */
+	__u64 room;		/* for so many at a time */
+	__u64 unused[6];
+	__u64 taken;		/* by user space */
+	__u64 unused_too[7];
+};
+#define SOCKETS 64
+/* The longest frame that a chunk of a socket's memory takes, with the event before the packet. */
+#define SOCKET_LONGEST 1792
 
 /* A maximum bit rate, by the generic cell rate algorithm: packets conform while the time at which the bucket would be
  * full again is not further away than the burst. Times are in sixteenths of a nanosecond. */
@@ -225,6 +252,8 @@ struct event {
 	__u32 session;
 	__u32 argument;		/* of a packet: its PDR ID, and 65536 where the CP function is to be notified */
 	__u32 length;		/* octets of the packet */
+	__u32 number;		/* of a packet: packets of a session that wait leave in this order */
+	__u32 unused;
 };
 
 /* In the argument of a packet: it is to be sent. */
@@ -388,6 +417,6 @@ struct globals {
 	__u32 ue4_high;
 	__u32 nat_flows;	/* that there are */
 	__u32 nat_next;		/* of the places that no key says, those from here on have never been used */
-	__u32 unused;
+	__u32 routes;		/* networks behind UEs */
 	__u64 ticks;		/* as `martlet_clock` found it */
 };

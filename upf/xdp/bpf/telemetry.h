@@ -21,7 +21,8 @@ struct lane {
 	__u64 took_sum;		/* nanoseconds of those in `took` */
 	__u64 took[LATENCY_CLASSES];
 	__u64 untold;		/* traced packets that found no room */
-	__u64 unused[2];
+	__u64 uncaptured;	/* captured ones */
+	__u64 unused;
 };
 TABLE(lanes, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct lane, 1, 0);
 
@@ -41,7 +42,7 @@ struct trace {
 	__u32 wanted;		/* 1: packets that are dropped, 2: all of ours */
 	__u32 reasons;		/* bit n: reason n; of those that are dropped */
 	__u32 session;		/* 0: of all, and of none */
-	__u32 unused;
+	__u32 capture;		/* so many octets are shown of each packet of N6; 0: none is shown */
 };
 volatile struct trace trace SEC(".data.trace");
 
@@ -66,6 +67,21 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 18);
 } traces SEC(".maps");
+
+#define CAPTURED_OCTETS 2048
+
+/* A packet as it is on N6. */
+struct captured {
+	__u64 time;		/* nanoseconds since the machine started */
+	__u32 length;		/* of the packet */
+	__u32 kept;		/* octets of it that follow */
+	__u8 octets[CAPTURED_OCTETS];
+};
+TABLE(capturing, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct captured, 1, 0);
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 22);
+} captures SEC(".maps");
 
 inline_always struct lane *own_lane(void)
 {
@@ -141,6 +157,48 @@ global int trace_end(int verdict)
 	if (bpf_ringbuf_output(&traces, t, sizeof(*t), 0))
 		NOTE(untold);
 	return 1;
+}
+
+/* Keeps the packet at an offset as it is now. */
+global int capture_begin(struct xdp_md *ctx, __u32 offset, __u32 length)
+{
+	__u32 zero = 0;
+	struct captured *c = bpf_map_lookup_elem(&capturing, &zero);
+	if (!c)
+		return 0;
+	__u32 octets = trace.capture;
+	c->time = bpf_ktime_get_ns();
+	c->length = length;
+	c->kept = 0;
+	if (octets > length)
+		octets = length;
+	if (octets > CAPTURED_OCTETS)
+		octets = CAPTURED_OCTETS;
+	/* As in `trace_begin`. */
+	octets -= 1;
+	barrier_var(octets);
+	octets = (octets & (CAPTURED_OCTETS - 1)) + 1;
+	if (!bpf_xdp_load_bytes(ctx, offset, c->octets, octets))
+		c->kept = octets;
+	return 0;
+}
+
+/* It is one of N6: it is shown. */
+global int capture_end(void)
+{
+	__u32 zero = 0;
+	struct captured *c = bpf_map_lookup_elem(&capturing, &zero);
+	if (!c)
+		return 0;
+	__u32 octets = c->kept;
+	if (!octets)
+		return 0;
+	octets -= 1;
+	barrier_var(octets);
+	octets = (octets & (CAPTURED_OCTETS - 1)) + 1;
+	if (bpf_ringbuf_output(&captures, c, __builtin_offsetof(struct captured, octets) + octets, 0))
+		NOTE(uncaptured);
+	return 0;
 }
 
 /* A packet ends here. */

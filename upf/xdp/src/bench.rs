@@ -59,6 +59,12 @@ pub fn bench_ue(n: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits(0x0a00_0002 + n)
 }
 
+/// Link addresses as they lie in a frame.
+fn words((to, from): ([u8; 6], [u8; 6])) -> [u16; 6] {
+    let octets = [to, from].concat();
+    std::array::from_fn(|n| u16::from_ne_bytes([octets[2 * n], octets[2 * n + 1]]))
+}
+
 impl Programs {
     /// Fills the tables of the bare programs with so many sessions.
     ///
@@ -112,8 +118,7 @@ impl Programs {
                 port: path.host.1,
                 translated: path.translated.into(),
                 ifindex: path.ifindex,
-                to: path.link.0,
-                from: path.link.1,
+                link: words(path.link),
                 stamp_at: path.stamp_at,
             },
         );

@@ -9,7 +9,7 @@
 //! | `classify.h` | from a tunnel or address to a rule, by precedence |
 //! | `qos.h` | gates, bit rates, quotas, usage |
 //! | `telemetry.h` | where packets came in, why they went no further, how long they took; tracing |
-//! | `events.h` | what user space is told; packets that wait |
+//! | `events.h` | what user space is told, by a ring or by sockets (AF_XDP); packets that wait |
 //! | `nat_flows.h`, `nat_parts.h`, `nat.h` | translation of the addresses of UEs: flows and ports, what of a packet changes, and the translation |
 //! | `forwarding.h` | tunnel headers put on and taken off, next hops |
 //! | `packets.h`, `programs.bpf.c` | the way of a packet, and the programs |
@@ -28,6 +28,8 @@ mod load;
 mod nat;
 mod pin;
 mod run;
+mod sender;
+mod socket;
 mod table;
 mod telemetry;
 mod traffic;
@@ -40,6 +42,8 @@ pub use load::{Program, Programs, Sizes};
 pub use nat::{NatFlow, NatTimes, nat_settings};
 pub use pin::Pins;
 pub use run::Verdict;
+pub use sender::FrameSender;
+pub use socket::Receiver;
 pub use table::Table;
 pub use telemetry::{SessionDrops, TraceWish};
 pub use traffic::{Received, Traffic};

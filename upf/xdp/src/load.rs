@@ -9,6 +9,7 @@ use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, RingBuffer, RingBufferBuilder};
 use std::io;
 use std::mem::{MaybeUninit, offset_of};
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -87,9 +88,13 @@ pub struct Programs {
     by_teid: Cells,
     by_ue4: Cells,
     by_ue6: MapHandle,
+    routes: [MapHandle; 2],
     ports: MapHandle,
     stats: MapHandle,
     events: MapHandle,
+    pub(crate) sockets: MapHandle,
+    pub(crate) socket_of: MapHandle,
+    pub(crate) socket_rooms: Table<types::socket_room>,
     pub(crate) nat: NatTables,
     pub(crate) telemetry: TelemetryTables,
     /// Rates of classes of flows.
@@ -123,8 +128,8 @@ fn load_error(error: libbpf_rs::Error) -> XdpError {
 
 /// Settings that follow from sizes and the kernel.
 fn complete(settings: &mut types::settings, sizes: &Sizes) -> (u32, u32, u32) {
-    // On average two keys in the same cells.
-    let cells = (sizes.sessions / 2).max(16);
+    // Few keys are in them, unless sessions have lists: on average four are in the same ones then.
+    let cells = (sizes.sessions / 4).max(16);
     // A list fills its last group with nothing.
     let groups = sizes.filters / 2 + 2;
     (settings.teid_cells, settings.ue4_cells) = (cells, cells);
@@ -168,6 +173,8 @@ impl Programs {
             (&mut maps.by_teid, sizes.rules),
             (&mut maps.by_ue4, sizes.sessions),
             (&mut maps.by_ue6, sizes.sessions),
+            (&mut maps.routes4, sizes.sessions),
+            (&mut maps.routes6, sizes.sessions),
             (&mut maps.rules, homes + 2 + sizes.rules),
             (&mut maps.rule_rests, sizes.rules + 1),
             (&mut maps.teid_cells, cells),
@@ -261,9 +268,13 @@ impl Programs {
                 more: handle(&maps.by_ue4)?,
             },
             by_ue6: handle(&maps.by_ue6)?,
+            routes: [handle(&maps.routes4)?, handle(&maps.routes6)?],
             ports: handle(&maps.ports)?,
             stats: handle(&maps.stats)?,
             events: handle(&maps.events)?,
+            sockets: handle(&maps.sockets)?,
+            socket_of: handle(&maps.socket_of)?,
+            socket_rooms: Table::map("socket_rooms", maps.socket_rooms.as_fd(), entries(&maps.socket_rooms))?,
             nat: NatTables {
                 flows: Table::map("nat_lines", maps.nat_lines.as_fd(), entries(&maps.nat_lines) * 2)?,
                 blocks: Table::map("nat_blocks", maps.nat_blocks.as_fd(), entries(&maps.nat_blocks))?,
@@ -277,6 +288,7 @@ impl Programs {
                 lanes: handle(&maps.lanes)?,
                 session_drops: handle(&maps.session_drops)?,
                 traces: handle(&maps.traces)?,
+                captures: handle(&maps.captures)?,
                 trace: Table::map("trace", maps.data_trace.as_fd(), 1)?,
             },
             fence: handle(&maps.fence)?,
@@ -401,6 +413,36 @@ impl Programs {
     /// A prefix leads nowhere any more.
     pub fn clear_ue6(&self, prefix: [u8; 8]) {
         let _ = self.by_ue6.delete(&prefix);
+    }
+
+    /// Has a network behind a UE lead to an entrance: so many bits of an address, of which of IPv6 only the upper half counts.
+    /// `known`: it leads somewhere already.
+    ///
+    /// # Errors
+    /// The table is full.
+    pub fn set_route(&self, network: IpAddr, length: u8, entrance: u32, known: bool) -> Result<(), XdpError> {
+        let (map, key) = self.route(network, length);
+        set("routes", map, &key, entrance)?;
+        if !known {
+            self.globals.u32(0, offset_of!(types::globals, routes)).fetch_add(1, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// It leads nowhere any more.
+    pub fn clear_route(&self, network: IpAddr, length: u8) {
+        let (map, key) = self.route(network, length);
+        if map.delete(&key).is_ok() {
+            self.globals.u32(0, offset_of!(types::globals, routes)).fetch_sub(1, Ordering::Release);
+        }
+    }
+
+    fn route(&self, network: IpAddr, length: u8) -> (&MapHandle, Vec<u8>) {
+        let (map, octets) = match network {
+            IpAddr::V4(ip) => (&self.routes[0], ip.octets().to_vec()),
+            IpAddr::V6(ip) => (&self.routes[1], ip.octets()[..8].to_vec()),
+        };
+        (map, [&u32::from(length).to_ne_bytes()[..], &octets].concat())
     }
 
     /// Lets packets be redirected to an interface.

@@ -11,6 +11,7 @@ pub(crate) struct TelemetryTables {
     pub lanes: MapHandle,
     pub session_drops: MapHandle,
     pub traces: MapHandle,
+    pub captures: MapHandle,
     pub trace: Table<types::trace>,
 }
 
@@ -76,6 +77,33 @@ impl Programs {
         let set = |offset, value| self.telemetry.trace.u32(0, offset).store(value, Ordering::Relaxed);
         set(offset_of!(types::trace, reasons), wish.map_or(0, |wish| wish.reasons));
         set(offset_of!(types::trace, wanted), wish.map_or(0, |wish| if wish.forwarded { 2 } else { 1 }));
+    }
+
+    /// Has the programs show so many octets of each packet of N6, or nothing.
+    pub fn capture(&self, octets: Option<u32>) {
+        let place = self.telemetry.trace.u32(0, offset_of!(types::trace, capture));
+        place.store(octets.unwrap_or(0), Ordering::Relaxed);
+    }
+
+    /// A reader of the ring of captured packets. `take` gets the time in nanoseconds since the machine started, the octets that
+    /// were kept, and how many the packet had.
+    ///
+    /// # Errors
+    /// The kernel does not let it be read.
+    pub fn captured(
+        &self,
+        mut take: impl FnMut(u64, &[u8], u32) + Send + 'static,
+    ) -> Result<RingBuffer<'static>, XdpError> {
+        let mut builder = RingBufferBuilder::new();
+        let callback = move |octets: &[u8]| {
+            if let Some((head, packet)) = octets.split_first_chunk::<16>() {
+                let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = *head;
+                take(u64::from_ne_bytes([a, b, c, d, e, f, g, h]), packet, u32::from_ne_bytes([i, j, k, l]));
+            }
+            0
+        };
+        builder.add(&self.telemetry.captures, callback).map_err(|error| table_error("captures", error))?;
+        builder.build().map_err(|error| table_error("captures", error))
     }
 
     /// A reader of the ring of traced packets. `take` gets the octets of one `struct traced`.
