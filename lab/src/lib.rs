@@ -10,6 +10,7 @@ pub mod lcs_upp;
 mod machine;
 mod namespace;
 mod output;
+mod pace;
 mod plot;
 mod progress;
 pub mod sbi;

@@ -340,7 +340,7 @@ mod tests {
         let sent = (rate.min(3e6) / 10.0) as u64;
         let packets = sent.min((most / 10.0) as u64);
         let received = Received { packets, octets: 0, took: vec![] };
-        Ok(Round { sent, received, wall: Duration::from_millis(100), cpu: Duration::ZERO })
+        Ok(Round { sent, received, wall: Duration::from_millis(100), cpu: Duration::ZERO, missed: 0.0 })
     }
 
     #[test]

@@ -18,6 +18,9 @@ const HOST: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 2);
 /// The port with which packets meet the last PDR of a session.
 const PORT: u16 = 7000;
 
+/// Both ends of a link without packets, for the programs of the generator: see [`Traffic::hold`](martlet_upf_xdp::Traffic::hold).
+pub(super) const GENERATORS: [&str; 2] = ["gena", "genb"];
+
 /// The datapath.
 pub struct Bed {
     pub datapath: XdpDatapath,
@@ -50,7 +53,8 @@ pub fn links() -> Result<()> {
         ip(&format!("addr add {ours}/24 dev {name}a"))?;
         ip(&format!("neigh add {theirs} lladdr {other} dev {name}a nud permanent"))?;
     }
-    Ok(())
+    let [one, other] = GENERATORS;
+    ip(&format!("link add {one} type veth peer name {other}"))
 }
 
 /// Has the link of N3 take packets of 1,500 octets in their tunnel.
