@@ -59,6 +59,9 @@ oracles: packages-test
 # Of the whole workspace, so that nothing is built a second time with other features.
 CALL_FLOWS = MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python $(CARGO) test --workspace --test call_flows --locked --no-fail-fast $(RUNNER)
 
+# The switch is a program of its own, which tests find beside theirs: of the same build. Two at a time, since each has its memory.
+SWITCH_CALL_FLOWS = $(CARGO) build --workspace --bin martlet-switch --locked && MARTLET_TEST_DATAPATH=switch $(CALL_FLOWS) -- --test-threads 2
+
 test: packages-test oracles ## Run all tests (uses root for namespaces, TUN devices and raw sockets)
 	@echo "The tests make network namespaces and interfaces and remove them again: they run as root."
 	MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python $(CARGO) test --workspace --locked --no-fail-fast $(RUNNER)
@@ -71,8 +74,8 @@ test: packages-test oracles ## Run all tests (uses root for namespaces, TUN devi
 	@if deploy/guest/ready.sh; then CARGO="$(CARGO)" deploy/guest/lcs.sh || CARGO="$(CARGO)" deploy/guest/lcs.sh; \
 		else echo "SKIPPED: the kernel's TLS and our kernel module: there is no guest here, see above"; fi
 
-call-flows-switch: packages-test oracles ## Run the call flows with a switch in the wires of each UPF, which carries all that it can (some minutes: a switch process for each test)
-	MARTLET_TEST_DATAPATH=switch $(CALL_FLOWS) -- --test-threads 2
+call-flows-switch: packages-test oracles ## Run the call flows with a switch in the wires of each UPF, which carries all that it can
+	$(SWITCH_CALL_FLOWS)
 
 soak: packages-test ## Phones do whatever they like for SECONDS (30) with the wishes of SEED (1), on each binding; then KILLS (1000) processes of the fabric die
 	MARTLET_SOAK_SECONDS=$(SECONDS) MARTLET_SOAK_SEED=$(SEED) $(CARGO) test --locked -p martlet-tests --test soak $(RUNNER) -- --nocapture --test-threads 1
@@ -113,7 +116,7 @@ lab-upf: packages-lab ## Measure the user plane: costs, links, N4, and the study
 	$(CARGO) build --release --locked -p martlet
 	$(AS_ROOT) target/release/martlet --log warn lab upf
 
-lab-switch: release ## Measure the programmable switch in memory and over interfaces: report, raw data and plots in lab-results (uses root for a namespace)
+lab-switch: release ## Measure the programmable switch in memory and over interfaces (half an hour): report, raw data and plots in lab-results (uses root for a namespace)
 	$(AS_ROOT) target/release/martlet --log warn lab switch --interfaces
 
 lab-positioning: packages-channels ## Measure LCS-UPP over every secure channel, in a build of its own (wolfSSL is GPL: not for release)

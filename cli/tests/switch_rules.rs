@@ -1,8 +1,12 @@
 //! RPI, `martlet switch …`, against a switch process at work: what a person types, and what they read.
-use std::io::{BufRead, BufReader, Write};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
 
 struct Switch {
     child: Child,
@@ -10,8 +14,43 @@ struct Switch {
     folder: PathBuf,
 }
 
+/// How long anything here may take before the test fails; what it has started ends with it.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Waits for a child to end, and ends it when it does not in time.
+fn ends(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+    let until = Instant::now() + limit;
+    while Instant::now() < until {
+        if let Ok(Some(status)) = child.try_wait() {
+            return Some(status);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    None
+}
+
+/// What a child writes until it ends, which it has to in time.
+#[track_caller]
+fn output_of(mut child: Child, what: &str) -> (bool, String) {
+    let pipes: [Option<Box<dyn Read + Send>>; 2] =
+        [child.stdout.take().map(|pipe| Box::new(pipe) as _), child.stderr.take().map(|pipe| Box::new(pipe) as _)];
+    let readers = pipes.map(|pipe| {
+        std::thread::spawn(move || {
+            let mut text = Vec::new();
+            let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut text));
+            String::from_utf8_lossy(&text).into_owned()
+        })
+    });
+    let status = ends(&mut child, LIMIT);
+    let text = readers.map(|reader| reader.join().unwrap_or_default()).concat();
+    let status = status.unwrap_or_else(|| panic!("{what} does not end in {LIMIT:?}: {text}"));
+    (status.success(), text)
+}
+
 impl Switch {
-    /// Starts one, if its program was built.
+    /// Starts one as a person does, if its program was built.
     fn start(name: &str) -> Option<Switch> {
         let program = PathBuf::from(env!("CARGO_BIN_EXE_martlet")).with_file_name("martlet-switch");
         if !program.is_file() {
@@ -20,13 +59,24 @@ impl Switch {
         }
         let folder = std::env::temp_dir().join(format!("martlet-rpi-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
-        let mut command = Command::new(program);
-        command.args(["run", "--with-parent", "--listen", "127.0.0.1:0", "--memory", "300"]);
-        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let log = folder.join("log");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_martlet"));
+        command.args(["switch", "run", "--with-parent", "--listen", "127.0.0.1:0", "--memory", "300"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(File::create(&log).expect("a file"));
         let mut child = command.spawn().expect("the switch");
-        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
-        let ready = lines.find_map(|line| line.strip_prefix("ready ")?.parse().ok());
-        Some(Switch { child, address: ready.expect("it gets ready"), folder })
+        let lines = BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
+        let (say, said) = channel();
+        std::thread::spawn(move || {
+            lines.filter_map(|line| line.strip_prefix("ready ")?.parse().ok()).for_each(|address| {
+                let _ = say.send(address);
+            })
+        });
+        // Ends it, whatever comes.
+        let mut switch = Switch { child, address: SocketAddr::from(([0; 4], 0)), folder };
+        switch.address = said.recv_timeout(LIMIT).unwrap_or_else(|_| {
+            panic!("the switch does not get ready: {}", std::fs::read_to_string(&log).unwrap_or_default())
+        });
+        Some(switch)
     }
 
     fn command(&self, words: &str) -> Command {
@@ -35,14 +85,14 @@ impl Switch {
             .args(["--log", "error", "switch", "--switch", &self.address.to_string()])
             .args(words.split_whitespace());
         command.env("HOME", &self.folder).current_dir(&self.folder);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 
     /// What a command says, and whether it went well.
+    #[track_caller]
     fn says(&self, words: &str) -> (bool, String) {
-        let output = self.command(words).output().expect("martlet");
-        let text = [output.stdout, output.stderr].map(|octets| String::from_utf8_lossy(&octets).into_owned()).concat();
-        (output.status.success(), text)
+        output_of(self.command(words).spawn().expect("martlet"), words)
     }
 
     #[track_caller]
@@ -66,7 +116,9 @@ impl Switch {
 impl Drop for Switch {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
-        let _ = self.child.wait();
+        if ends(&mut self.child, Duration::from_secs(10)).is_none() && !std::thread::panicking() {
+            panic!("the switch did not end by itself");
+        }
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
@@ -174,14 +226,12 @@ fn files_are_written_whole_or_not_at_all() {
 #[test]
 fn the_shell_does_line_by_line_and_remembers() {
     let Some(switch) = Switch::start("shell") else { return };
-    let mut shell = switch.command("");
-    let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a shell");
+    let mut shell = switch.command("").stdin(Stdio::piped()).spawn().expect("a shell");
     let lines =
         format!("help\nrule try {DECAP}\nrule add {DECAP}\nrule add decap teid y\nrule list\nwatch 1\nrule\nquit\n");
     shell.stdin.take().expect("piped").write_all(lines.as_bytes()).expect("written");
-    let output = shell.wait_with_output().expect("it ends");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}");
+    let (well, said) = output_of(shell, "the shell");
+    assert!(well, "{said}");
     for part in ["decap-filtered", "-> decap(", DECAP, "no value of teid", "what shall be done with the rule?"] {
         assert!(said.contains(part), "{part}: {said}");
     }
@@ -194,15 +244,41 @@ fn the_shell_does_line_by_line_and_remembers() {
 fn another_controller_is_told_of_and_may_be_displaced() {
     let Some(switch) = Switch::start("election") else { return };
     // A shell that has written something leads as long as it is there.
-    let mut shell = switch.command("");
-    let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a shell");
+    let mut shell = switch.command("").stdin(Stdio::piped()).spawn().expect("a shell");
     let mut input = shell.stdin.take().expect("piped");
     writeln!(input, "rule add {DECAP}\n").expect("written");
-    let first = BufReader::new(shell.stdout.take().expect("piped")).lines().map_while(Result::ok);
-    assert!(first.into_iter().any(|line| line.contains(DECAP)));
+    let lines = BufReader::new(shell.stdout.take().expect("piped")).lines().map_while(Result::ok);
+    let (say, said) = channel();
+    std::thread::spawn(move || lines.filter(|line| line.contains(DECAP)).for_each(|line| drop(say.send(line))));
+    let added = said.recv_timeout(LIMIT);
+    if added.is_err() {
+        let _ = shell.kill();
+    }
+    assert!(added.is_ok(), "the shell does not say that it added the rule");
     switch.refuses("rule add decap teid 2 ue 10.60.0.2 via 1", "--election");
     switch.does("--election 9 rule add decap teid 2 ue 10.60.0.2 via 1");
     assert_eq!(switch.does("rule list").lines().count(), 2, "who only reads need not lead");
     drop(input);
-    let _ = shell.wait();
+    assert!(ends(&mut shell, LIMIT).is_some(), "the shell does not end");
+}
+
+#[test]
+fn a_switch_program_of_another_build_is_not_run() {
+    let folder = std::env::temp_dir().join(format!("martlet-rpi-build-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    // The program that is asked finds the switch beside itself.
+    let own = folder.join("martlet");
+    if std::fs::hard_link(env!("CARGO_BIN_EXE_martlet"), &own).is_err() {
+        std::fs::copy(env!("CARGO_BIN_EXE_martlet"), &own).expect("a copy");
+    }
+    let stale = folder.join("martlet-switch");
+    std::fs::write(&stale, "#!/bin/sh\n[ \"$1\" = build ] && echo 0.0.1/1/0 && exit\nexec sleep 100\n")
+        .expect("a file");
+    std::fs::set_permissions(&stale, std::fs::Permissions::from_mode(0o755)).expect("a program");
+    let mut command = Command::new(&own);
+    command.args(["switch", "run", "--listen", "127.0.0.1:0"]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let (well, said) = output_of(command.spawn().expect("martlet"), "switch run");
+    let _ = std::fs::remove_dir_all(&folder);
+    assert!(!well && said.contains("another build") && said.contains("install both"), "{said}");
 }

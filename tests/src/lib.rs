@@ -35,6 +35,7 @@ pub use second_amf::SecondAmf;
 pub use soak::{Seen, Soak};
 pub use test_core::{
     GATEWAY, SUBSCRIBERS, TestCore, a_switch_carries_packets, internet, programs_carry_packets, subscriber_keys,
+    without_a_switch,
 };
 pub use unruly_wire::{Manners, UnrulyWire};
 pub use wall::Wall;

@@ -54,6 +54,13 @@ pub fn a_switch_carries_packets() -> bool {
     std::env::var("MARTLET_TEST_DATAPATH").is_ok_and(|datapath| datapath == "switch")
 }
 
+/// Where all tests have a switch, has one go without: for what its wires are not laid for, and the native UPF does alone.
+pub fn without_a_switch(config: &mut martlet_upf::UpfConfig) {
+    if config.datapath == DatapathChoice::Switch {
+        config.datapath = DatapathChoice::Kernel;
+    }
+}
+
 /// K and OPc of the tests' subscribers.
 pub fn subscriber_keys() -> ([u8; 16], [u8; 16]) {
     ([0x46; 16], [0xcd; 16])

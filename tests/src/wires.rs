@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use martlet_upf::UpfConfig;
 use martlet_upf::config::{DatapathChoice, N6Mode, OffloadPolicy, SwitchRun};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -58,11 +58,35 @@ impl Wires {
         ip("addr add 10.99.0.2/24 dev dn")?;
         // What answers on the native path as the UPF's own interface is a host of the data network for the switch.
         ip("addr add 10.45.0.1/32 dev dn")?;
-        ip("route add 10.45.0.0/16 via 10.99.0.1")?;
+        // The data network is a router between phones, which does not tell them of a shorter way.
+        for (name, value) in [("ip_forward", "1"), ("conf/all/send_redirects", "0"), ("conf/dn/send_redirects", "0")] {
+            std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value)
+                .context("no setting of the network namespace")?;
+        }
+        // Of the second data network that some tests have, too.
+        for pool in ["10.45.0.0/16", "10.46.0.0/16"] {
+            ip(&format!("route add {pool} via 10.99.0.1"))?;
+        }
         ip(&format!("{within} addr add 192.168.70.1/24 dev upf3"))?;
         ip(&format!("{within} addr add 10.99.0.1/24 dev upf6"))?;
         ip(&format!("{within} route add default via 10.99.0.2"))?;
-        config.n3.address = (Ipv4Addr::new(192, 168, 70, 1), 2152).into();
+        // A packet that left by the switch is answered by the host that has the UPF's own address there, and the answer may
+        // take the native path, where it would be one from outside with an address of one's own.
+        for setting in ["all/rp_filter 0", "upf6/rp_filter 0", "upf6/accept_local 1"] {
+            let (name, value) = setting.split_once(' ').expect("a name and a value");
+            let script = format!("echo {value} > /proc/sys/net/ipv4/conf/{name}");
+            let done = Command::new("ip").args(["netns", "exec", &wires.0, "sh", "-c", &script]).status()?;
+            ensure!(done.success(), "{setting}");
+        }
+        if let Some(own) = config.n3.addresses().1 {
+            ip(&format!("{within} -6 addr add {own}/64 dev upf3 nodad"))?;
+            for gnb in 1..=2 {
+                ip(&format!("-6 addr add fd70::{gnb}/64 dev gnb nodad"))?;
+            }
+        }
+        if let IpAddr::V4(_) = config.n3.address.ip() {
+            config.n3.address = (Ipv4Addr::new(192, 168, 70, 1), 2152).into();
+        }
         config.n6.mode = N6Mode::Routing;
         config.kernel.local_switching = false;
         let (n3, n6) = (&mut config.n3.netns, &mut config.n6.netns);

@@ -38,6 +38,12 @@ pub struct SwitchArgs {
     /// Nothing in memory
     #[arg(long, requires = "interfaces")]
     pub interfaces_only: bool,
+    /// Frames over interfaces, in octets with their checksum: some of those of RFC 2544
+    #[arg(long, value_delimiter = ',', value_name = "OCTETS")]
+    pub frames: Vec<u32>,
+    /// Over interfaces, so many of: 1 user with 1 rule, 1 with 1,000, 100 with 1,000, 10,000 with 100,000
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=4))]
+    pub loads: u8,
     /// The switch program; beside this one where it is left out
     #[arg(long, value_name = "FILE")]
     pub program: Option<PathBuf>,
@@ -75,6 +81,7 @@ pub fn run(args: &SwitchArgs) -> Result<String> {
         Some(program) => program.clone(),
         None => std::env::current_exe()?.with_file_name("martlet-switch"),
     };
+    martlet_switch_control::build::check(&program).map_err(anyhow::Error::msg)?;
     let mut output = Output::create(
         "switch",
         args.out.as_deref(),

@@ -234,6 +234,8 @@ async fn are_short<F: Future<Output = Result<()>>>(
 ) -> Result<()> {
     const PACKETS: u16 = 600;
     const TRIES: usize = 4;
+    // On a switch, N4 takes the session off it first.
+    let more = if martlet_tests::a_switch_carries_packets() { 30 } else { 1 };
     let mut all = Vec::new();
     for _ in 0..TRIES {
         let still = gaps(friend, phone, PACKETS / 2, async { Ok(()) }).await?;
@@ -242,7 +244,7 @@ async fn are_short<F: Future<Output = Result<()>>>(
             "{name}: the longest gap of a packet each millisecond was {downlink:?} (downlink), {uplink:?} (uplink); at rest {still:?}"
         );
         all.push((downlink, uplink, still));
-        if downlink.max(uplink) <= INTERRUPTION + still.0.max(still.1) {
+        if downlink.max(uplink) <= more * (INTERRUPTION + still.0.max(still.1)) {
             return Ok(());
         }
     }

@@ -201,7 +201,7 @@ fn a_tunnel_that_the_gnb_has_lost_is_set_up_anew() {
         // As the gNB's GTP-U entity would say it (TS 29.281, 7.3.1).
         let address = core.gnb_config(1).n3.expect("the gNB has an address");
         let socket = tokio::net::UdpSocket::bind((address, 0)).await?;
-        socket.send_to(&martlet_gtpu::error_indication(teid, address), "127.0.0.8:2152").await?;
+        socket.send_to(&martlet_gtpu::error_indication(teid, address), core.config().upf.n3.address).await?;
         let buffers = || {
             let status = core.status("upf");
             status["sessions"].as_array().into_iter().flatten().any(|session| session["buffers"] == true).then_some(())

@@ -7,7 +7,7 @@ use martlet_ran::Ue;
 use martlet_ran::ue::{PduSession, PduSessionRequest};
 use martlet_smf::DnnConfig;
 use martlet_store::{SessionType, SubscribedDnn};
-use martlet_tests::{TestCore, in_namespace, internet, programs_carry_packets, run};
+use martlet_tests::{TestCore, in_namespace, internet, programs_carry_packets, run, without_a_switch};
 use martlet_upf::config::EthernetConfig;
 use std::net::{Ipv4Addr, SocketAddrV6, UdpSocket};
 use std::time::Duration;
@@ -54,6 +54,7 @@ async fn lan(core: &TestCore, phone: &Ue) -> Result<PduSession> {
 fn phones_and_a_network_exchange_frames() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, |config| {
+            without_a_switch(&mut config.upf);
             let (name, pool, pool6) = ("lan".into(), String::new(), String::new());
             config.smf.dnns.push(DnnConfig { name, pool, pool6, ethernet: true, ..DnnConfig::default() });
             config.upf.n6.ethernet = vec![EthernetConfig { dnn: "lan".into(), interface: "test-lan".into() }];
@@ -124,7 +125,11 @@ fn octets_without_a_form_go_to_a_server_and_come_back() {
             return Ok(());
         }
         let server: SocketAddrV6 = "[fd45::1]:4000".parse()?;
-        let core = TestCore::start(Sbi::Http, |config| config.smf.dnns[0].unstructured = Some(server)).await?;
+        let core = TestCore::start(Sbi::Http, |config| {
+            without_a_switch(&mut config.upf);
+            config.smf.dnns[0].unstructured = Some(server);
+        })
+        .await?;
         for n in [1, 2] {
             let dnns = vec![subscribed("internet", vec![SessionType::Ipv4, SessionType::Unstructured])];
             core.subscribe(n, |subscriber| subscriber.slices[0].dnns = dnns)?;
@@ -170,7 +175,7 @@ fn octets_without_a_form_go_to_a_server_and_come_back() {
 #[test]
 fn a_network_behind_a_phone_is_reached_through_its_session() {
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Http, |_| {}).await?;
+        let core = TestCore::start(Sbi::Http, |config| without_a_switch(&mut config.upf)).await?;
         core.subscribe(1, |subscriber| {
             subscriber.slices[0].dnns[0].framed_routes = vec!["10.60.0.0/24".into()];
         })?;

@@ -13,7 +13,8 @@ use martlet_lmf::CellConfig;
 use martlet_ran::nrppa::Trp;
 use martlet_ran::positioning::Cell;
 use martlet_ran::{Gnb, GnbConfig, Netns, Positioning, PositioningConfig, Surroundings, Ue};
-use martlet_tests::{GATEWAY, TestCore, in_namespace, metric, namespace};
+use martlet_tests::{GATEWAY, TestCore, a_switch_carries_packets, in_namespace, metric, namespace};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -65,6 +66,12 @@ impl Drop for Bed {
     }
 }
 
+/// Where phones find the LMF: at the UPF's own address on N6. Behind a switch that is one of the native UPF's alone, and the
+/// LMF a host of the data network.
+fn lmf() -> Ipv4Addr {
+    if a_switch_carries_packets() { Ipv4Addr::new(10, 99, 0, 2) } else { GATEWAY }
+}
+
 impl Bed {
     async fn start(sbi: Sbi, change: impl FnOnce(&mut Config)) -> Result<Bed> {
         Bed::around(async |configure| TestCore::start(sbi, configure).await, change).await
@@ -83,6 +90,7 @@ impl Bed {
         let written = certificate.clone();
         let configure = move |config: &mut Config| {
             config.lmf.user_plane.write_certificate = Some(written);
+            config.lmf.user_plane.address = lmf().into();
             config.lmf.path_loss = PathLoss::default();
             let cell = |cell: &Cell| CellConfig {
                 nr_cell_id: format!("{:09x}", cell.identity),
@@ -101,7 +109,7 @@ impl Bed {
     /// A phone at a place, registered with a session and an interface.
     async fn phone(&self, n: u64, at: Place, lpp: bool, lcs_upp: bool) -> Result<(Ue, Positioning)> {
         let roots = std::fs::read_to_string(&self.certificate)?;
-        self.phone_that_trusts(n, at, lpp, lcs_upp, Trust { roots, name: GATEWAY.to_string() }).await
+        self.phone_that_trusts(n, at, lpp, lcs_upp, Trust { roots, name: lmf().to_string() }).await
     }
 
     async fn phone_that_trusts(
@@ -200,7 +208,7 @@ fn a_phone_is_found_by_the_best_that_it_has_and_as_well_as_that_is() {
     in_namespace(|| async {
         let bed = Bed::start(Sbi::Local, |_| {}).await?;
         let trust = || -> Result<Trust> {
-            Ok(Trust { roots: std::fs::read_to_string(&bed.certificate)?, name: GATEWAY.to_string() })
+            Ok(Trust { roots: std::fs::read_to_string(&bed.certificate)?, name: lmf().to_string() })
         };
         let there = place(120.0, 140.0);
         for carrier in [true, false] {
@@ -308,7 +316,7 @@ fn a_phone_that_does_not_know_the_lmf_does_not_connect_to_it() {
     in_namespace(|| async {
         let bed = Bed::start(Sbi::Local, |_| {}).await?;
         let there = place(120.0, 140.0);
-        let other = Identity::self_signed(&[&GATEWAY.to_string()])?.trust(&GATEWAY.to_string());
+        let other = Identity::self_signed(&[&lmf().to_string()])?.trust(&lmf().to_string());
         let (_ue, positioning) = bed.phone_that_trusts(1, there, true, true, other).await?;
         // It says so over NAS, where it is then asked.
         let before = served("control plane");

@@ -3,7 +3,7 @@ use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_ran::{Netns, Ue};
 use martlet_tests::{
-    GATEWAY, HOST, Host, MACHINE, TestCore, in_namespace, in_namespace_within, internet, namespace, run, serve_http,
+    GATEWAY, HOST, Host, MACHINE, TestCore, in_namespace, in_namespace_within, internet, namespace, run, serve_http, without_a_switch,
 };
 use martlet_upf::config::N6Mode;
 use std::net::IpAddr;
@@ -44,7 +44,14 @@ fn programs_are_there() -> bool {
 
 /// Pings of the smallest and the largest size, a download, and TCP both ways.
 async fn traffic(mode: N6Mode) -> Result<()> {
-    let core = TestCore::start(Sbi::Local, |config| config.upf.n6.mode = mode).await?;
+    let core = TestCore::start(Sbi::Local, |config| {
+        config.upf.n6.mode = mode;
+        if mode == N6Mode::Nat {
+            // The switch routes.
+            without_a_switch(&mut config.upf);
+        }
+    })
+    .await?;
     let host = Host::connect(mode == N6Mode::Routing).await?;
     let gnb = core.gnb(1).await?;
     let (phone, address) = Phone::start(&core, &gnb, 1).await?;

@@ -3,7 +3,7 @@ use super::{DatapathChoice, UpfConfig};
 use crate::config::N6Mode;
 use martlet_config::Finding;
 use serde::{Deserialize, Serialize};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -142,12 +142,39 @@ impl SwitchConfig {
     }
 }
 
-/// Reads `10.45.1.0/24`, or an address alone: the network and its mask.
-pub(crate) fn network(text: &str) -> Option<(u32, u32)> {
-    let (address, prefix) = text.split_once('/').unwrap_or((text, "32"));
-    let (address, prefix): (Ipv4Addr, u32) = (address.parse().ok()?, prefix.parse().ok()?);
-    let mask = u32::MAX.checked_shl(32u32.checked_sub(prefix)?).unwrap_or(0);
-    (address.to_bits() & !mask == 0).then(|| (address.to_bits(), mask))
+/// A network of either version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OffloadNetwork {
+    first: IpAddr,
+    prefix: u32,
+}
+
+impl OffloadNetwork {
+    /// Whether an address is in it.
+    pub fn has(&self, address: IpAddr) -> bool {
+        match (self.first, address) {
+            (IpAddr::V4(first), IpAddr::V4(address)) => {
+                (first.to_bits() ^ address.to_bits()).checked_shr(32 - self.prefix).unwrap_or(0) == 0
+            }
+            (IpAddr::V6(first), IpAddr::V6(address)) => {
+                (first.to_bits() ^ address.to_bits()).checked_shr(128 - self.prefix).unwrap_or(0) == 0
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Reads `10.45.1.0/24` or `fd70::/64`, or an address alone; nothing behind the prefix may be set.
+pub(crate) fn network(text: &str) -> Option<OffloadNetwork> {
+    let (address, prefix) = text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
+    let first: IpAddr = address.parse().ok()?;
+    let bits = if first.is_ipv4() { 32 } else { 128 };
+    let prefix = prefix.map_or(Some(bits), |prefix| prefix.parse().ok().filter(|prefix| *prefix <= bits))?;
+    let behind = match first {
+        IpAddr::V4(first) => u128::from(first.to_bits()) & !u128::MAX.checked_shl(32 - prefix).unwrap_or(0),
+        IpAddr::V6(first) => first.to_bits() & !u128::MAX.checked_shl(128 - prefix).unwrap_or(0),
+    };
+    (behind == 0).then_some(OffloadNetwork { first, prefix })
 }
 
 /// Sessions that the tables of the switch hold, whatever their rules.
@@ -194,7 +221,7 @@ pub(super) fn check(config: &UpfConfig, findings: &mut Vec<Finding>) {
     for (n, rule) in switch.rules.iter().enumerate() {
         for (name, text) in [("ue", &rule.ue), ("gnb", &rule.gnb)] {
             if let Some(text) = text.as_deref().filter(|text| network(text).is_none()) {
-                find(&format!("rules[{n}].{name}"), format!("{text:?} is no IPv4 network: write 10.45.0.0/24"));
+                find(&format!("rules[{n}].{name}"), format!("{text:?} is no network: write 10.45.0.0/24"));
             }
         }
         if rule.qfi.is_some_and(|qfi| !(1..=63).contains(&qfi)) {
@@ -209,9 +236,6 @@ pub(super) fn check(config: &UpfConfig, findings: &mut Vec<Finding>) {
             "n6.mode",
             "the switch routes and does not translate addresses: write routing, and translate behind it",
         ));
-    }
-    if config.n3.address.is_ipv6() || config.n3.address6.is_some() {
-        findings.push(Finding::new("n3.address", "the switch has N3 over IPv4 only: write an IPv4 address"));
     }
     if config.n3.address.port() != martlet_gtpu::PORT {
         let message = format!("the switch knows GTP-U by its port: write {}", martlet_gtpu::PORT);
@@ -229,7 +253,7 @@ mod tests {
         config.n6.mode = N6Mode::Routing;
         assert_eq!(config.check(), []);
         config.n6.mode = N6Mode::Nat;
-        config.n3.address = "[::1]:2152".parse().unwrap();
+        config.n3.address = "[::1]:2153".parse().unwrap();
         config.switch.native = DatapathChoice::Switch;
         config.switch.settle_ms = 200;
         config.switch.cold_kbps = config.switch.hot_kbps + 1;
@@ -253,9 +277,12 @@ mod tests {
 
     #[test]
     fn networks_are_read() {
-        assert_eq!(network("10.45.0.0/16"), Some((0x0a2d_0000, 0xffff_0000)));
-        assert_eq!(network("10.45.0.1"), Some((0x0a2d_0001, u32::MAX)));
-        assert_eq!(network("0.0.0.0/0"), Some((0, 0)));
+        let has = |text: &str, address: &str| network(text).unwrap().has(address.parse().unwrap());
+        assert!(has("10.45.0.0/16", "10.45.7.7") && !has("10.45.0.0/16", "10.46.0.0"));
+        assert!(has("10.45.0.1", "10.45.0.1") && !has("10.45.0.1", "10.45.0.2"));
+        assert!(has("0.0.0.0/0", "8.8.8.8") && !has("0.0.0.0/0", "::1"));
+        assert!(has("fd70::/64", "fd70::7") && !has("fd70::/64", "fd70:1::7") && has("::/0", "::1"));
         assert_eq!((network("10.45.0.1/16"), network("x"), network("10.0.0.0/33")), (None, None, None));
+        assert_eq!((network("fd70::1/64"), network("fd70::/129")), (None, None));
     }
 }

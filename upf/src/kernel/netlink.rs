@@ -172,27 +172,72 @@ impl Netlink {
         self.request(NEW_ADDRESS, CREATE_OR_REPLACE, &body)
     }
 
+    /// The link address of a neighbour at an interface, where the kernel knows it.
+    pub fn neighbour(&self, index: u32, address: Ipv6Addr) -> io::Result<Option<[u8; 6]>> {
+        const GET_NEIGHBOUR: u16 = 30;
+        const NEW_NEIGHBOUR: u16 = 28;
+        const DESTINATION: u16 = 1;
+        const LINK_ADDRESS: u16 = 2;
+        /// Incomplete, failed, or none.
+        const UNUSABLE: u16 = 0x01 | 0x20;
+        // struct ndmsg: family, padding, index, state, flags, type.
+        let mut body = vec![libc::AF_INET6 as u8, 0, 0, 0];
+        body.extend(index.to_ne_bytes());
+        body.extend([0; 4]);
+        attribute(&mut body, DESTINATION, &address.octets());
+        const REQUEST: u16 = 0x01;
+        let answer = self.exchange(GET_NEIGHBOUR, REQUEST, &body)?;
+        match kind_of(&answer) {
+            Some(NEW_NEIGHBOUR) => {}
+            Some(ERROR) => return Ok(None),
+            _ => return Err(no_answer()),
+        }
+        let state = answer.get(HEADER + 8..HEADER + 10).map_or(0, |at| u16::from_ne_bytes([at[0], at[1]]));
+        let mut rest = answer.get(HEADER + 12..).unwrap_or_default();
+        while let [a, b, c, d, ..] = *rest {
+            let length = usize::from(u16::from_ne_bytes([a, b]));
+            let Some(value) = rest.get(4..length) else { break };
+            if u16::from_ne_bytes([c, d]) == LINK_ADDRESS && state & UNUSABLE == 0 {
+                return Ok(value.try_into().ok());
+            }
+            rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        }
+        Ok(None)
+    }
+
     /// Sends a request and waits for the kernel's word on it.
     fn request(&self, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
+        let answer = self.exchange(kind, REQUEST_WITH_ACK | flags, body)?;
+        let field = |at: usize| answer.get(at..at + 4).and_then(|octets| <[u8; 4]>::try_from(octets).ok());
+        match (kind_of(&answer), field(HEADER).map(i32::from_ne_bytes)) {
+            (Some(ERROR), Some(0)) => Ok(()),
+            (Some(ERROR), Some(error)) => Err(io::Error::from_raw_os_error(error.saturating_neg())),
+            _ => Err(no_answer()),
+        }
+    }
+
+    fn exchange(&self, kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<u8>> {
         let length = (HEADER + body.len()) as u32;
         let mut message = Vec::with_capacity(HEADER + body.len());
         message.extend(length.to_ne_bytes());
         message.extend(kind.to_ne_bytes());
-        message.extend((REQUEST_WITH_ACK | flags).to_ne_bytes());
+        message.extend(flags.to_ne_bytes());
         message.extend([0; 8]);
         message.extend(body);
         send(self.0.as_raw_fd(), &message, MsgFlags::empty())?;
-        let mut answer = [0; 4096];
+        let mut answer = vec![0; 4096];
         let length = recv(self.0.as_raw_fd(), &mut answer, MsgFlags::empty())?;
-        let answer = answer.get(..length).unwrap_or_default();
-        let field = |at: usize| answer.get(at..at + 4).and_then(|octets| <[u8; 4]>::try_from(octets).ok());
-        let kind = answer.get(4..6).and_then(|octets| <[u8; 2]>::try_from(octets).ok()).map(u16::from_ne_bytes);
-        match (kind, field(HEADER).map(i32::from_ne_bytes)) {
-            (Some(ERROR), Some(0)) => Ok(()),
-            (Some(ERROR), Some(error)) => Err(io::Error::from_raw_os_error(error.saturating_neg())),
-            _ => Err(io::Error::new(io::ErrorKind::InvalidData, "an answer of rtnetlink that is none")),
-        }
+        answer.truncate(length);
+        Ok(answer)
     }
+}
+
+fn kind_of(answer: &[u8]) -> Option<u16> {
+    answer.get(4..6).and_then(|octets| <[u8; 2]>::try_from(octets).ok()).map(u16::from_ne_bytes)
+}
+
+fn no_answer() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "an answer of rtnetlink that is none")
 }
 
 /// struct rtattr: length, type, then the value, padded to four octets.

@@ -10,14 +10,16 @@ use crate::config::KernelLimits;
 use crate::conformance::Rig;
 use crate::datapath::Change;
 use crate::kernel::bench::Bench;
-use crate::rules::Session;
-use crate::xdp::differential::{Draw, GNB, HOST, N3, Out, PACKETS, SESSIONS, from_network, outer, set_up, without_ttl};
+use crate::rules::{Session, Tunnel};
+use crate::xdp::differential::{
+    Draw, GNB, HOST, N3, Out, PACKETS, SESSIONS, from_network, gnb6, n3_ip6, outer, outer6, set_up, without_ttl,
+};
 use martlet_gtpu::{Message, decode};
 use martlet_p4c_swx::Program;
 use martlet_switch_control::model::{Operation, Target, Update};
 use martlet_switch_target::{Engine, Ports, Switch, SwitchTarget, UPF, dpdk, serve};
 use std::collections::{BTreeMap, HashMap};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,13 +43,13 @@ impl Pair {
         let target: Arc<dyn Target> = Arc::new(SwitchTarget::new(switch.clone()).expect("its numbers"));
         let written = martlet_switch_control::Tables::new(program.clone(), target);
         written.write(&serve::base(&program)).expect("the ports");
-        let mut tables = Tables::new(program.info.clone(), N3, Duration::from_millis(100));
+        let mut tables = Tables::new(program.info.clone(), (Some(N3), Some(n3_ip6())), Duration::from_millis(100));
         written.write(&tables.ports(Some((0x0a2d_0000, 0xffff_0000)), u16::MAX)).expect("the ports");
         let hop = Hop { source: 0x0200_0000_0001, destination: 0x0200_0000_0002 };
-        for (port, to) in [(ACCESS, GNB), (CORE, HOST)] {
-            let (_, entry) = tables.hop(port, to, hop).expect("room");
-            let entry = entry.expect("a new one");
-            written.write(&[Update { operation: Operation::Insert, entry }]).expect("a hop");
+        for (port, to) in [(ACCESS, GNB.into()), (ACCESS, gnb6().into()), (CORE, HOST.into())] {
+            for entry in tables.hop(port, to, hop).expect("room").1 {
+                written.write(&[Update { operation: Operation::Insert, entry }]).expect("a hop");
+            }
         }
         // Switching between UEs is the native side's.
         Pair { kernel: Bench::new(KernelLimits::default()), switch, written, tables }
@@ -65,9 +67,12 @@ impl Pair {
             return None;
         }
         let plan = Plan::of(session).ok()?;
+        let nowhere = Hop { source: 0, destination: 0 };
+        let mut hop = |port, to| self.tables.hop(port, to, nowhere).expect("there").0;
         let hop = HashMap::from([
-            (Some(GNB), self.tables.hop(ACCESS, GNB, Hop { source: 0, destination: 0 }).expect("there").0),
-            (None, self.tables.hop(CORE, HOST, Hop { source: 0, destination: 0 }).expect("there").0),
+            (Some(GNB.into()), hop(ACCESS, GNB.into())),
+            (Some(gnb6().into()), hop(ACCESS, gnb6().into())),
+            (None, hop(CORE, HOST.into())),
         ]);
         let mut placed = self.tables.place(&plan, &hop).expect("room");
         let target = self.written.target();
@@ -113,6 +118,11 @@ impl Pair {
         }
         let packet = &left[14..];
         Some(match *to {
+            ACCESS if left[12..14] == [0x86, 0xdd] => {
+                let octets = |at: usize| -> [u8; 16] { packet[at..at + 16].try_into().expect("16 octets") };
+                assert_eq!((octets(8), &packet[40..44]), (n3_ip6().octets(), &[8, 0x68, 8, 0x68][..]));
+                Out::Tunnel(Ipv6Addr::from(octets(24)).into(), packet[48..].to_vec())
+            }
             ACCESS => {
                 assert_eq!((&packet[12..16], &packet[20..24]), (&N3.octets()[..], &[8, 0x68, 8, 0x68][..]));
                 let peer = Ipv4Addr::from_octets([packet[16], packet[17], packet[18], packet[19]]);
@@ -148,6 +158,10 @@ fn one_set(pair: &mut Pair, seed: u64) -> (usize, usize) {
         if draw.chance(80) {
             tame(&mut session);
         }
+        // The gNB of every third one has IPv6 on N3.
+        for far in session.fars.values_mut().filter(|_| (seed + u64::from(n)).is_multiple_of(3)) {
+            far.tunnel = far.tunnel.map(|tunnel| Tunnel { peer: gnb6().into(), ..tunnel });
+        }
         pair.kernel.datapath().apply(&Change::to(&session)).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         let placed = pair.put_on(&session);
         sessions.push((session, placed));
@@ -164,7 +178,9 @@ fn one_set(pair: &mut Pair, seed: u64) -> (usize, usize) {
         let (kernel, switch) = match up {
             true => {
                 pair.kernel.send_n3(&packet);
-                (pair.of_kernel(), pair.of_switch(ACCESS, &outer(&packet)))
+                // Every third one comes over IPv6.
+                let frame = if nth % 3 == 0 { outer6(&packet) } else { outer(&packet) };
+                (pair.of_kernel(), pair.of_switch(ACCESS, &frame))
             }
             false => {
                 let (aged, frame) = from_network(&packet);

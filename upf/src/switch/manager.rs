@@ -5,7 +5,6 @@
 //! switch it moves in one, since the native path is the longer one.
 use super::policy::Sample;
 use super::state::{Known, Place, State};
-use crate::config::OffloadPolicy;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -17,17 +16,15 @@ const LONGEST_DRAIN: Duration = Duration::from_millis(120);
 /// Neighbours are looked at again after this time.
 const HOPS: Duration = Duration::from_secs(1);
 
-/// What wakes the manager up.
+/// How long N4 has to leave a session alone before it moves onto the switch: procedures change it some times in a row, and
+/// each change takes it off again.
+const CHANGED: Duration = Duration::from_millis(30);
+
+/// What tells the manager that it is to end.
 #[derive(Default)]
 struct Bell {
-    rung: Mutex<Rung>,
+    end: Mutex<bool>,
     changed: Condvar,
-}
-
-#[derive(Default, Clone, Copy)]
-struct Rung {
-    now: bool,
-    end: bool,
 }
 
 /// The manager's thread; it ends with this.
@@ -48,17 +45,11 @@ impl Manager {
         let thread = thread.map_err(|error| format!("no thread for the offload manager: {error}"))?;
         Ok(Manager { bell, thread: Some(thread) })
     }
-
-    /// A session is there that may move at once.
-    pub fn look_now(&self) {
-        self.bell.rung.lock().unwrap_or_else(PoisonError::into_inner).now = true;
-        self.bell.changed.notify_all();
-    }
 }
 
 impl Drop for Manager {
     fn drop(&mut self) {
-        self.bell.rung.lock().unwrap_or_else(PoisonError::into_inner).end = true;
+        *self.bell.end.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.bell.changed.notify_all();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -67,43 +58,25 @@ impl Drop for Manager {
 }
 
 impl Bell {
-    /// Waits for a time, or until it is rung; false at the end.
+    /// Waits for a time; false at the end.
     fn wait(&self, time: Duration) -> bool {
-        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.changed.wait_timeout_while(rung, time, |rung| !rung.now && !rung.end);
-        let (mut rung, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        rung.now = false;
-        !rung.end
+        let end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.changed.wait_timeout_while(end, time, |end| !*end);
+        !*waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }
 
 fn run(state: &Mutex<State>, bell: &Bell) {
-    let (sample, by_heat) = {
-        let state = lock(state);
-        (state.config.sample(), state.config.policy == OffloadPolicy::Hot)
-    };
+    let sample = lock(state).config.sample();
     let mut hops = Instant::now();
     let mut pause = Duration::ZERO;
-    loop {
-        let due = Instant::now() + pause;
-        // With hot flows it is the time between two looks that tells a rate.
-        while let Some(left) = due.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
-            if !bell.wait(left) {
-                return;
-            }
-            if !by_heat {
-                break;
-            }
-        }
-        if !bell.wait(Duration::ZERO) {
-            return;
-        }
+    while bell.wait(pause) {
         let began = Instant::now();
         let on = look(state, &mut hops);
         for chunk in on.chunks(AT_A_TIME) {
             move_on(state, chunk);
         }
-        // It looks half of the time at most.
+        // It looks half of the time at most: N4 waits while a look has the sessions.
         pause = sample.max(began.elapsed());
     }
 }
@@ -133,7 +106,8 @@ fn look(state: &Mutex<State>, hops: &mut Instant) -> Vec<u64> {
         let octets = more(0) + more(1) + std::mem::take(&mut known.carried);
         known.seen = forwarded;
         let on_switch = matches!(known.place, Place::Switch(_));
-        samples.push(Sample { seid, octets, on_switch, eligible: known.wanted && !near });
+        let settled = on_switch || known.changed.elapsed() >= CHANGED;
+        samples.push(Sample { seid, octets, on_switch, eligible: known.wanted && settled && !near });
     }
     let decision = state.policy.look(Instant::now(), &samples);
     state.take_off(&decision.off);

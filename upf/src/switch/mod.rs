@@ -34,7 +34,6 @@ use martlet_board::governor::CLASSES;
 use martlet_pfcp::ie::UpFunctionFeatures;
 use prometheus::{IntGauge, register_int_gauge};
 use state::{State, Surroundings};
-use std::net::IpAddr;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Instant;
 use tables::Tables;
@@ -46,9 +45,8 @@ static SESSIONS: LazyLock<IntGauge> = LazyLock::new(|| {
 /// The datapath of a switch with a native one behind it.
 pub struct SwitchDatapath {
     // In the order in which they end: nothing moves any more when the switch goes.
-    manager: Manager,
+    _manager: Manager,
     state: Arc<Mutex<State>>,
-    at_once: bool,
 }
 
 impl SwitchDatapath {
@@ -68,7 +66,6 @@ impl SwitchDatapath {
     /// # Errors
     /// As [`SwitchDatapath::open`].
     pub fn beside(native: Box<dyn Datapath>, config: &UpfConfig) -> Result<SwitchDatapath, String> {
-        let IpAddr::V4(n3) = config.n3.address.ip() else { return Err("the switch has N3 over IPv4 only".into()) };
         let program =
             martlet_p4c_swx::compile(martlet_switch_control::UPF).map_err(|error| format!("upf.p4:{error}"))?;
         let xdp = config.switch.native == DatapathChoice::Xdp;
@@ -81,12 +78,11 @@ impl SwitchDatapath {
             exits: config.n6.exit_names(),
         };
         let controller = Controller::start(&config.switch)?;
-        let tables = Tables::new(program.info, n3, burst);
+        let tables = Tables::new(program.info, config.n3.addresses(), burst);
         let state = State::new(native, controller, tables, config.switch.clone(), surroundings);
         let state = Arc::new(Mutex::new(state));
         let manager = Manager::start(&state)?;
-        let at_once = config.switch.policy != crate::config::OffloadPolicy::Hot;
-        Ok(SwitchDatapath { manager, state, at_once })
+        Ok(SwitchDatapath { _manager: manager, state })
     }
 }
 
@@ -122,11 +118,7 @@ impl Datapath for SwitchDatapath {
     }
 
     fn apply(&mut self, change: &Change<'_>) -> Result<(), DatapathError> {
-        let may_move = lock(&self.state).apply(change)?;
-        if may_move && self.at_once {
-            self.manager.look_now();
-        }
-        Ok(())
+        lock(&self.state).apply(change)
     }
 
     fn remove(&mut self, seid: u64) -> Vec<Usage> {

@@ -1,8 +1,10 @@
 //! The next hops of the native UPF: how frames leave to an address, by the kernel's routes and neighbours in the network
 //! namespace of the calling thread.
+use crate::kernel::netlink::Netlink;
 use nix::ifaddrs::getifaddrs;
+use nix::net::if_::if_nametoindex;
 use std::fs::read_to_string;
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV6, UdpSocket};
 
 /// The link addresses of a frame to a next hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -83,21 +85,64 @@ pub(super) fn default_router() -> Result<Ipv4Addr, String> {
     })
 }
 
+/// The route to an IPv6 address, in the kernel's table as `/proc/net/ipv6_route` shows it: interface, and router where there
+/// is one.
+fn route6_to(table: &str, to: Ipv6Addr) -> Option<(String, Option<Ipv6Addr>)> {
+    const UP: u32 = 1;
+    const REJECT: u32 = 0x200;
+    let route = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let address = |at: usize| u128::from_str_radix(words.get(at)?, 16).ok();
+        let number = |at: usize| u32::from_str_radix(words.get(at)?, 16).ok();
+        let (network, prefix, router, metric, flags) = (address(0)?, number(1)?, address(4)?, number(5)?, number(8)?);
+        let mask = u128::MAX.checked_shl(128 - prefix).unwrap_or(0);
+        let right = flags & (UP | REJECT) == UP && to.to_bits() & mask == network && *words.get(9)? != "lo";
+        let router = (router != 0).then(|| Ipv6Addr::from_bits(router));
+        right.then(|| ((std::cmp::Reverse(prefix), metric), (words[9].to_owned(), router)))
+    };
+    table.lines().filter_map(route).min_by_key(|(rank, _)| *rank).map(|(_, found)| found)
+}
+
 /// How frames leave to an address. Where the neighbour is not known, asks for it, so that it may be the next time.
-pub(super) fn hop(to: Ipv4Addr) -> Result<Hop, String> {
-    let route = route_to(routes(&table("route")?), to).ok_or_else(|| format!("there is no route to {to}"))?;
-    let next = route.gateway.unwrap_or(to);
-    let source = link_address(&route.interface).ok_or_else(|| format!("{} has no link address", route.interface))?;
-    match neighbour(&table("arp")?, &route.interface, next) {
+pub(super) fn hop(to: IpAddr) -> Result<Hop, String> {
+    let no_route = || format!("there is no route to {to}");
+    let (interface, next, found) = match to {
+        IpAddr::V4(to) => {
+            let route = route_to(routes(&table("route")?), to).ok_or_else(no_route)?;
+            let next = route.gateway.unwrap_or(to);
+            let found = neighbour(&table("arp")?, &route.interface, next);
+            (route.interface, IpAddr::V4(next), found)
+        }
+        IpAddr::V6(to) => {
+            let (interface, router) = route6_to(&table("ipv6_route")?, to).ok_or_else(no_route)?;
+            let next = router.unwrap_or(to);
+            let found = neighbour6(&interface, next).map_err(|error| format!("{interface}: {error}"))?;
+            (interface, IpAddr::V6(next), found)
+        }
+    };
+    let source = link_address(&interface).ok_or_else(|| format!("{interface} has no link address"))?;
+    match found {
         Some(destination) => Ok(Hop { source, destination }),
         None => {
-            const DISCARD: u16 = 9;
-            if let Ok(socket) = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)) {
-                let _ = socket.send_to(&[], (next, DISCARD));
-            }
+            ask_for(next, &interface);
             Err(format!("the link address of {next} is not known yet"))
         }
     }
+}
+
+fn neighbour6(interface: &str, address: Ipv6Addr) -> std::io::Result<Option<u64>> {
+    let found = Netlink::open()?.neighbour(if_nametoindex(interface)?, address)?;
+    Ok(found.map(|octets| octets.into_iter().fold(0, |all, octet| all << 8 | u64::from(octet))))
+}
+
+/// Has the kernel find out the link address of a neighbour.
+fn ask_for(next: IpAddr, interface: &str) {
+    const DISCARD: u16 = 9;
+    let _ = match next {
+        IpAddr::V4(next) => UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).and_then(|s| s.send_to(&[], (next, DISCARD))),
+        IpAddr::V6(next) => UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0))
+            .and_then(|socket| socket.send_to(&[], SocketAddrV6::new(next, DISCARD, 0, if_nametoindex(interface)?))),
+    };
 }
 
 #[cfg(test)]
@@ -118,6 +163,22 @@ off\t0046A8C0\t00000000\t0000\t0\t0\t0\tFFFFFFFF\t0\t0\t0
         assert_eq!(to([192, 168, 70, 2]).gateway, None);
         let default = to([8, 8, 8, 8]);
         assert_eq!((default.interface.as_str(), default.gateway), ("n6", Some([10, 99, 0, 1].into())));
+    }
+
+    #[test]
+    fn the_longest_route_of_ipv6_leads() {
+        let line = |network: &str, prefix: &str, router: &str, flags: &str, interface: &str| {
+            let none = "00000000000000000000000000000000";
+            let router = if router.is_empty() { none } else { router };
+            format!("{network} {prefix} {none} 00 {router} 00000100 00000001 00000000 {flags} {interface}\n")
+        };
+        let (n3, all) = ("fd700000000000000000000000000000", "00000000000000000000000000000000");
+        let table = line(n3, "40", "", "00000001", "n3")
+            + &line(all, "00", "fe800000000000000000000000000001", "00000003", "n6")
+            + &line(all, "00", "", "00200200", "lo");
+        let to = |text: &str| route6_to(&table, text.parse().unwrap()).expect("a route");
+        assert_eq!(to("fd70::2"), ("n3".into(), None));
+        assert_eq!(to("2001:db8::1"), ("n6".into(), Some("fe80::1".parse().unwrap())));
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub(super) enum Towards {
     /// Out to the data network.
     Network,
     /// Into a tunnel, with the octet of the container that has the QoS flow.
-    Gnb { tunnel: u32, peer: Ipv4Addr, qfi: u8 },
+    Gnb { tunnel: u32, peer: IpAddr, qfi: u8 },
 }
 
 /// What of a packet is looked at.
@@ -106,7 +106,7 @@ impl Plan {
     }
 
     /// The gNBs that it leads to.
-    pub fn peers(&self) -> BTreeSet<Ipv4Addr> {
+    pub fn peers(&self) -> BTreeSet<IpAddr> {
         let towards = self.ways().flat_map(|(_, way)| way.rules.iter().map(|rule| rule.towards));
         towards.filter_map(|to| if let Towards::Gnb { peer, .. } = to { Some(peer) } else { None }).collect()
     }
@@ -220,7 +220,7 @@ fn towards(session: &Session, pdr: &Pdr, direction: Direction) -> Result<Towards
             Far {
                 action: Action::Forward,
                 destination: Some(Interface::Access),
-                tunnel: Some(Tunnel { teid, peer: IpAddr::V4(peer) }),
+                tunnel: Some(Tunnel { teid, peer }),
                 ..
             },
         ) => mark.map_or(Towards::Native, |qfi| Towards::Gnb { tunnel: *teid, peer: *peer, qfi }),

@@ -59,8 +59,8 @@ fn a_session_without_filters_is_one_entry_each_way() {
     assert_eq!((up.key, down.key), (TEID, UE.to_bits()));
     assert_eq!(up.rules[0].matches, [Match { qfi: Some(9), ..Match::default() }]);
     assert_eq!(up.rate, Some(Rate { qer: 1, bits: 100_000_000 }));
-    assert_eq!(down.rules[0].towards, Towards::Gnb { tunnel: 0x200, peer: GNB, qfi: 9 });
-    assert_eq!((plan.peers(), plan.qfis()), ([GNB].into(), [9].into()));
+    assert_eq!(down.rules[0].towards, Towards::Gnb { tunnel: 0x200, peer: GNB.into(), qfi: 9 });
+    assert_eq!((plan.peers(), plan.qfis()), ([IpAddr::V4(GNB)].into(), [9].into()));
 }
 
 #[test]

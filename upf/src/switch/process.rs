@@ -36,7 +36,10 @@ fn spawn(command: &mut Command) -> Result<Child, String> {
 
 impl Process {
     pub fn start(run: &SwitchRun, address: SocketAddr, device: u64) -> Result<Process, String> {
-        let mut command = Command::new(program(run));
+        let program = program(run);
+        martlet_switch_control::build::check(&program)
+            .map_err(|why| format!("{why}; or set upf.switch.run.program"))?;
+        let mut command = Command::new(program);
         command.args(["run", "--with-parent", "--listen", &address.to_string(), "--device", &device.to_string()]);
         command.args(["--access", &run.access, "--native-n3", &run.native_n3]);
         command.args(["--core", &run.core, "--native-n6", &run.native_n6]);

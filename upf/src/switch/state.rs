@@ -15,7 +15,7 @@ use crate::kernel::exits::exit_of;
 use crate::rules::Session;
 use crate::telemetry::{Traffic, Volume};
 use std::collections::{BTreeSet, HashMap};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -32,6 +32,8 @@ pub(super) struct Known {
     pub plan: Result<Plan, String>,
     /// The policy lets the switch carry it.
     pub wanted: bool,
+    /// When N4 changed it last.
+    pub changed: Instant,
     pub place: Place,
     pub accounts: Accounts,
     /// The native UPF has other limits than the session's.
@@ -154,8 +156,8 @@ impl State {
         super::SESSIONS.set(self.on_switch() as i64);
     }
 
-    /// See [`Datapath::apply`]. True where the switch may carry it now, and does not.
-    pub fn apply(&mut self, change: &Change<'_>) -> Result<bool, DatapathError> {
+    /// See [`Datapath::apply`].
+    pub fn apply(&mut self, change: &Change<'_>) -> Result<(), DatapathError> {
         let session = change.session;
         let plan = Plan::of(session);
         let wanted = plan.as_ref().is_ok_and(|plan| self.wants(session, plan));
@@ -186,6 +188,7 @@ impl State {
         match (self.known.get_mut(&seid), adjusted) {
             (Some(known), Some((accounts, adjusted))) => {
                 (known.session, known.plan, known.wanted) = (session.clone(), plan, wanted);
+                known.changed = Instant::now();
                 (known.accounts, known.adjusted) = (accounts, adjusted.is_some());
             }
             _ => {
@@ -193,6 +196,7 @@ impl State {
                     session: session.clone(),
                     plan,
                     wanted,
+                    changed: Instant::now(),
                     place: Place::Native,
                     accounts: Accounts::default(),
                     adjusted: false,
@@ -204,7 +208,7 @@ impl State {
                 self.known.insert(seid, known);
             }
         }
-        Ok(wanted && !stays)
+        Ok(())
     }
 
     /// See [`Datapath::remove`].
@@ -247,13 +251,13 @@ impl State {
                 names.any(|name| self.config.dnns.iter().any(|dnn| is_named(name, dnn)))
             }
             OffloadPolicy::Rule => {
-                let within = |text: &Option<String>, addresses: &BTreeSet<Ipv4Addr>| {
-                    let Some((network, mask)) = text.as_deref().and_then(network) else { return text.is_none() };
-                    addresses.iter().any(|address| address.to_bits() & mask == network)
+                let within = |text: &Option<String>, addresses: &BTreeSet<IpAddr>| {
+                    let Some(network) = text.as_deref().and_then(network) else { return text.is_none() };
+                    addresses.iter().any(|address| network.has(*address))
                 };
                 let (peers, qfis) = (plan.peers(), plan.qfis());
                 self.config.rules.iter().any(|rule| {
-                    within(&rule.ue, &BTreeSet::from([plan.ue]))
+                    within(&rule.ue, &BTreeSet::from([plan.ue.into()]))
                         && within(&rule.gnb, &peers)
                         && rule.qfi.is_none_or(|qfi| qfis.contains(&qfi))
                 })

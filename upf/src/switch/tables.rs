@@ -7,7 +7,7 @@ use crate::rules::Direction;
 use martlet_p4c_swx::P4Info;
 use martlet_switch_control::model::{Call, FieldMatch, Key, MeterSetting, Operation, TableEntry, Update};
 use std::collections::{BTreeMap, HashMap};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 /// Ports of the switch, as `martlet-switch` has them.
@@ -62,21 +62,26 @@ pub(super) struct Placed {
     sessions: Vec<u32>,
 }
 
+fn over_ipv6(rule: &Rule) -> bool {
+    matches!(rule.towards, Towards::Gnb { peer: IpAddr::V6(_), .. })
+}
+
 /// What is in use of the switch, and what its program has.
 pub(super) struct Tables {
     info: P4Info,
-    n3: Ipv4Addr,
+    /// Our addresses of N3, of either version.
+    n3: (Option<Ipv4Addr>, Option<Ipv6Addr>),
     burst: Duration,
     counters: Free,
     meters: [Free; 2],
     sessions: Free,
     hop_numbers: Free,
     /// By port and address.
-    hops: BTreeMap<(u32, Ipv4Addr), (u32, Hop)>,
+    hops: BTreeMap<(u32, IpAddr), (u32, Hop)>,
 }
 
 impl Tables {
-    pub fn new(info: P4Info, n3: Ipv4Addr, burst: Duration) -> Tables {
+    pub fn new(info: P4Info, n3: (Option<Ipv4Addr>, Option<Ipv6Addr>), burst: Duration) -> Tables {
         let hops = info.tables.iter().find(|table| table.alias == "l2_forward").map_or(0, |table| table.size);
         let meters = [info.meters[0].size, info.meters[1].size];
         Tables {
@@ -125,27 +130,39 @@ impl Tables {
         ]
     }
 
-    /// The next hop to an address, and its entry if it is new.
-    pub fn hop(&mut self, port: u32, to: Ipv4Addr, hop: Hop) -> Result<(u32, Option<TableEntry>), String> {
+    /// The next hop to an address, and its entries if it is new.
+    pub fn hop(&mut self, port: u32, to: IpAddr, hop: Hop) -> Result<(u32, Vec<TableEntry>), String> {
         if let Some((number, _)) = self.hops.get(&(port, to)) {
-            return Ok((*number, None));
+            return Ok((*number, Vec::new()));
         }
         let number = self.hop_numbers.take().ok_or("the table of next hops is full")?;
         self.hops.insert((port, to), (number, hop));
-        Ok((number, Some(self.hop_entry(number, hop, port))))
+        let entries = [Some(self.hop_entry(number, hop, port)), self.tunnel_entry(number, port, to)];
+        Ok((number, entries.into_iter().flatten().collect()))
     }
 
     fn hop_entry(&self, number: u32, hop: Hop, port: u32) -> TableEntry {
         self.exact("l2_forward", &[number], "l2", &[hop.source, hop.destination, port.into()])
     }
 
+    /// The ends of tunnels to a gNB over IPv6: they have the number of the next hop to it, and one more, for 0 is none.
+    fn tunnel_entry(&self, number: u32, port: u32, to: IpAddr) -> Option<TableEntry> {
+        let (IpAddr::V6(to), Some(own), ACCESS) = (to, self.n3.1, port) else { return None };
+        let halves = |address: Ipv6Addr| [(address.to_bits() >> 64) as u64, address.to_bits() as u64];
+        let ends = [halves(own), halves(to)].concat();
+        Some(self.exact("ipv6_peers", &[number + 1], "tunnel6", &ends))
+    }
+
     /// Entries of all next hops.
     pub fn hop_entries(&self) -> Vec<TableEntry> {
-        self.hops.iter().map(|((port, _), (number, hop))| self.hop_entry(*number, *hop, *port)).collect()
+        let of = |((port, to), (number, hop)): (&(u32, IpAddr), &(u32, Hop))| {
+            [Some(self.hop_entry(*number, *hop, *port)), self.tunnel_entry(*number, *port, *to)]
+        };
+        self.hops.iter().flat_map(of).flatten().collect()
     }
 
     /// A next hop has another link address: its entry, where that is so.
-    pub fn renew_hop(&mut self, port: u32, to: Ipv4Addr, hop: Hop) -> Option<TableEntry> {
+    pub fn renew_hop(&mut self, port: u32, to: IpAddr, hop: Hop) -> Option<TableEntry> {
         let (number, known) = self.hops.get_mut(&(port, to))?;
         if std::mem::replace(known, hop) == hop {
             return None;
@@ -155,12 +172,12 @@ impl Tables {
     }
 
     /// All that frames leave to.
-    pub fn hop_targets(&self) -> Vec<(u32, Ipv4Addr)> {
+    pub fn hop_targets(&self) -> Vec<(u32, IpAddr)> {
         self.hops.keys().copied().collect()
     }
 
     /// Makes the entries of a session. `hop` gives the number of the next hop to a gNB, or to the data network.
-    pub fn place(&mut self, plan: &Plan, hop: &HashMap<Option<Ipv4Addr>, u32>) -> Result<Placed, String> {
+    pub fn place(&mut self, plan: &Plan, hop: &HashMap<Option<IpAddr>, u32>) -> Result<Placed, String> {
         let mut placed = Placed {
             entries: Vec::new(),
             holds: Vec::new(),
@@ -182,7 +199,7 @@ impl Tables {
         plan: &Plan,
         direction: Direction,
         way: &Way,
-        hop: &HashMap<Option<Ipv4Addr>, u32>,
+        hop: &HashMap<Option<IpAddr>, u32>,
         placed: &mut Placed,
     ) -> Result<(), String> {
         let uplink = direction == Direction::Uplink;
@@ -202,7 +219,7 @@ impl Tables {
                     let all = [&[u64::from(plan.ue.to_bits())][..], &tail, &[qfi.into()]].concat();
                     self.exact(entrance, &[way.key], "decap", &all)
                 }
-                false => self.exact(entrance, &[way.key], "encap", &tail),
+                false => self.exact(entrance, &[way.key], if over_ipv6(rule) { "encap6" } else { "encap" }, &tail),
             };
             placed.entries.push(entry);
             return Ok(());
@@ -233,7 +250,11 @@ impl Tables {
                 },
             };
             let arguments = self.forwarding(rule, direction, hop, meter, placed)?;
-            let action = if uplink { "uplink_forward" } else { "downlink_forward" };
+            let action = match (uplink, over_ipv6(rule)) {
+                (true, _) => "uplink_forward",
+                (false, false) => "downlink_forward",
+                (false, true) => "downlink_forward6",
+            };
             placed.entries.push(self.exact(terminations, &[number, application], action, &arguments));
         }
         let entry = match uplink {
@@ -252,26 +273,25 @@ impl Tables {
         &mut self,
         rule: &Rule,
         direction: Direction,
-        hop: &HashMap<Option<Ipv4Addr>, u32>,
+        hop: &HashMap<Option<IpAddr>, u32>,
         meter: u64,
         placed: &mut Placed,
     ) -> Result<Vec<u64>, String> {
         let index = self.counters.take().ok_or("no counter is free")?;
         placed.counted.push(Counted { index, direction, urrs: rule.urrs.clone(), packets: 0, octets: 0 });
         let to = if let Towards::Gnb { peer, .. } = rule.towards { Some(peer) } else { None };
-        let hop = u64::from(*hop.get(&to).ok_or("a next hop is not known")?);
+        let hop = *hop.get(&to).ok_or("a next hop is not known")?;
         Ok(match rule.towards {
-            Towards::Gnb { tunnel, peer, qfi } => vec![
-                tunnel.into(),
-                self.n3.to_bits().into(),
-                peer.to_bits().into(),
-                qfi.into(),
-                0,
-                index.into(),
-                meter,
-                hop,
-            ],
-            _ => vec![index.into(), meter, hop],
+            Towards::Gnb { tunnel, peer: IpAddr::V4(peer), qfi } => {
+                let own = self.n3.0.ok_or("its gNB has IPv4 on N3, and this UPF has not")?;
+                let ends = [own.to_bits(), peer.to_bits()].map(u64::from);
+                [&[tunnel.into()], &ends[..], &[qfi.into(), 0, index.into(), meter, hop.into()]].concat()
+            }
+            Towards::Gnb { tunnel, peer: IpAddr::V6(_), qfi } => {
+                self.n3.1.ok_or("its gNB has IPv6 on N3, and this UPF has not")?;
+                vec![tunnel.into(), u64::from(hop) + 1, qfi.into(), index.into(), meter, hop.into()]
+            }
+            _ => vec![index.into(), meter, hop.into()],
         })
     }
 

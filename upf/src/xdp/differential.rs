@@ -37,11 +37,11 @@ fn ue6(n: u32) -> Ipv6Addr {
     Ipv6Addr::from_bits((0x2001_0db8_0045_0000 + u128::from(n)) << 64 | 7)
 }
 
-fn n3_ip6() -> Ipv6Addr {
+pub(crate) fn n3_ip6() -> Ipv6Addr {
     Ipv6Addr::from_bits(0xfd70 << 112 | 1)
 }
 
-fn gnb6() -> Ipv6Addr {
+pub(crate) fn gnb6() -> Ipv6Addr {
     Ipv6Addr::from_bits(0xfd70 << 112 | 2)
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn outer(datagram: &[u8]) -> Vec<u8> {
 }
 
 /// The same over IPv6.
-fn outer6(datagram: &[u8]) -> Vec<u8> {
+pub(crate) fn outer6(datagram: &[u8]) -> Vec<u8> {
     let length = (8 + datagram.len() as u16).to_be_bytes();
     let ip = [&[0x60, 0, 0, 0, length[0], length[1], 17, 64][..], &gnb6().octets(), &n3_ip6().octets()].concat();
     let udp = [0x08, 0x68, 0x08, 0x68, length[0], length[1], 0, 0];

@@ -15,6 +15,7 @@ typedef bit<32> port_t;
 typedef bit<32> teid_t;
 
 const bit<16> TYPE_IPV4 = 0x0800;
+const bit<16> TYPE_IPV6 = 0x86dd;
 const bit<8> IPV4_WITHOUT_OPTIONS = 0x45;
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
@@ -42,6 +43,8 @@ const bit<8> HELD = 2;
 
 const bit<8> PROTOCOL_SCTP = 132;
 const bit<16> IPV4_HEADER = 20;
+// Version 6, no traffic class, no flow label.
+const bit<32> IPV6_PLAIN = 0x60000000;
 // Of the flags and the offset of fragments, all but "do not fragment".
 const bit<16> FRAGMENTED = 0xbfff;
 
@@ -62,6 +65,18 @@ header ipv4_h {
     bit<16> checksum;
     ipv4_t source;
     ipv4_t destination;
+}
+
+// An address is two halves, for fields have 64 bits at most.
+header ipv6_h {
+    bit<32> version_class_flow;
+    bit<16> payload_length;
+    bit<8> next_header;
+    bit<8> hop_limit;
+    bit<64> source_high;
+    bit<64> source_low;
+    bit<64> destination_high;
+    bit<64> destination_low;
 }
 
 header udp_h {
@@ -111,11 +126,13 @@ struct headers_t {
     ethernet_h ethernet;
     // What encapsulation puts in front.
     ipv4_h outer_ipv4;
+    ipv6_h outer_ipv6;
     udp_h outer_udp;
     gtpu_h outer_gtpu;
     container_h outer_container;
     // As they came.
     ipv4_h ipv4;
+    ipv6_h ipv6;
     udp_h udp;
     ports_h ports;
     gtpu_h gtpu;
@@ -129,6 +146,8 @@ struct metadata_t {
     // Of a packet in a tunnel: how much longer than the inner packet the GTP-U payload is.
     bit<16> beside;
     bit<16> expected;
+    // Octets behind the Ethernet header that the packet around has.
+    bit<16> around;
     ipv4_t ue;
     // The other end's address and port, and the protocol, whichever way the packet goes; the key of `applications`.
     bit<32> session;
@@ -152,6 +171,8 @@ struct metadata_t {
     bit<8> colour;
     bit<16> octets;
     bit<32> next_hop;
+    // The tunnel's ends over IPv6; 0 where it is over IPv4.
+    bit<32> peer;
     teid_t teid;
     ipv4_t tunnel_source;
     ipv4_t tunnel_destination;
@@ -180,11 +201,22 @@ parser UpfParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in 
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
             TYPE_IPV4: parse_ipv4;
+            TYPE_IPV6: parse_ipv6;
+            default: accept;
+        }
+    }
+    // Extension headers are the native UPF's.
+    state parse_ipv6 {
+        packet.extract(hdr.ipv6);
+        meta.around = hdr.ipv6.payload_length;
+        transition select(hdr.ipv6.next_header) {
+            PROTOCOL_UDP: parse_udp;
             default: accept;
         }
     }
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
+        meta.around = hdr.ipv4.total_length;
         transition select(hdr.ipv4.version_ihl) {
             IPV4_WITHOUT_OPTIONS: parse_whole;
             default: accept;
@@ -282,6 +314,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
         meta.ues_mask = ues_mask;
     }
     action core(bit<16> longest) {
+        meta.peer = 0;
         meta.side = SIDE_CORE;
         meta.longest = longest;
     }
@@ -377,6 +410,15 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
         meta.session_meter_index = meter;
         meta.next_hop = next_hop;
     }
+    // The same over IPv6: `peer` is an entry of `ipv6_peers`.
+    action encap6(teid_t teid, bit<32> peer, bit<8> qfi, bit<32> counter, bit<32> meter, bit<32> next_hop) {
+        meta.teid = teid;
+        meta.peer = peer;
+        meta.qfi = qfi;
+        meta.counter = counter;
+        meta.session_meter_index = meter;
+        meta.next_hop = next_hop;
+    }
     action encap_filtered(bit<32> session, bit<32> meter) {
         meta.session = session;
         meta.session_meter_index = meter;
@@ -384,7 +426,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
     }
     table gtp_encap {
         key = { hdr.ipv4.destination : exact @name("ue"); }
-        actions = { encap; encap_filtered; hold_downlink; NoAction; }
+        actions = { encap; encap6; encap_filtered; hold_downlink; NoAction; }
         const default_action = NoAction;
         size = 131072;
     }
@@ -434,14 +476,40 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
         meta.application_meter_index = meter;
         meta.next_hop = next_hop;
     }
+    action downlink_forward6(teid_t teid, bit<32> peer, bit<8> qfi, bit<32> counter, bit<32> meter, bit<32> next_hop) {
+        meta.teid = teid;
+        meta.peer = peer;
+        meta.qfi = qfi;
+        meta.counter = counter;
+        meta.application_meter_index = meter;
+        meta.next_hop = next_hop;
+    }
     table downlink_terminations {
         key = {
             meta.session : exact @name("session");
             meta.application : exact @name("application");
         }
-        actions = { downlink_forward; gate_closed; NoAction; }
+        actions = { downlink_forward; downlink_forward6; gate_closed; NoAction; }
         const default_action = NoAction;
         size = 131072;
+    }
+
+    // The ends of tunnels over IPv6, which many sessions share.
+    action tunnel6(bit<64> source_high, bit<64> source_low, bit<64> destination_high, bit<64> destination_low) {
+        hdr.outer_ipv6.setValid();
+        hdr.outer_ipv6.version_class_flow = IPV6_PLAIN;
+        hdr.outer_ipv6.next_header = PROTOCOL_UDP;
+        hdr.outer_ipv6.hop_limit = 64;
+        hdr.outer_ipv6.source_high = source_high;
+        hdr.outer_ipv6.source_low = source_low;
+        hdr.outer_ipv6.destination_high = destination_high;
+        hdr.outer_ipv6.destination_low = destination_low;
+    }
+    table ipv6_peers {
+        key = { meta.peer : exact @name("peer"); }
+        actions = { tunnel6; drop; }
+        const default_action = drop;
+        size = 4096;
     }
 
     // ── The way out ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -483,7 +551,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
                 return;
             }
             meta.expected = meta.expected + 16;
-            if (hdr.udp.length != meta.expected || hdr.inner_ipv4.total_length >= hdr.ipv4.total_length) {
+            if (hdr.udp.length != meta.expected || hdr.inner_ipv4.total_length >= meta.around) {
                 gtp_default_forward.apply();
                 return;
             }
@@ -534,6 +602,9 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
                 }
             }
             hdr.ipv4.setInvalid();
+            hdr.ipv6.setInvalid();
+            // To the data network it goes as what it is, whatever was around it.
+            hdr.ethernet.ether_type = TYPE_IPV4;
             hdr.udp.setInvalid();
             hdr.gtpu.setInvalid();
             hdr.container.setInvalid();
@@ -599,22 +670,31 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
             } else {
                 hdr.ipv4.checksum = hdr.ipv4.checksum + 0x100;
             }
-            hdr.outer_ipv4.setValid();
-            hdr.outer_ipv4.version_ihl = IPV4_WITHOUT_OPTIONS;
-            hdr.outer_ipv4.tos = meta.tunnel_tos;
-            hdr.outer_ipv4.total_length = meta.octets + 44;
-            hdr.outer_ipv4.identification = 0;
-            hdr.outer_ipv4.fragment = 0x4000;
-            hdr.outer_ipv4.ttl = 64;
-            hdr.outer_ipv4.protocol = PROTOCOL_UDP;
-            hdr.outer_ipv4.source = meta.tunnel_source;
-            hdr.outer_ipv4.destination = meta.tunnel_destination;
-            hdr.outer_ipv4.checksum = header_checksum(hdr.outer_ipv4);
+            if (meta.peer != 0) {
+                if (ipv6_peers.apply().miss) {
+                    return;
+                }
+                hdr.ethernet.ether_type = TYPE_IPV6;
+                hdr.outer_ipv6.payload_length = meta.octets + 24;
+            } else {
+                hdr.outer_ipv4.setValid();
+                hdr.outer_ipv4.version_ihl = IPV4_WITHOUT_OPTIONS;
+                hdr.outer_ipv4.tos = meta.tunnel_tos;
+                hdr.outer_ipv4.total_length = meta.octets + 44;
+                hdr.outer_ipv4.identification = 0;
+                hdr.outer_ipv4.fragment = 0x4000;
+                hdr.outer_ipv4.ttl = 64;
+                hdr.outer_ipv4.protocol = PROTOCOL_UDP;
+                hdr.outer_ipv4.source = meta.tunnel_source;
+                hdr.outer_ipv4.destination = meta.tunnel_destination;
+                hdr.outer_ipv4.checksum = header_checksum(hdr.outer_ipv4);
+            }
+            // None: over IPv4 it may be left out (RFC 768), over IPv6 for tunnels (RFC 6935).
+            hdr.outer_udp.checksum = 0;
             hdr.outer_udp.setValid();
             hdr.outer_udp.source = PORT_GTPU;
             hdr.outer_udp.destination = PORT_GTPU;
             hdr.outer_udp.length = meta.octets + 24;
-            hdr.outer_udp.checksum = 0;
             hdr.outer_gtpu.setValid();
             hdr.outer_gtpu.flags = GTPU_EXTENDED;
             hdr.outer_gtpu.type = GTPU_G_PDU;
@@ -659,10 +739,12 @@ control UpfDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.packet_in);
         packet.emit(hdr.ethernet);
         packet.emit(hdr.outer_ipv4);
+        packet.emit(hdr.outer_ipv6);
         packet.emit(hdr.outer_udp);
         packet.emit(hdr.outer_gtpu);
         packet.emit(hdr.outer_container);
         packet.emit(hdr.ipv4);
+        packet.emit(hdr.ipv6);
         packet.emit(hdr.udp);
         packet.emit(hdr.ports);
         packet.emit(hdr.gtpu);

@@ -34,7 +34,7 @@ const MESSAGES: &[&str] = &[
 ];
 
 fn trust(bed: &Bed) -> Result<Trust> {
-    Ok(Trust { roots: std::fs::read_to_string(&bed.certificate)?, name: GATEWAY.to_string() })
+    Ok(Trust { roots: std::fs::read_to_string(&bed.certificate)?, name: lmf().to_string() })
 }
 
 fn round_trips(config: &mut PositioningConfig) {

@@ -22,7 +22,7 @@ fn say(trust: &Trust, said: &[u8]) -> Result<Vec<u8>> {
 }
 
 fn door() -> SocketAddr {
-    (GATEWAY, 9127).into()
+    (lmf(), 9127).into()
 }
 
 /// In a thread of its own: the LMF is in this one's.
@@ -37,7 +37,7 @@ fn strangers_at_the_door_get_nowhere_and_disturb_nobody() {
         let there = place(120.0, 140.0);
         let (_ue, positioning) = bed.phone(1, there, true, true).await?;
         bed.locate(1).await?;
-        let trust = Trust { roots: std::fs::read_to_string(&bed.certificate)?, name: GATEWAY.to_string() };
+        let trust = Trust { roots: std::fs::read_to_string(&bed.certificate)?, name: lmf().to_string() };
 
         // No TLS; TLS that ends in its first message; a client that does not believe the certificate.
         let before = refused();
@@ -48,7 +48,7 @@ fn strangers_at_the_door_get_nowhere_and_disturb_nobody() {
                 stream.shutdown(std::net::Shutdown::Write)?;
                 let _ = stream.read_to_end(&mut Vec::new());
             }
-            let other = Identity::self_signed(&[&GATEWAY.to_string()])?.trust(&GATEWAY.to_string());
+            let other = Identity::self_signed(&[&lmf().to_string()])?.trust(&lmf().to_string());
             ensure!(say(&other, b"x").is_err(), "a certificate of somebody else was believed");
             Ok(())
         })

@@ -6,7 +6,7 @@ use crate::switch::neighbours;
 use crate::switch::tables::{ACCESS, CORE};
 use martlet_switch_control::model::{Operation, TableEntry, Update};
 use std::collections::HashMap;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::time::Instant;
 
 impl State {
@@ -44,14 +44,14 @@ impl State {
         self.show();
     }
 
-    /// The next hop to a gNB or, without one, to the data network; with its entry where it is new.
-    pub(super) fn next_hop(&mut self, peer: Option<Ipv4Addr>) -> Result<(u32, Option<TableEntry>), String> {
+    /// The next hop to a gNB or, without one, to the data network; with its entries where it is new.
+    pub(super) fn next_hop(&mut self, peer: Option<IpAddr>) -> Result<(u32, Vec<TableEntry>), String> {
         let netns = self.netns[usize::from(peer.is_none())].clone();
-        let configured = self.config.core_next_hop;
+        let configured = self.config.core_next_hop.map(IpAddr::V4);
         let (to, hop) = netns::within(netns.as_deref(), || {
             let to = match peer.or(configured) {
                 Some(to) => to,
-                None => neighbours::default_router()?,
+                None => neighbours::default_router()?.into(),
             };
             Ok((to, neighbours::hop(to)?))
         })?;
@@ -73,7 +73,7 @@ impl State {
     pub fn prepare(&mut self, seids: &[u64]) -> Vec<u64> {
         let seids = if self.ended { &[] } else { seids };
         let (mut ready, mut hops, mut meters, mut hop_entries) =
-            (Vec::new(), HashMap::<Option<Ipv4Addr>, u32>::new(), Vec::new(), Vec::new());
+            (Vec::new(), HashMap::<Option<IpAddr>, u32>::new(), Vec::new(), Vec::new());
         for &seid in seids {
             let Some(known) = self.known.get(&seid) else { continue };
             let Ok(plan) = known.plan.clone() else { continue };

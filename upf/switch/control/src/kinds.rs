@@ -6,6 +6,8 @@ pub enum Place {
     Key(&'static str),
     /// A parameter of the action.
     Argument(&'static str),
+    /// Two parameters of the action, which have 64 bits of it each.
+    Halves(&'static str, &'static str),
     /// The priority of the entry.
     Priority,
 }
@@ -17,6 +19,8 @@ pub enum Form {
     Number,
     /// `10.60.0.1`
     Address,
+    /// `fd70::1`
+    Address6,
     /// `10.0.0.0/8`
     Prefix,
     /// `02:00:00:00:00:01`
@@ -33,6 +37,7 @@ impl Form {
         match self {
             Form::Number => "7 or 0x7",
             Form::Address => "10.60.0.1",
+            Form::Address6 => "fd70::1",
             Form::Prefix => "10.0.0.0/8",
             Form::Mac => "02:00:00:00:00:01",
             Form::Range => "80 or 80-90",
@@ -91,6 +96,9 @@ const fn open_key(word: &'static str, field: &'static str, form: Form) -> Word {
 const fn argument(word: &'static str, parameter: &'static str, form: Form) -> Word {
     Word { word, place: Place::Argument(parameter), form, absent: Absent::Required }
 }
+const fn halves(word: &'static str, high: &'static str, low: &'static str) -> Word {
+    Word { word, place: Place::Halves(high, low), form: Form::Address6, absent: Absent::Required }
+}
 const fn optional(word: &'static str, value: u64) -> Word {
     Word { word, place: Place::Argument(word), form: Form::Number, absent: Absent::Is(value) }
 }
@@ -140,6 +148,32 @@ pub const KINDS: &[Kind] = &[
             optional("tos", 0),
             COUNTER,
             METER,
+        ],
+    },
+    Kind {
+        name: "encap6",
+        help: "as encap, into a tunnel over IPv6, whose ends are a peer6",
+        table: "gtp_encap",
+        action: "encap6",
+        words: &[
+            key("ue", "ue", Form::Address),
+            argument("teid", "teid", Form::Number),
+            argument("peer", "peer", Form::Number),
+            argument("qfi", "qfi", Form::Number),
+            VIA,
+            COUNTER,
+            METER,
+        ],
+    },
+    Kind {
+        name: "peer6",
+        help: "the ends of tunnels over IPv6; numbers begin at 1",
+        table: "ipv6_peers",
+        action: "tunnel6",
+        words: &[
+            key("number", "peer", Form::Number),
+            halves("from", "source_high", "source_low"),
+            halves("to", "destination_high", "destination_low"),
         ],
     },
     Kind {
@@ -204,6 +238,22 @@ pub const KINDS: &[Kind] = &[
             argument("qfi", "qfi", Form::Number),
             VIA,
             optional("tos", 0),
+            COUNTER,
+            METER,
+        ],
+    },
+    Kind {
+        name: "downlink6",
+        help: "as downlink, into a tunnel over IPv6, whose ends are a peer6",
+        table: "downlink_terminations",
+        action: "downlink_forward6",
+        words: &[
+            OF_SESSION,
+            OF_APPLICATION,
+            argument("teid", "teid", Form::Number),
+            argument("peer", "peer", Form::Number),
+            argument("qfi", "qfi", Form::Number),
+            VIA,
             COUNTER,
             METER,
         ],

@@ -9,6 +9,8 @@
 //! | [`counters`], [`journal`] | what outlives the switch process |
 //! | [`p4runtime`], [`client`] | the server for controllers, and a controller of our own |
 //! | [`rules`] | the language of RPI |
+//! | [`build`] | whether a switch program is of this build |
+pub mod build;
 pub mod client;
 pub mod counters;
 pub mod error;

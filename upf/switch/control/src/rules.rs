@@ -3,7 +3,7 @@
 //! A rule is a kind, and pairs of a word and a value: `decap teid 0x1000 ue 10.60.0.1 via 1`. [`KINDS`] has them all.
 use crate::model::{Call, FieldMatch, Key, TableEntry};
 use martlet_p4c_swx::{P4Info, p4info};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 pub use crate::kinds::{Absent, Form, KINDS, Kind, Place, Word};
 
@@ -62,6 +62,11 @@ fn value(form: Form, text: &str) -> Option<FieldMatch> {
     match form {
         Form::Number => exact(number(text)),
         Form::Address => exact(text.parse::<Ipv4Addr>().ok().map(|address| address.to_bits().into())),
+        // Its halves, for want of a number of 128 bits.
+        Form::Address6 => text.parse::<Ipv6Addr>().ok().map(|address| {
+            let bits = address.to_bits();
+            FieldMatch::Ternary((bits >> 64) as u64, bits as u64)
+        }),
         Form::Mac => {
             let parts: Vec<&str> = text.split(':').collect();
             let octets: Option<Vec<u64>> = parts
@@ -141,7 +146,9 @@ pub fn parse(
             return Ok(Some(*read));
         }
         match described.absent {
-            _ if deletion && matches!(described.place, Place::Argument(_)) => Ok(Some(FieldMatch::Exact(0))),
+            _ if deletion && matches!(described.place, Place::Argument(_) | Place::Halves(..)) => {
+                Ok(Some(FieldMatch::Exact(0)))
+            }
             Absent::Is(value) => Ok(Some(FieldMatch::Exact(value))),
             Absent::Anything => Ok(None),
             Absent::FreeCounter => match free() {
@@ -164,13 +171,19 @@ pub fn parse(
     }
     let mut arguments = Vec::new();
     for parameter in &info.actions[action].parameters {
-        let word = kind.words.iter().find(|word| matches!(word.place, Place::Argument(name) if name == parameter.name));
+        let word = kind.words.iter().find(|word| match word.place {
+            Place::Argument(name) => name == parameter.name,
+            Place::Halves(high, low) => high == parameter.name || low == parameter.name,
+            _ => false,
+        });
         let read = match word {
             Some(word) => of(word.word)?,
             None => None,
         };
-        arguments.push(match read {
-            Some(FieldMatch::Exact(value)) => value,
+        arguments.push(match (read, word.map(|word| word.place)) {
+            (Some(FieldMatch::Ternary(high, _)), Some(Place::Halves(name, _))) if name == parameter.name => high,
+            (Some(FieldMatch::Ternary(_, low)), Some(Place::Halves(..))) => low,
+            (Some(FieldMatch::Exact(value)), _) => value,
             _ => 0,
         });
     }
@@ -204,6 +217,7 @@ fn check_width(
     let bits = match word.place {
         Place::Key(name) => info.tables[table].keys.iter().find(|key| key.name == name).map(|key| key.bits),
         Place::Argument(name) => info.actions[action].parameters.iter().find(|p| p.name == name).map(|p| p.bits),
+        Place::Halves(..) => None,
         Place::Priority => Some(24),
     };
     let bits = bits.unwrap_or(64);
@@ -258,9 +272,14 @@ pub fn show(info: &P4Info, entry: &TableEntry) -> Option<String> {
                 let n = action.parameters.iter().position(|parameter| parameter.name == name)?;
                 FieldMatch::Exact(entry.call.arguments[n])
             }
+            Place::Halves(high, low) => {
+                let of = |name| action.parameters.iter().position(|parameter| parameter.name == name);
+                FieldMatch::Ternary(entry.call.arguments[of(high)?], entry.call.arguments[of(low)?])
+            }
             Place::Priority => FieldMatch::Exact(entry.key.priority.into()),
         };
-        let all = matches!(read, FieldMatch::Lpm(_, 0) | FieldMatch::Ternary(_, 0) | FieldMatch::Range(0, 0xffff));
+        let all = word.form != Form::Address6
+            && matches!(read, FieldMatch::Lpm(_, 0) | FieldMatch::Ternary(_, 0) | FieldMatch::Range(0, 0xffff));
         let usual = matches!((word.absent, read), (Absent::Is(value), FieldMatch::Exact(own)) if value == own);
         if all && word.absent == Absent::Anything || usual && word.word != "priority" {
             continue;
@@ -274,6 +293,9 @@ fn written(word: &Word, read: FieldMatch) -> String {
     let address = |value: u64| Ipv4Addr::from_bits(value as u32);
     match (word.form, read) {
         (Form::Address, FieldMatch::Exact(value)) => address(value).to_string(),
+        (Form::Address6, FieldMatch::Ternary(high, low)) => {
+            Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low)).to_string()
+        }
         (Form::Mac, FieldMatch::Exact(value)) => {
             value.to_be_bytes()[2..].iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(":")
         }
@@ -321,6 +343,9 @@ mod tests {
             "decap teid 0x1000 ue 10.60.0.1 via 1 counter 7 meter 9 qfi 5",
             "decap-filtered teid 0x1 ue 10.60.0.1 session 4",
             "encap ue 10.60.0.1 teid 0x2000 from 192.168.70.1 to 192.168.70.2 qfi 9 via 2 counter 8",
+            "encap6 ue 10.60.0.1 teid 0x2000 peer 3 qfi 9 via 2 counter 8",
+            "peer6 number 3 from fd70::1 to 2001:db8::2",
+            "downlink6 session 4 application 3 teid 0x2000 peer 3 qfi 9 via 2 counter 9",
             "hop number 1 source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port 1",
             "application application 3 session 4 remote 10.0.0.0/8 ports 80-90 protocol tcp qfi 9 priority 5",
             "uplink session 4 application 3 via 1 counter 9",
@@ -348,6 +373,8 @@ mod tests {
             ("decap teid 1 teid 2", 14, "twice"),
             ("decap teid 1 colour 2", 14, "has no \"colour\""),
             ("decap teid", 11, "needs a value"),
+            ("peer6 number 1 from 10.0.0.1 to fd70::2", 21, "no value of from"),
+            ("encap6 ue 10.60.0.1 teid 1 peer fd70::1 qfi 9 via 1", 33, "no value of peer"),
             ("encap ue 10.60.0.1 teid 1 from 1.1.1.1 to 2.2.2.2 qfi 256 via 1", 55, "8 bits"),
             ("application application 1 remote 10.1.0.0/8", 34, "write 10.0.0.0/8"),
             ("application application 1 ports 90-80", 33, "empty"),

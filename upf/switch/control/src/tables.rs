@@ -384,6 +384,11 @@ impl Tables {
         self.state().entries[table].len()
     }
 
+    /// Whether anything has been written since; `seen` is what [`Tables::counters_in_use`] has set.
+    pub fn changed_since(&self, seen: u64) -> bool {
+        self.state().changes != seen
+    }
+
     /// Indexes of the counters that entries count with; nothing where no entry has changed since it was at `seen`, which
     /// goes on.
     pub fn counters_in_use(&self, seen: &mut u64) -> Option<BTreeSet<u32>> {

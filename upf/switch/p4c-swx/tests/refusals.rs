@@ -50,7 +50,7 @@ fn the_small_program_and_the_real_one_compile() {
     let program = compile(SMALL).expect("the small program");
     assert_eq!(program.spec.apply, ["rx m.ingress_port", "extract h.e", "table t", "emit h.e", "tx m.egress_port"]);
     let program = compile(PROGRAM).expect("the user plane");
-    assert_eq!(program.info.tables.len(), 9);
+    assert_eq!(program.info.tables.len(), 10);
 }
 
 #[test]

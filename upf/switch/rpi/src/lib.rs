@@ -160,6 +160,7 @@ fn start(arguments: &[String]) -> Result<()> {
     let own = std::env::current_exe().context("this program cannot be found")?;
     let beside = own.with_file_name("martlet-switch");
     let program = if beside.exists() { beside } else { PathBuf::from("martlet-switch") };
+    martlet_switch_control::build::check(&program).map_err(anyhow::Error::msg)?;
     let error =
         std::os::unix::process::CommandExt::exec(std::process::Command::new(&program).arg("run").args(arguments));
     bail!("{} cannot be run ({error}): build it with make release, or put it beside martlet", program.display())

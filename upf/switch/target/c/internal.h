@@ -68,8 +68,12 @@ struct mswx {
 	uint64_t *alive;
 	/* Instructions since the last packet entered the pipeline. */
 	uint64_t since_last;
-	/* Nanoseconds without a packet after which the loop sleeps. */
-	uint64_t spin;
+	/* Nanoseconds for which the loop looks for packets before it sleeps: at most and, where it is not keen, lately. */
+	uint64_t spin, patience;
+	int keen;
+	/* A descriptor that wakes who collects the controller's packets, or -1; and how many it has been told of. */
+	int bell;
+	uint32_t rung;
 };
 
 /* From now on, pipelines have the tables of exact.c. */

@@ -10,9 +10,10 @@
 
 #define ETHERNET 14
 #define IPV4 20
+#define IPV6 40
 /* SWX takes headers out of a packet without a look at its length: whatever the parser may take has to be there. Ethernet,
- * IPv4, UDP, GTP-U, container, IPv4 and ports are 86 octets. */
-#define PARSED 96
+ * IPv6, UDP, GTP-U, container, IPv4 and ports are 106 octets. */
+#define PARSED 112
 #define QUANTUM 2048
 /* Nanoseconds after which what waits goes to the native side: whoever had it wait is gone. */
 #define LONGEST_HOLD 250000000
@@ -66,6 +67,18 @@ static int prepare(struct rte_mbuf *packet)
 		if (frame[ETHERNET] == 0x45 && !adds_up(frame + ETHERNET))
 			return 0;
 		length = ETHERNET + total;
+	} else if (be16(frame + 12) == 0x86dd) {
+		uint32_t total;
+
+		if (length < ETHERNET + IPV6)
+			return 0;
+		total = IPV6 + be16(frame + ETHERNET + 4);
+		if (frame[ETHERNET] >> 4 != 6 || total > length - ETHERNET)
+			return 0;
+		length = ETHERNET + total;
+	} else {
+		/* Of all else the parser takes the Ethernet header alone. */
+		return 1;
 	}
 	if (length < PARSED) {
 		memset(frame + length, 0, PARSED - length);
@@ -86,6 +99,11 @@ static uint32_t leaving(const struct rte_mbuf *packet)
 		uint32_t total = ETHERNET + be16(frame + ETHERNET + 2);
 
 		if (total >= ETHERNET + IPV4 && total < length)
+			return total;
+	} else if (length >= ETHERNET + IPV6 && be16(frame + 12) == 0x86dd) {
+		uint32_t total = ETHERNET + IPV6 + be16(frame + ETHERNET + 4);
+
+		if (total < length)
 			return total;
 	}
 	return length;
@@ -349,11 +367,22 @@ static uint32_t came_by(struct rte_mbuf *packet)
 	return port < MSWX_PORTS ? port : 0;
 }
 
+/* Tells who collects the controller's packets that there are more. */
+static void ring(struct mswx *m)
+{
+	uint32_t come = m->out[MSWX_PORTS - 1]->prod.tail;
+	const uint64_t one = 1;
+
+	if (m->bell >= 0 && come != m->rung && write(m->bell, &one, sizeof(one)) > 0)
+		m->rung = come;
+}
+
 /* Out of the rings to the sockets; without a socket they wait to be collected. */
 static uint32_t flush(struct mswx *m)
 {
 	uint32_t busy = 0, port;
 
+	ring(m);
 	for (port = 0; port < MSWX_PORTS; port++) {
 		struct rte_mbuf *packets[MSWX_BURST];
 		uint32_t n;
@@ -458,13 +487,14 @@ static void pause_until_resumed(struct mswx *m)
 	__atomic_store_n(&m->paused, 0, __ATOMIC_SEQ_CST);
 }
 
-/* Sleeps until there is something to do, or it is time to say that the loop lives. */
-static void sleep_until_woken(struct mswx *m, int wake)
+/* Sleeps until there is something to do, or it is time to say that the loop lives. Gives whether it was woken. */
+static int sleep_until_woken(struct mswx *m, int wake)
 {
 	struct pollfd polled[MSWX_PORTS * (MSWX_LANES + 1) + 1];
 	uint32_t port, lane;
 	uint64_t count;
 	nfds_t n = 0;
+	int woken;
 
 	for (port = 0; port < MSWX_PORTS; port++) {
 		if (m->fds[port] >= 0)
@@ -474,10 +504,20 @@ static void sleep_until_woken(struct mswx *m, int wake)
 	}
 	polled[n++] = (struct pollfd){ .fd = wake, .events = POLLIN };
 	__atomic_store_n(&m->parked, 1, __ATOMIC_SEQ_CST);
-	poll(polled, n, m->alive ? NAP : LONG_NAP);
+	woken = poll(polled, n, m->alive ? NAP : LONG_NAP);
 	__atomic_store_n(&m->parked, 0, __ATOMIC_SEQ_CST);
-	if (polled[n - 1].revents && read(wake, &count, sizeof(count)) < 0)
+	if (woken > 0 && polled[n - 1].revents && read(wake, &count, sizeof(count)) < 0)
+		return 1;
+	return woken > 0;
+}
+
+/* Looking for packets before sleeping is worth it where they come soon. How long they were in coming says for how long to
+ * look the next time: not at all, after some that took long. */
+static void learn_patience(struct mswx *m, uint64_t came_after)
+{
+	if (m->keen)
 		return;
+	m->patience = came_after < m->spin ? m->spin : m->patience / 2;
 }
 
 /* Takes, carries and sends what there is. A lone packet does not wait until the pipeline has looked for others for long. */
@@ -521,9 +561,11 @@ void mswx_loop(struct mswx *m, int wake)
 	uint64_t idle_since = 0;
 
 	mswx_enlist();
+	m->patience = m->spin;
 	__atomic_store_n(&m->running, 1, __ATOMIC_SEQ_CST);
 	while (!__atomic_load_n(&m->ending, __ATOMIC_SEQ_CST)) {
 		uint32_t busy;
+		uint64_t now;
 
 		live(m);
 		if (__atomic_load_n(&m->pausing, __ATOMIC_SEQ_CST))
@@ -534,10 +576,12 @@ void mswx_loop(struct mswx *m, int wake)
 			idle_since = 0;
 			continue;
 		}
+		now = now_ns();
 		if (!idle_since)
-			idle_since = now_ns();
-		if (now_ns() - idle_since >= m->spin) {
-			sleep_until_woken(m, wake);
+			idle_since = now;
+		/* Who has slept until it was time to say that he lives goes on sleeping. */
+		if (now - idle_since >= m->patience && sleep_until_woken(m, wake)) {
+			learn_patience(m, now_ns() - idle_since);
 			idle_since = 0;
 		}
 	}
@@ -553,6 +597,12 @@ void mswx_alive(struct mswx *m, uint64_t *at)
 void mswx_spin(struct mswx *m, uint64_t nanoseconds)
 {
 	m->spin = nanoseconds;
+	m->keen = 1;
+}
+
+void mswx_bell(struct mswx *m, int fd)
+{
+	m->bell = fd;
 }
 
 void mswx_end(struct mswx *m)

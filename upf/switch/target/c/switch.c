@@ -10,7 +10,7 @@
 #include <rte_swx_port_ring.h>
 #include <rte_swx_port_source_sink.h>
 
-/* Nanoseconds for which the loop looks for packets before it sleeps, unless told otherwise. */
+/* Nanoseconds for which the loop looks for packets at most before it sleeps, unless told otherwise. */
 #define SPIN 100000
 
 int mswx_new(struct mswx **out, const char *name, uint32_t buffers)
@@ -30,6 +30,7 @@ int mswx_new(struct mswx **out, const char *name, uint32_t buffers)
 	}
 	m->since_last = UINT64_MAX / 2;
 	m->spin = SPIN;
+	m->bell = -1;
 	m->pool = rte_pktmbuf_pool_create(m->pool_name, buffers, 128, 0, RTE_PKTMBUF_HEADROOM + MSWX_FRAME, 0);
 	if (!m->pool) {
 		free(m);

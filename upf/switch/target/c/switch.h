@@ -106,8 +106,11 @@ int mswx_open_lane(struct mswx *m, uint32_t port, uint32_t ifindex, uint32_t que
 void mswx_close_lanes(struct mswx *m, uint32_t port);
 /* Where the loop is to write, at least every 20 ms, the time at which it still lives; and 0 when it ends. */
 void mswx_alive(struct mswx *m, uint64_t *at);
-/* Nanoseconds for which the loop looks for packets before it sleeps. */
+/* Nanoseconds for which the loop looks for packets before it sleeps, always; without it, some 100 us where packets come that
+ * soon, and not at all where they do not. */
 void mswx_spin(struct mswx *m, uint64_t nanoseconds);
+/* A descriptor (eventfd) that is written to when packets have come for the controller. */
+void mswx_bell(struct mswx *m, int fd);
 /* Carries packets until told to end; `wake` is a descriptor that wakes it up, from an idle sleep. */
 void mswx_loop(struct mswx *m, int wake);
 void mswx_end(struct mswx *m);

@@ -121,6 +121,7 @@ unsafe extern "C" {
     pub fn mswx_close_lanes(m: *mut Raw, port: u32);
     pub fn mswx_alive(m: *mut Raw, at: *mut u64);
     pub fn mswx_spin(m: *mut Raw, nanoseconds: u64);
+    pub fn mswx_bell(m: *mut Raw, fd: c_int);
     pub fn mswx_attach(m: *mut Raw, port: u32, fd: c_int, bypass: c_int);
     pub fn mswx_loop(m: *mut Raw, wake: c_int);
     pub fn mswx_end(m: *mut Raw);

@@ -91,7 +91,7 @@ pub fn run(rules: u32, samples: u32, engine: Engine) -> Result<Issued, String> {
     let client = runtime.block_on(async {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.map_err(|error| text(&error))?;
         let address = listener.local_addr().map_err(|error| text(&error))?;
-        let (service, packets) = server.service();
+        let (service, packets) = server.service(Arc::default());
         let serve = tonic::transport::Server::builder().add_service(service);
         tokio::spawn(packets);
         tokio::spawn(serve.serve_with_incoming(TcpListenerStream::new(listener)));

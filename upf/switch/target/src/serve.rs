@@ -5,7 +5,7 @@ use crate::lanes::Alive;
 use crate::pcap::Carrier;
 use crate::ports::{self, Binding, By};
 use crate::sockets;
-use crate::switch::Switch;
+use crate::switch::{PORTS, Switch};
 use crate::{UPF, dpdk};
 use martlet_p4c_swx::Program;
 use martlet_switch_control::counters::Counters;
@@ -19,6 +19,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::io::unix::AsyncFd;
+use tokio::sync::Notify;
 use tokio_stream::wrappers::TcpListenerStream;
 
 /// What a switch process is told.
@@ -32,8 +34,8 @@ pub struct Settings {
     pub n6: Option<(Binding, Binding)>,
     /// Rules that it begins with, one a line, in the language of RPI.
     pub rules: Option<PathBuf>,
-    /// For how long it looks for packets before it sleeps.
-    pub spin: Duration,
+    /// For how long it looks for packets before it sleeps; without it, it learns how long is worth it.
+    pub spin: Option<Duration>,
     /// Where rules and counters are kept.
     pub state: Option<PathBuf>,
     /// MiB for tables and packets.
@@ -119,7 +121,9 @@ pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<
     if let Some(alive) = &alive {
         switch.tell(alive);
     }
-    switch.spin(settings.spin);
+    if let Some(spin) = settings.spin {
+        switch.spin(spin);
+    }
     for (wire, outside, inside) in [(&settings.n3, ACCESS, NATIVE_N3), (&settings.n6, CORE, NATIVE_N6)] {
         let Some((peer, native)) = wire else { continue };
         for (binding, port, other) in [(peer, outside, inside), (native, inside, outside)] {
@@ -144,11 +148,20 @@ pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<
     let address = listener.local_addr().map_err(|error| text(&error))?;
     tracing::info!(%address, engine = settings.engine.name(), restored, "the switch is ready");
     println!("ready {address}");
-    let looked_at = tables_to_look_at;
+    let (looked_at, counted) = (tables_to_look_at, switch.clone());
     let look = tokio::spawn(async move {
         let (mut seen, mut used) = (0, Arc::new(BTreeSet::new()));
+        // Packets that had come at the last looks: where none has come since, none has been counted.
+        let (mut come, mut since) = (0u64, 2);
         loop {
             let (counters, mut before) = (counters.clone(), used.clone());
+            let now = (0..PORTS).map(|port| counted.port(port).packets_in).sum();
+            // One that has come may be counted a moment later.
+            since = if std::mem::replace(&mut come, now) == now { since + 1 } else { 0 };
+            if since > 1 && !looked_at.changed_since(seen) {
+                tokio::time::sleep(LOOK).await;
+                continue;
+            }
             if let Some(now) = looked_at.counters_in_use(&mut seen) {
                 // Those of rules that have gone are looked at once more.
                 before = Arc::new(before.union(&now).copied().collect());
@@ -160,7 +173,7 @@ pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<
             tokio::time::sleep(LOOK.max(began.elapsed() * 20)).await;
         }
     });
-    let (service, packets) = server.service();
+    let (service, packets) = server.service(bell(&switch)?);
     let packets = tokio::spawn(packets);
     let served =
         tonic::transport::Server::builder().add_service(service).serve_with_incoming(TcpListenerStream::new(listener));
@@ -174,7 +187,27 @@ pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<
     switch.stop();
     drop(captures);
     drop(open);
+    // The process ends, and the kernel is quicker to take its memory back than DPDK is to give it.
+    std::mem::forget(switch);
     outcome
+}
+
+/// Is notified when packets have come for the controller.
+fn bell(switch: &Arc<Switch>) -> Result<Arc<Notify>, String> {
+    let notify = Arc::<Notify>::default();
+    let told = notify.clone();
+    let failed = |error: &dyn std::fmt::Display| format!("packets for the controller cannot be waited for: {error}");
+    let fd = switch.bell().try_clone_to_owned().map_err(|error| failed(&error))?;
+    // SAFETY: a descriptor of its own, which is closed with what is registered.
+    let fd = unsafe { AsyncFd::register(fd) }.map_err(|error| failed(&error))?;
+    tokio::spawn(async move {
+        while let Ok(mut ready) = fd.readable().await {
+            let _ = nix::unistd::read(fd.get_ref(), &mut [0; 8]);
+            ready.clear_ready();
+            told.notify_one();
+        }
+    });
+    Ok(notify)
 }
 
 /// Writes the rules of a file, all or none; one that is there is changed.

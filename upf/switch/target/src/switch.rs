@@ -6,7 +6,7 @@ use crate::lanes::Alive;
 use martlet_p4c_swx::Program;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::ffi::CString;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -79,6 +79,8 @@ pub struct Switch {
     writing: Mutex<()>,
     pausing: Mutex<()>,
     wake: Arc<EventFd>,
+    /// Rung when packets have come for the controller.
+    bell: EventFd,
     thread: Mutex<Option<JoinHandle<()>>>,
     sockets: Mutex<Vec<OwnedFd>>,
     alive: Mutex<Option<Arc<Alive>>>,
@@ -97,10 +99,20 @@ impl Switch {
         checked(unsafe { ffi::mswx_new(&mut raw, name.as_ptr(), BUFFERS) }, || "no memory for packets".into())?;
         let handle = Arc::new(Handle(raw));
         assemble(raw, &program.spec, ports, engine)?;
-        let wake = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK);
-        let wake = Arc::new(wake.map_err(|error| SwitchError::Port(format!("no eventfd: {error}")))?);
+        let eventfd = || {
+            EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
+                .map_err(|error| SwitchError::Port(format!("no eventfd: {error}")))
+        };
+        let (wake, bell) = (Arc::new(eventfd()?), eventfd()?);
+        // SAFETY: a switch that is built, whose thread does not run yet; the bell is closed after the thread has ended.
+        unsafe { ffi::mswx_bell(raw, bell.as_raw_fd()) };
         let (writing, pausing, thread, sockets, alive) = Default::default();
-        Ok(Switch { handle, program, engine, writing, pausing, wake, thread, sockets, alive })
+        Ok(Switch { handle, program, engine, writing, pausing, wake, bell, thread, sockets, alive })
+    }
+
+    /// A descriptor, non-blocking, that becomes readable when packets have come for the controller, and is to be read then.
+    pub fn bell(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
     }
 
     fn raw(&self) -> *mut Raw {
@@ -323,7 +335,7 @@ impl Switch {
         *self.alive.lock().unwrap_or_else(PoisonError::into_inner) = Some(alive.clone());
     }
 
-    /// For how long the thread looks for packets before it sleeps.
+    /// For how long the thread looks for packets before it sleeps, always. Without it, it learns how long is worth it.
     pub fn spin(&self, time: Duration) {
         // SAFETY: a switch that is built, whose thread does not run yet.
         unsafe { ffi::mswx_spin(self.raw(), u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)) }

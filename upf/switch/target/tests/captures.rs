@@ -29,6 +29,12 @@ const RULES: &str = "
     downlink session 4 application 1 teid 0x2002 from 192.168.70.1 to 192.168.70.2 qfi 7 via 2 counter 12
     downlink-closed session 4 application 2 counter 13
     decap teid 0x1005 ue 10.60.0.5 via 99 counter 14
+    peer6 number 3 from fd70::1 to fd70::2
+    encap6 ue 10.60.0.6 teid 0x2006 peer 3 qfi 5 via 2 counter 15
+    encap6 ue 10.60.0.7 teid 0x2007 peer 4 qfi 5 via 2 counter 16
+    encap-filtered ue 10.60.0.8 session 8
+    application application 1 session 8 protocol udp priority 5
+    downlink6 session 8 application 1 teid 0x2008 peer 3 qfi 6 via 2 counter 17
 ";
 
 /// Entries that are no rules of a person: table, key, action, arguments.
@@ -43,6 +49,7 @@ const OTHERS: &[(&str, u64, &str, &[u64])] = &[
     ("gtp_default_forward", 5, "drop", &[]),
     ("ip_default_forward", 5, "drop", &[]),
     ("interfaces", 6, "drop", &[]),
+    ("ipv6_peers", 7, "drop", &[]),
 ];
 
 const N_PORTS: u32 = 8;
@@ -109,6 +116,11 @@ fn to_gnb(teid: u32, qfi: u8, inner: &[u8]) -> Vec<u8> {
     [&[2, 0, 0, 0, 0, 4, 2, 0, 0, 0, 0, 3, 8, 0][..], &outer].concat()
 }
 
+fn to_gnb6(teid: u32, qfi: u8, inner: &[u8]) -> Vec<u8> {
+    let outer = ipv6(64, N36, GNB6, &udp(2152, 2152, &gtp(teid, 0, qfi, inner)));
+    [&[2, 0, 0, 0, 0, 4, 2, 0, 0, 0, 0, 3, 0x86, 0xdd][..], &outer].concat()
+}
+
 fn to_network(packet: &[u8]) -> Vec<u8> {
     [&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0][..], packet].concat()
 }
@@ -120,6 +132,9 @@ fn for_controller(port: u32, frame: &[u8]) -> Vec<u8> {
 const UE2: [u8; 4] = [10, 60, 0, 2];
 const UE3: [u8; 4] = [10, 60, 0, 3];
 const UE5: [u8; 4] = [10, 60, 0, 5];
+const UE6: [u8; 4] = [10, 60, 0, 6];
+const UE7: [u8; 4] = [10, 60, 0, 7];
+const UE8: [u8; 4] = [10, 60, 0, 8];
 const NOBODY: [u8; 4] = [10, 60, 0, 9];
 
 /// What is done, the port and the frame that goes in, and those that come out.
@@ -162,6 +177,22 @@ fn cases() -> Vec<Case> {
         to_controller(in_tunnel(0x7777, &up(NOBODY, 64, 16)), "gtp_default_forward.to_controller"),
         to_controller(ethernet(&down(NOBODY, 64, 17)), "ip_default_forward.to_controller"),
         ("gtp_default_forward.drop", 5, in_tunnel(0x7777, &up(NOBODY, 64, 18)), vec![]),
+        ("gtp_decap.decap over IPv6", 0, in_tunnel6(0x1001, &up(UE, 64, 20)), vec![(1, to_network(&up(UE, 63, 20)))]),
+        (
+            "gtp_encap.encap6, ipv6_peers.tunnel6",
+            1,
+            ethernet(&down(UE6, 64, 21)),
+            vec![(0, to_gnb6(0x2006, 5, &down(UE6, 63, 21)))],
+        ),
+        ("ipv6_peers: a miss drops", 1, ethernet(&down(UE7, 64, 22)), vec![]),
+        (
+            "downlink_terminations.downlink_forward6",
+            1,
+            ethernet(&down(UE8, 64, 23)),
+            vec![(0, to_gnb6(0x2008, 6, &down(UE8, 63, 23)))],
+        ),
+        as_is(0, 2, in_tunnel6(0x7777, &up(NOBODY, 64, 24)), "gtp_default_forward.to_native over IPv6"),
+        as_is(0, 2, ethernet6(&ipv6(64, GNB6, N36, &udp(1, 2, &payload(25)))), "ip_default_forward.to_native of IPv6"),
         ("ip_default_forward.drop", 5, ethernet(&down(NOBODY, 64, 19)), vec![]),
     ]
 }
@@ -253,7 +284,8 @@ fn every_action_of_every_table_does_what_it_says() {
             let read = |of: &str| switch.register(&format!("{counter}_{of}"), index).expect("a counter");
             (read("packets"), read("octets"))
         };
-        assert_eq!([count("rules", 1), count("rules", 2)], [(1, 98); 2]);
+        assert_eq!([count("rules", 1), count("rules", 2)], [(2, 196), (1, 98)]);
+        assert_eq!([count("rules", 15), count("rules", 17), count("rules", 16)], [(1, 98), (1, 98), (0, 0)]);
         assert_eq!([count("rules", 10), count("rules", 12)], [(1, 110); 2]);
         assert_eq!([count("dropped", 11), count("dropped", 13)], [(1, 98); 2]);
         assert_eq!([count("rules", 11), count("rules", 13)], [(0, 0); 2]);

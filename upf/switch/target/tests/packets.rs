@@ -168,8 +168,19 @@ fn what_has_no_rule_goes_to_the_native_path_as_it_is_and_comes_back() {
             ("a source that the UE does not have", foreign),
             ("a packet at its last hop", uplink(&ipv4(17, 1, UE, REMOTE, &udp(1000, 53, b"")))),
             ("a fragment", fragment),
-            ("ARP", [&[0xff; 6][..], &[2, 0, 0, 0, 0, 9], &[8, 6], &[1; 82]].concat()),
-            ("IPv6", [&[2; 12][..], &[0x86, 0xdd], &[0x60; 90]].concat()),
+            ("ARP", [&[0xff; 6][..], &[2, 0, 0, 0, 0, 9], &[8, 6], &[1; 28]].concat()),
+            ("a packet of IPv6 that is cut off", [&[2; 12][..], &[0x86, 0xdd], &[0x60; 90]].concat()),
+            ("an unknown tunnel over IPv6", in_tunnel6(9, &inner)),
+            ("an extension header of IPv6", {
+                let mut frame = in_tunnel6(0x1000, &inner);
+                frame[14 + 6] = 0;
+                frame
+            }),
+            ("a UDP length that is wrong, over IPv6", {
+                let mut frame = in_tunnel6(0x1000, &inner);
+                frame[14 + 40 + 5] -= 1;
+                frame
+            }),
             ("a header that does not add up", {
                 let mut frame = uplink(&inner);
                 frame[24] ^= 1;
@@ -187,7 +198,8 @@ fn what_has_no_rule_goes_to_the_native_path_as_it_is_and_comes_back() {
             if bed.switch.port(0).bypassed == before {
                 assert_eq!(out, vec![(2, frame)], "{engine:?}: {what}");
             } else {
-                assert!(matches!(what, "a header that does not add up"), "{engine:?}: {what}");
+                let expected = ["a header that does not add up", "a packet of IPv6 that is cut off"];
+                assert!(expected.contains(&what), "{engine:?}: {what}");
                 assert_eq!(out, vec![]);
             }
         }
@@ -199,6 +211,38 @@ fn what_has_no_rule_goes_to_the_native_path_as_it_is_and_comes_back() {
         assert_eq!(bed.through(3, &other), vec![(1, other.clone())]);
         // A port that nothing is known of.
         assert_eq!(bed.through(5, &other), vec![]);
+    }
+}
+
+#[test]
+fn a_tunnel_may_be_over_ipv6() {
+    const OVER_IPV6: &str = "
+        hop number 1 source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port 1
+        hop number 2 source 02:00:00:00:00:03 destination 02:00:00:00:00:04 port 0
+        decap teid 0x1000 ue 10.60.0.1 via 1 counter 5
+        peer6 number 7 from fd70::1 to fd70::2
+        encap6 ue 10.60.0.1 teid 0x2000 peer 7 qfi 9 via 2 counter 6
+    ";
+    for engine in engines() {
+        let bed = Bed::new(engine, OVER_IPV6);
+        for length in [0, 1, 5, 18, 100, 1352] {
+            let inner = |ttl| ipv4(17, ttl, UE, REMOTE, &udp(1000, 53, &vec![7; length]));
+            assert_eq!(bed.through(0, &in_tunnel6(0x1000, &inner(64))), out_1(&inner(63)), "{engine:?} {length}");
+            let packet = |ttl| ipv4(17, ttl, REMOTE, UE, &udp(53, 1000, &vec![8; length]));
+            let outer = ipv6(64, N36, GNB6, &udp(2152, 2152, &gtp(0x2000, 0, 9, &packet(63))));
+            let frame = [&[2, 0, 0, 0, 0, 4, 2, 0, 0, 0, 0, 3, 0x86, 0xdd][..], &outer].concat();
+            assert_eq!(bed.through(1, &ethernet(&packet(64))), vec![(0, frame)], "{engine:?} {length}");
+        }
+        // Octets as a URR counts them have nothing of the tunnel, of whichever version.
+        let octets: u64 = [0, 1, 5, 18, 100, 1352].iter().map(|length| length + 28).sum();
+        assert_eq!((bed.count("rules", 5), bed.count("rules", 6)), ((6, octets), (6, octets)));
+        // Cut off anywhere, nothing comes out by a rule.
+        let whole = in_tunnel6(0x1000, &ipv4(17, 64, UE, REMOTE, &udp(1000, 53, b"hello")));
+        for length in 0..whole.len() {
+            let out = bed.through(0, &whole[..length]);
+            assert!(out.iter().all(|(port, _)| *port == 2), "{length}: {out:?}");
+        }
+        assert_eq!(bed.count("rules", 5).0, 6);
     }
 }
 

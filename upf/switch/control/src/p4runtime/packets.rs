@@ -1,24 +1,24 @@
 //! Packets to controllers and from them.
 use super::convert;
 use super::messages::{self as m, stream_response};
-use super::server::{QUEUE, Server};
+use super::server::Server;
 use crate::error::{Code as WriteCode, WriteError, refuse};
-use std::time::Duration;
+use tokio::sync::Notify;
 
 impl Server {
-    pub(super) async fn packets_in(&self) {
-        let mut tick = tokio::time::interval(Duration::from_millis(2));
-        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    /// Hands on what has come for the controller, each time that the bell rings.
+    pub(super) async fn packets_in(&self, bell: &Notify) {
         loop {
-            tick.tick().await;
-            for _ in 0..QUEUE {
-                let Some((port, payload)) = self.tables.target().receive() else { break };
+            bell.notified().await;
+            while let Some((port, payload)) = self.tables.target().receive() {
                 let metadata = vec![m::PacketMetadata { metadata_id: 1, value: convert::to_octets(port.into()) }];
                 let update = stream_response::Update::Packet(m::Packet { payload, metadata });
                 if let Some(primary) = self.arbitration().primary() {
                     // A controller that does not keep up loses packets, as by any slow link.
                     let _ = primary.sender.try_send(Ok(m::StreamMessageResponse { update: Some(update) }));
                 }
+                // Others have their turn, however many come.
+                tokio::task::yield_now().await;
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::journal::Journal;
 use crate::model::Update;
 use crate::tables::Tables;
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Request, Response, Status, Streaming};
 
@@ -62,11 +62,12 @@ impl Server {
         Server { tables, counters, journal, base, device, cookie: Mutex::default(), arbitration: Mutex::default() }
     }
 
-    /// The service, and the task that hands the switch's packets to the primary controller, which runs until it is dropped.
-    pub fn service(self) -> (P4RuntimeServer<Shared>, impl Future<Output = ()>) {
+    /// The service, and the task that hands the switch's packets to the primary controller whenever the bell rings, which runs
+    /// until it is dropped.
+    pub fn service(self, bell: Arc<Notify>) -> (P4RuntimeServer<Shared>, impl Future<Output = ()>) {
         let server = Arc::new(self);
         let service = P4RuntimeServer::new(Shared(server.clone())).max_decoding_message_size(LONGEST);
-        (service, async move { server.packets_in().await })
+        (service, async move { server.packets_in(&bell).await })
     }
 
     /// Writes what a switch begins with: the ways of packets without rules, and what the journal of before has.

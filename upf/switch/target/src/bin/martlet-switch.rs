@@ -56,9 +56,10 @@ struct Run {
     /// File of rules that it begins with, one a line
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
-    /// Microseconds for which it looks for packets before it sleeps; a large number keeps one processor busy, and latency low
-    #[arg(long, default_value_t = 100)]
-    spin_us: u64,
+    /// Microseconds for which it looks for packets before it sleeps; a large number keeps one processor busy, and latency low.
+    /// Without it, up to 100 where packets come that soon, and none where they do not
+    #[arg(long)]
+    spin_us: Option<u64>,
     /// MiB for tables and packets
     #[arg(long, default_value_t = 768)]
     memory: u32,
@@ -82,6 +83,8 @@ struct Run {
 enum Command {
     /// Run the switch, and start it again should it fail
     Run(Run),
+    /// Say of which build it is: martlet starts a switch of its own build alone
+    Build,
     /// Take the kernel's own forwarding between two interfaces away, which stays when a switch ends
     Part { one: String, other: String },
     /// Have peers on veth send frames with their checksums, one packet each, as a wire would carry them
@@ -112,7 +115,7 @@ fn run(arguments: &Run) -> Result<(), String> {
         n6: wire(&arguments.core, &arguments.native_n6),
         state: arguments.state.clone(),
         rules: arguments.rules.clone(),
-        spin: Duration::from_micros(arguments.spin_us),
+        spin: arguments.spin_us.map(Duration::from_micros),
         memory: arguments.memory,
         engine: arguments.engine.engine(),
         device: arguments.device,
@@ -191,6 +194,10 @@ fn main() -> ExitCode {
                 parent::end_with_it();
             }
             if arguments.once { run(&arguments) } else { watch() }
+        }
+        Command::Build => {
+            println!("{}", martlet_switch_control::build::build());
+            Ok(())
         }
         Command::Part { one, other } => {
             sockets::part(&one, &other);

@@ -1,10 +1,13 @@
 //! Frames for tests, made and read by code that the switch has no part in.
 #![allow(dead_code)] // each test program uses its part
+use std::net::Ipv6Addr;
 
 pub const UE: [u8; 4] = [10, 60, 0, 1];
 pub const REMOTE: [u8; 4] = [8, 8, 8, 8];
 pub const GNB: [u8; 4] = [192, 168, 70, 2];
 pub const N3: [u8; 4] = [192, 168, 70, 1];
+pub const GNB6: Ipv6Addr = Ipv6Addr::new(0xfd70, 0, 0, 0, 0, 0, 0, 2);
+pub const N36: Ipv6Addr = Ipv6Addr::new(0xfd70, 0, 0, 0, 0, 0, 0, 1);
 
 pub fn checksum(header: &[u8]) -> u16 {
     let sum: u32 = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
@@ -57,4 +60,24 @@ pub fn ethernet(packet: &[u8]) -> Vec<u8> {
 /// From the gNB, in tunnel 0x1000.
 pub fn uplink(inner: &[u8]) -> Vec<u8> {
     ethernet(&ipv4(17, 64, GNB, N3, &udp(2152, 2152, &gtp(0x1000, 1, 9, inner))))
+}
+
+/// A UDP datagram without a checksum over IPv6, as tunnels may be (RFC 6935).
+pub fn ipv6(hop_limit: u8, source: Ipv6Addr, destination: Ipv6Addr, payload: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0x60, 0, 0, 0];
+    packet.extend((payload.len() as u16).to_be_bytes());
+    packet.extend([17, hop_limit]);
+    packet.extend(source.octets());
+    packet.extend(destination.octets());
+    packet.extend(payload);
+    packet
+}
+
+pub fn ethernet6(packet: &[u8]) -> Vec<u8> {
+    [&[2, 0, 0, 0, 0, 0xa, 2, 0, 0, 0, 0, 0xb, 0x86, 0xdd][..], packet].concat()
+}
+
+/// From the gNB over IPv6.
+pub fn in_tunnel6(teid: u32, inner: &[u8]) -> Vec<u8> {
+    ethernet6(&ipv6(64, GNB6, N36, &udp(2152, 2152, &gtp(teid, 1, 9, inner))))
 }
