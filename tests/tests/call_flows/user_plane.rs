@@ -3,7 +3,8 @@ use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_ran::{Netns, Ue};
 use martlet_tests::{
-    GATEWAY, HOST, Host, MACHINE, TestCore, in_namespace, in_namespace_within, internet, namespace, run, serve_http, without_a_switch,
+    GATEWAY, HOST, Host, MACHINE, TestCore, in_namespace, in_namespace_within, internet, namespace, run, serve_http,
+    without_a_switch,
 };
 use martlet_upf::config::N6Mode;
 use std::net::IpAddr;
