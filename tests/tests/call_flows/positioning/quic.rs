@@ -18,7 +18,7 @@ impl Bed {
     }
 
     fn trust(&self) -> Result<Trust> {
-        Ok(Trust { roots: std::fs::read_to_string(&self.certificate)?, name: GATEWAY.to_string() })
+        Ok(Trust { roots: std::fs::read_to_string(&self.certificate)?, name: lmf().to_string() })
     }
 
     async fn phone_over(&self, n: u64, at: Place, channels: &[Kind]) -> Result<(Ue, Positioning)> {
@@ -77,12 +77,12 @@ fn an_lmf_has_phones_over_quic_and_over_tls_and_strangers_disturb_neither() {
         let refused = || metric("martlet_lmf_refused_total", &[("why", "unknown binding")]);
         let (before, trust) = (refused(), bed.trust()?);
         let answer = tokio::task::spawn_blocking(move || -> Result<Vec<u8>> {
-            let door = std::net::SocketAddr::from((GATEWAY, 9127));
+            let door = std::net::SocketAddr::from((lmf(), 9127));
             let nobody = std::net::UdpSocket::bind("0.0.0.0:0")?;
             for length in [1, 20, 1200] {
                 nobody.send_to(&vec![0xc3; length], door)?;
             }
-            let other = Identity::self_signed(&[&GATEWAY.to_string()])?.trust(&GATEWAY.to_string());
+            let other = Identity::self_signed(&[&lmf().to_string()])?.trust(&lmf().to_string());
             ensure!(connect(Kind::Quinn, door, &other, &Options::default()).is_err(), "it was believed");
             let mut channel = connect(Kind::Quinn, door, &trust, &Options::default())?;
             channel.send(&unknown)?;
