@@ -8,12 +8,18 @@ use prometheus::{
 use std::sync::{Arc, LazyLock, Mutex, Once, PoisonError, Weak};
 
 macro_rules! counter_vec {
-    ($($(#[$meta:meta])* $name:ident = $metric:literal, $help:literal, [$($label:literal),*];)*) => {$(
+    ($($(#[$meta:meta])* $name:ident = $metric:literal, $help:literal, [$($label:literal),*];)*) => {
+    $(
         $(#[$meta])*
         pub(crate) static $name: LazyLock<IntCounterVec> = LazyLock::new(|| {
             register_int_counter_vec!($metric, $help, &[$($label),*]).expect("registered once")
         });
-    )*};
+    )*
+
+        fn register_vecs() {
+            $(LazyLock::force(&$name);)*
+        }
+    };
 }
 
 counter_vec! {
@@ -32,6 +38,16 @@ pub(crate) static SESSIONS: LazyLock<IntGauge> =
     LazyLock::new(|| register_int_gauge!("martlet_upf_sessions", "PFCP sessions").expect("registered once"));
 pub(crate) static ASSOCIATIONS: LazyLock<IntGauge> =
     LazyLock::new(|| register_int_gauge!("martlet_upf_associations", "PFCP associations").expect("registered once"));
+
+/// Has the metrics registered that N4 and datapaths use, before anybody has a lock of theirs. Who gathers metrics holds the
+/// registry while it waits for those locks: one that registered itself at its first use, under such a lock, would wait for
+/// the registry for ever.
+pub(crate) fn register() {
+    register_vecs();
+    LazyLock::force(&N4_REPEATED);
+    LazyLock::force(&SESSIONS);
+    LazyLock::force(&ASSOCIATIONS);
+}
 
 /// The counters of all datapaths of this process, added up when someone asks, so that a packet is counted once only.
 static DATAPATHS: Mutex<Vec<Weak<Counters>>> = Mutex::new(Vec::new());

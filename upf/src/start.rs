@@ -79,6 +79,7 @@ pub async fn start(
     if let Some(finding) = config.check().into_iter().next() {
         return Err(UpfError::Config(format!("upf.{}: {}", finding.path, finding.message)));
     }
+    crate::metrics::register();
     let settings = Settings::from(&config);
     let address = config.n4.address;
     let socket = UdpSocket::bind(address).await.map_err(|error| UpfError::N4 { address, error })?;

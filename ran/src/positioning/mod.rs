@@ -51,6 +51,7 @@ impl PositioningConfig {
 pub struct Positioning {
     work: JoinHandle<()>,
     state: watch::Receiver<UeState>,
+    over: watch::Receiver<Option<Kind>>,
     orders: tokio::sync::mpsc::Sender<Order>,
 }
 
@@ -72,14 +73,20 @@ impl Positioning {
         // The gNB hears the UE where it is.
         ue.is_at(config.surroundings.clone()).await?;
         let (told, state) = watch::channel(UeState::Idle);
+        let (channel, over) = watch::channel(None);
         let (orders, received) = tokio::sync::mpsc::channel(4);
-        let task = task::Task::new(ue.weak(), ue.supi().into(), config, told);
-        Ok(Positioning { work: tokio::spawn(task.run(events, received)), state, orders })
+        let task = task::Task::new(ue.weak(), ue.supi().into(), config, told, channel);
+        Ok(Positioning { work: tokio::spawn(task.run(events, received)), state, over, orders })
     }
 
     /// Where its user plane connection is.
     pub fn state(&self) -> UeState {
         *self.state.borrow()
+    }
+
+    /// What its last channel to an LMF was of, if it has had one.
+    pub fn over(&self) -> Option<Kind> {
+        *self.over.borrow()
     }
 
     /// Ask the LMF for a connection.

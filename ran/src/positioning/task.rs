@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 enum Link {
     None,
     /// It is being brought up elsewhere.
-    Coming(mpsc::Receiver<Result<AsyncChannel, Cause>>),
+    Coming(mpsc::Receiver<Result<(AsyncChannel, Kind), Cause>>),
     Up(AsyncChannel),
 }
 
@@ -29,6 +29,7 @@ pub(super) struct Task {
     supi: Arc<str>,
     config: PositioningConfig,
     told: watch::Sender<UeState>,
+    over: watch::Sender<Option<Kind>>,
     side: UeSide,
     link: Link,
     /// What NAS said of where answers go.
@@ -44,7 +45,7 @@ pub(super) struct Task {
 enum Came {
     Nas(UeEvent),
     Order(Order),
-    Connected(Result<AsyncChannel, Cause>),
+    Connected(Result<(AsyncChannel, Kind), Cause>),
     Octets(Vec<u8>),
     Closed,
     Timeout,
@@ -77,6 +78,7 @@ impl Task {
         supi: Arc<str>,
         config: PositioningConfig,
         told: watch::Sender<UeState>,
+        over: watch::Sender<Option<Kind>>,
     ) -> Self {
         let side = UeSide::new(Timers::default());
         let options = Options { timeout: config.timeout, rouse: config.rouse, mtu: config.mtu, ..Options::default() };
@@ -85,7 +87,18 @@ impl Task {
             connector.inspect_err(|error| tracing::debug!(%error, "no channel to an LMF can be made")).ok()
         };
         let connectors = config.channels.iter().filter_map(connector).collect();
-        Task { ue, supi, config, told, side, link: Link::None, routing: None, memory: Memory::default(), connectors }
+        Task {
+            ue,
+            supi,
+            config,
+            told,
+            over,
+            side,
+            link: Link::None,
+            routing: None,
+            memory: Memory::default(),
+            connectors,
+        }
     }
 
     pub(super) async fn run(mut self, mut events: broadcast::Receiver<UeEvent>, mut orders: mpsc::Receiver<Order>) {
@@ -120,7 +133,8 @@ impl Task {
                 Came::Order(Order::Release) => {
                     self.side.release(now, None);
                 }
-                Came::Connected(Ok(channel)) => {
+                Came::Connected(Ok((channel, kind))) => {
+                    self.over.send_replace(Some(kind));
                     self.link = Link::Up(channel);
                     self.side.connected(now);
                 }
@@ -234,7 +248,7 @@ async fn bring_up(
     address: LmfAddress,
     port: u16,
     connectors: Arc<[AsyncConnector]>,
-) -> Result<AsyncChannel, Cause> {
+) -> Result<(AsyncChannel, Kind), Cause> {
     let ask = ue.upgrade().ok_or(Cause::UserPlaneNotAvailable)?;
     let status = |ask: mpsc::Sender<Command>| async move {
         let (reply, answered) = Reply::new();
@@ -261,7 +275,7 @@ async fn bring_up(
     let netns = now.netns.ok_or(Cause::UserPlaneNotAvailable)?;
     let to = SocketAddr::new(ip, port);
     for (n, connector) in connectors.iter().enumerate() {
-        let (kind, last) = (connector.kind().name(), n + 1 == connectors.len());
+        let (kind, last) = (connector.kind(), n + 1 == connectors.len());
         let coming = channel(connector.clone(), netns.clone(), to);
         let came = match last {
             true => coming.await,
@@ -270,10 +284,10 @@ async fn bring_up(
         };
         match came {
             Ok(channel) => {
-                tracing::debug!(kind, %to, "the channel to the LMF is up");
-                return Ok(channel);
+                tracing::debug!(kind = kind.name(), %to, "the channel to the LMF is up");
+                return Ok((channel, kind));
             }
-            Err(error) => tracing::debug!(kind, %error, %to, "the channel to the LMF does not come up"),
+            Err(error) => tracing::debug!(kind = kind.name(), %error, %to, "the channel to the LMF does not come up"),
         }
     }
     Err(Cause::TlsFailure)

@@ -66,6 +66,8 @@ impl SwitchDatapath {
     /// # Errors
     /// As [`SwitchDatapath::open`].
     pub fn beside(native: Box<dyn Datapath>, config: &UpfConfig) -> Result<SwitchDatapath, String> {
+        // Before it is used under a lock that who gathers metrics waits for.
+        LazyLock::force(&SESSIONS);
         let program =
             martlet_p4c_swx::compile(martlet_switch_control::UPF).map_err(|error| format!("upf.p4:{error}"))?;
         let xdp = config.switch.native == DatapathChoice::Xdp;
