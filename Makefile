@@ -70,8 +70,6 @@ test: packages-test oracles ## Run all tests (uses root for namespaces, TUN devi
 	MARTLET_TEST_SBI=local $(CALL_FLOWS)
 	MARTLET_TEST_SBI=fabric $(CALL_FLOWS)
 	MARTLET_TEST_SBI=http $(CALL_FLOWS)
-	@echo "And with a switch in the wires of each UPF, which carries all that it can: twice, if a busy machine was in its way."
-	($(SWITCH_CALL_FLOWS)) || ($(SWITCH_CALL_FLOWS))
 	@echo "Positioning's data paths in the kernel, in a guest: twice, if its kernel does not come up in time on a busy machine."
 	@if deploy/guest/ready.sh; then CARGO="$(CARGO)" deploy/guest/lcs.sh || CARGO="$(CARGO)" deploy/guest/lcs.sh; \
 		else echo "SKIPPED: the kernel's TLS and our kernel module: there is no guest here, see above"; fi
