@@ -14,6 +14,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::io::unix::AsyncFd;
+use tokio::sync::Notify;
 
 /// Octets of the longest message, and messages in flight, that room is made for.
 const LONGEST: usize = 8192;
@@ -101,6 +102,8 @@ pub struct Asking {
     client: Client<ipc_threadsafe::Service, [u8], (), [u8], ()>,
     /// Readable when there is an event.
     answered: AsyncFd<OwnedFd>,
+    /// Tells all who wait that somebody has taken events.
+    told: Notify,
     end: End,
 }
 
@@ -120,7 +123,7 @@ impl Asking {
         // SAFETY: the descriptor is owned, and stays open and the same as long as the value has it.
         #[allow(unsafe_code)]
         let answered = unsafe { AsyncFd::register(own?) }?;
-        Ok(Asking { client, answered, end })
+        Ok(Asking { client, answered, told: Notify::new(), end })
     }
 
     /// Sends octets, and gives what comes back.
@@ -133,6 +136,9 @@ impl Asking {
         anyhow::ensure!(pending.number_of_server_connections() > 0, "iceoryx2: nobody answers yet");
         self.end.tell()?;
         loop {
+            let told = self.told.notified();
+            tokio::pin!(told);
+            told.as_mut().enable();
             if let Some(response) = pending.receive().map_err(error)? {
                 return Ok(response.payload().to_vec());
             }
@@ -140,9 +146,16 @@ impl Asking {
                 Turn::default().await;
                 continue;
             }
-            let mut ready = self.answered.readable().await?;
-            self.end.listener.try_wait(|_| {}).map_err(error)?;
-            ready.clear_ready();
+            tokio::select! {
+                () = told => {}
+                ready = self.answered.readable() => {
+                    let mut ready = ready?;
+                    self.end.listener.try_wait(|_| {}).map_err(error)?;
+                    ready.clear_ready();
+                    // What was taken may have been meant for another of those who wait.
+                    self.told.notify_waiters();
+                }
+            }
         }
     }
 }

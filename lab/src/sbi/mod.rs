@@ -101,7 +101,9 @@ async fn measure(args: &SbiArgs, output: &mut Output) -> Result<()> {
     let message = Arc::new(Message::new(service::body()?)?);
     let mut pairs = Vec::new();
     for variant in &args.variants {
-        pairs.push(Arc::new(Pair::start(*variant, &socket, &message).await?));
+        let pair = Pair::start(*variant, &socket, &message).await?;
+        pair.look(false)?;
+        pairs.push(Arc::new(pair));
     }
     let blocks = if args.quick { 4 } else { 30 };
     let mut random = StdRng::seed_from_u64(args.seed);
@@ -116,7 +118,9 @@ async fn measure(args: &SbiArgs, output: &mut Output) -> Result<()> {
         for number in 0..blocks {
             order.shuffle(&mut random);
             for &at in &order {
+                pairs[at].look(true)?;
                 let block = block(&pairs[at], load, &message).await?;
+                pairs[at].look(false)?;
                 for took in &block.took {
                     output.row(format_args!("{},{},{number},{took:.2}", load.name, pairs[at].variant.name()))?;
                 }

@@ -10,6 +10,8 @@ use martlet_sbi::{ApiRoot, CallPolicy, LocalBinding, Peer, Router, Transport};
 use martlet_sbi_api::nsmf_pdusession::SmContextRetrievedData;
 use martlet_sbi_fabric::{Fabric, FabricBinding, FabricConfig, FabricServer};
 use martlet_sbi_http::{ClientLimits, HttpBinding, HttpServer, OverFabric, ServerLimits, Unix};
+#[cfg(feature = "iceoryx2")]
+use nix::sys::signal::Signal;
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 use std::path::{Path, PathBuf};
@@ -221,6 +223,20 @@ impl Pair {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         Ok(pair)
+    }
+
+    /// Lets a producer that looks for requests without a pause look, or has it stand still: the others are to have its processor.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub fn look(&self, on: bool) -> Result<()> {
+        #[cfg(feature = "iceoryx2")]
+        if let (Variant::Iceoryx2Poll, Some(server)) = (self.variant, &self.server) {
+            let signal = if on { Signal::SIGCONT } else { Signal::SIGSTOP };
+            nix::sys::signal::kill(Pid::from_raw(server.id() as i32), signal)?;
+        }
+        let _ = on;
+        Ok(())
     }
 
     /// How long one call took, in microseconds. To make the body and to drop the answer is no part of it.
