@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use martlet_upf::UpfConfig;
 use martlet_upf::config::{DatapathChoice, N6Mode, OffloadPolicy, SwitchRun};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -84,7 +84,7 @@ impl Wires {
                 ip(&format!("-6 addr add fd70::{gnb}/64 dev gnb nodad"))?;
             }
         }
-        if let IpAddr::V4(_) = config.n3.address.ip() {
+        if config.n3.address.ip().is_ipv4() {
             config.n3.address = (Ipv4Addr::new(192, 168, 70, 1), 2152).into();
         }
         config.n6.mode = N6Mode::Routing;
