@@ -1,11 +1,13 @@
 //! A phone that comes to another AMF (TS 23.502, 4.2.2.2.2, steps 4, 5 and 10; TS 33.501, 6.9.3).
 use anyhow::{Context, Result, ensure};
+use martlet::config::Config;
 use martlet::core::Sbi;
 use martlet_nas::NasFGsMobileIdentity;
 use martlet_nssf::AmfSetConfig;
 use martlet_ran::ue::RegistrationType;
 use martlet_ran::{Gnb, HandoverPlan, HandoverTurn};
-use martlet_sbi_api::common::Snssai;
+use martlet_sbi_api::common::{Sd, Snssai};
+use martlet_smf::SliceConfig;
 use martlet_tests::{GATEWAY, Growth, RawGnb, SecondAmf, TestCore, eventually, in_namespace, internet, reaches};
 
 fn transfers(result: &str) -> Growth<'_> {
@@ -179,6 +181,13 @@ fn a_request_that_is_not_the_phones_own_gets_no_context() {
     });
 }
 
+/// Another slice, which leads to the data network, too, and which an AMF set of its own serves.
+fn with_an_amf_set(config: &mut Config, slice: Snssai) {
+    config.nssf.amf_sets = vec![AmfSetConfig { set: "001-01-01-002".into(), slices: vec![slice] }];
+    config.nssf.slices.push(slice);
+    config.smf.slices.push(SliceConfig { sst: slice.sst, sd: slice.sd.map(Sd::to_u32) });
+}
+
 /// TS 23.502, 4.2.2.2.3: the NSSF names another AMF set for the slice that a phone asks for, and its registration goes on there, with the
 /// keys that it has by then. The gNB has an association with an AMF of each.
 #[test]
@@ -186,11 +195,7 @@ fn a_registration_goes_on_at_the_amf_set_of_its_slice() {
     in_namespace(|| async {
         let other_slice = Snssai::new(2, None);
         let core = TestCore::start_on(Sbi::Http, |config| {
-            let set = AmfSetConfig { set: "001-01-01-002".into(), slices: vec![other_slice] };
-            config.nssf.amf_sets = vec![set];
-            config.nssf.slices.push(other_slice);
-            // Both slices lead to the data network.
-            config.smf.slices.push(martlet_smf::SliceConfig { sst: 2, sd: None });
+            with_an_amf_set(config, other_slice);
         })
         .await?;
         core.subscribe(1, |subscriber| {
@@ -246,10 +251,7 @@ fn a_registration_goes_by_way_of_the_gnb_to_the_amf_set_of_its_slice() {
     in_namespace(|| async {
         let other_slice = Snssai::new(2, None);
         let core = TestCore::start_on(Sbi::Http, |config| {
-            let set = AmfSetConfig { set: "001-01-01-002".into(), slices: vec![other_slice] };
-            config.nssf.amf_sets = vec![set];
-            config.nssf.slices.push(other_slice);
-            config.smf.slices.push(martlet_smf::SliceConfig { sst: 2, sd: None });
+            with_an_amf_set(config, other_slice);
             config.amf.plmns.iter_mut().for_each(|plmn| plmn.slices.push(other_slice));
             config.amf.reroute_by_gnb = true;
         })

@@ -108,8 +108,12 @@ impl Bed {
 
     /// A phone at a place, registered with a session and an interface.
     async fn phone(&self, n: u64, at: Place, lpp: bool, lcs_upp: bool) -> Result<(Ue, Positioning)> {
-        let roots = std::fs::read_to_string(&self.certificate)?;
-        self.phone_that_trusts(n, at, lpp, lcs_upp, Trust { roots, name: lmf().to_string() }).await
+        self.phone_that_trusts(n, at, lpp, lcs_upp, self.trust()?).await
+    }
+
+    /// What a phone needs to believe the LMF.
+    fn trust(&self) -> Result<Trust> {
+        Ok(Trust { roots: std::fs::read_to_string(&self.certificate)?, name: lmf().to_string() })
     }
 
     async fn phone_that_trusts(
@@ -207,9 +211,6 @@ fn a_phone_is_found_over_the_user_plane_over_http() {
 fn a_phone_is_found_by_the_best_that_it_has_and_as_well_as_that_is() {
     in_namespace(|| async {
         let bed = Bed::start(Sbi::Local, |_| {}).await?;
-        let trust = || -> Result<Trust> {
-            Ok(Trust { roots: std::fs::read_to_string(&bed.certificate)?, name: lmf().to_string() })
-        };
         let there = place(120.0, 140.0);
         for carrier in [true, false] {
             // Differences of times to a metre: it is some metres off at the most, and says so.
@@ -217,7 +218,7 @@ fn a_phone_is_found_by_the_best_that_it_has_and_as_well_as_that_is() {
             let tdoa = |config: &mut PositioningConfig| {
                 (config.surroundings.dl_tdoa, config.surroundings.timing_deviation_m) = (true, 1.0);
             };
-            let (_ue, _positioning) = bed.phone_that(n, there, true, carrier, trust()?, tdoa).await?;
+            let (_ue, _positioning) = bed.phone_that(n, there, true, carrier, bed.trust()?, tdoa).await?;
             let (found, method, within) = bed.locate(n).await?;
             let error = found.distance(&there);
             ensure!(method == "DL_TDOA" && error < 6.0 && (1.0..12.0).contains(&within), "{method} {error} {within}");
@@ -228,7 +229,7 @@ fn a_phone_is_found_by_the_best_that_it_has_and_as_well_as_that_is() {
                 config.surroundings.gnss_deviation_m = Some(3.0);
                 config.truth = Some(folder.clone());
             };
-            let (_ue, _positioning) = bed.phone_that(n + 1, there, true, carrier, trust()?, gnss).await?;
+            let (_ue, _positioning) = bed.phone_that(n + 1, there, true, carrier, bed.trust()?, gnss).await?;
             let (found, method, within) = bed.locate(n + 1).await?;
             let error = found.distance(&there);
             ensure!(method == "GPS" && error < 15.0 && (7.0..9.0).contains(&within), "{method} {error} {within}");

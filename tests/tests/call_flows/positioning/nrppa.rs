@@ -33,10 +33,6 @@ const MESSAGES: &[&str] = &[
     "id-e-CIDMeasurementTermination",
 ];
 
-fn trust(bed: &Bed) -> Result<Trust> {
-    Ok(Trust { roots: std::fs::read_to_string(&bed.certificate)?, name: lmf().to_string() })
-}
-
 fn round_trips(config: &mut PositioningConfig) {
     (config.surroundings.multi_rtt, config.surroundings.timing_deviation_m) = (true, 1.0);
 }
@@ -47,7 +43,7 @@ async fn by_round_trips(sbi: Sbi) -> Result<()> {
     let other = Gnb::connect(with_trps(bed.core.gnb_config(2), 2..4)).await?;
     let there = place(120.0, 140.0);
     for (n, user_plane) in [(1, true), (2, false)] {
-        let (_ue, _positioning) = bed.phone_that(n, there, true, user_plane, trust(&bed)?, round_trips).await?;
+        let (_ue, _positioning) = bed.phone_that(n, there, true, user_plane, bed.trust()?, round_trips).await?;
         let (found, method, within) = bed.locate(n).await?;
         let error = found.distance(&there);
         ensure!(method == "MULTI-RTT" && error < 5.0 && (0.5..6.0).contains(&within), "{method} {error} {within}");
@@ -71,7 +67,7 @@ fn a_phone_whose_round_trips_are_measured_at_too_few_places_is_found_by_somethin
     in_namespace(|| async {
         let bed = Bed::start(Sbi::Local, |_| {}).await?;
         let there = place(120.0, 140.0);
-        let (_ue, _positioning) = bed.phone_that(1, there, true, true, trust(&bed)?, round_trips).await?;
+        let (_ue, _positioning) = bed.phone_that(1, there, true, true, bed.trust()?, round_trips).await?;
         let (found, method, within) = bed.locate(1).await?;
         ensure!(method == "NR_ECID" && found.distance(&there) < within, "{method}");
         Ok(())
@@ -82,7 +78,7 @@ async fn by_what_the_gnb_knows(reports: u32) -> Result<()> {
     let bed = Bed::start(Sbi::Local, |config| config.lmf.ecid_reports = reports).await?;
     let there = place(120.0, 140.0);
     let noisy = |config: &mut PositioningConfig| config.surroundings.path_loss.deviation_db = 1.0;
-    let (_ue, _positioning) = bed.phone_that(1, there, false, false, trust(&bed)?, noisy).await?;
+    let (_ue, _positioning) = bed.phone_that(1, there, false, false, bed.trust()?, noisy).await?;
     let (found, method, within) = bed.locate(1).await?;
     ensure!(method == "NR_ECID" && found.distance(&there) < within, "{method} {}", found.distance(&there));
     Ok(())
@@ -111,9 +107,9 @@ fn nrppa_on_the_wire_is_what_others_read_and_write() {
         .await?;
         let other = Gnb::connect(with_trps(bed.core.gnb_config(2), 2..4)).await?;
         let there = place(120.0, 140.0);
-        let (_ue, _positioning) = bed.phone_that(1, there, true, false, trust(&bed)?, round_trips).await?;
+        let (_ue, _positioning) = bed.phone_that(1, there, true, false, bed.trust()?, round_trips).await?;
         bed.locate(1).await?;
-        let (_silent, _) = bed.phone_that(2, there, false, false, trust(&bed)?, |_| {}).await?;
+        let (_silent, _) = bed.phone_that(2, there, false, false, bed.trust()?, |_| {}).await?;
         bed.locate(2).await?;
         other.shutdown().await;
         bed.gnb.shutdown().await;
@@ -149,7 +145,7 @@ fn what_a_gnb_says_that_is_of_no_use_disturbs_nobody() {
         let bed = Bed::start(Sbi::Local, |_| {}).await?;
         let other = Gnb::connect(with_trps(bed.core.gnb_config(2), 2..4)).await?;
         let there = place(120.0, 140.0);
-        let (_ue, _positioning) = bed.phone_that(1, there, true, true, trust(&bed)?, round_trips).await?;
+        let (_ue, _positioning) = bed.phone_that(1, there, true, true, bed.trust()?, round_trips).await?;
         bed.locate(1).await?;
         let (garbage, nobody) = (refused("nrppa message"), refused("nrppa of nobody"));
         // No message at all; an answer that nobody waits for; a routing identity of nobody.

@@ -17,10 +17,6 @@ impl Bed {
         Bed::start(Sbi::Local, move |config| config.lmf.user_plane.channel = channel).await
     }
 
-    fn trust(&self) -> Result<Trust> {
-        Ok(Trust { roots: std::fs::read_to_string(&self.certificate)?, name: lmf().to_string() })
-    }
-
     async fn phone_over(&self, n: u64, at: Place, channels: &[Kind]) -> Result<(Ue, Positioning)> {
         let able = |config: &mut PositioningConfig| config.channels = channels.to_vec();
         self.phone_that(n, at, true, true, self.trust()?, able).await

@@ -37,7 +37,7 @@ fn strangers_at_the_door_get_nowhere_and_disturb_nobody() {
         let there = place(120.0, 140.0);
         let (_ue, positioning) = bed.phone(1, there, true, true).await?;
         bed.locate(1).await?;
-        let trust = Trust { roots: std::fs::read_to_string(&bed.certificate)?, name: lmf().to_string() };
+        let trust = bed.trust()?;
 
         // No TLS; TLS that ends in its first message; a client that does not believe the certificate.
         let before = refused();
