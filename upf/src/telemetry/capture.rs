@@ -1,5 +1,7 @@
 //! Packets of N6 written to a file that Wireshark and tcpdump read (draft-ietf-opsawg-pcap), as they are on N6: from UEs once they
 //! have left their tunnel and are translated, for UEs before any of it.
+use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
+use pcap_file::{DataLink, Endianness, PcapError, TsResolution};
 use serde::Serialize;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -11,10 +13,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Most octets of a packet that are kept; as `bpf/telemetry.h` has it.
 pub const LONGEST: u32 = 2048;
-/// What a file begins with: pcap with nanoseconds.
-const NANOSECONDS: u32 = 0xa1b2_3c4d;
-/// IPv4 or IPv6 packets without a link header.
-const RAW: u32 = 101;
+/// What a file begins with, and what precedes each packet, in octets.
+const FILE_HEADER: u64 = 24;
+const PACKET_HEADER: u64 = 16;
 /// Octets that are written at once.
 const AT_ONCE: usize = 1 << 18;
 
@@ -64,7 +65,7 @@ pub struct CaptureStatus {
 
 /// A file under way.
 pub(crate) struct CaptureFile {
-    file: BufWriter<File>,
+    file: PcapWriter<BufWriter<File>>,
     wish: CaptureWish,
     packets: u64,
     octets: u64,
@@ -80,27 +81,28 @@ impl CaptureFile {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = folder.join(format!("n6-{}-{}-{number}.pcap", since.as_secs(), std::process::id()));
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        let mut file = BufWriter::with_capacity(AT_ONCE, file);
-        let (major, minor) = (2u16, 4u16);
-        file.write_all(&NANOSECONDS.to_le_bytes())?;
-        file.write_all(&[major.to_le_bytes(), minor.to_le_bytes()].concat())?;
-        file.write_all(&[0u32, 0, wish.snap, RAW].map(u32::to_le_bytes).concat())?;
+        let header = PcapHeader {
+            snaplen: wish.snap,
+            // IPv4 or IPv6 packets without a link header.
+            datalink: DataLink::RAW,
+            ts_resolution: TsResolution::NanoSecond,
+            endianness: Endianness::Little,
+            ..PcapHeader::default()
+        };
+        let file = PcapWriter::with_header(BufWriter::with_capacity(AT_ONCE, file), header).map_err(failed)?;
         let clock = since.saturating_sub(since_start());
-        Ok((CaptureFile { file, wish, packets: 0, octets: 24, clock }, path))
+        Ok((CaptureFile { file, wish, packets: 0, octets: FILE_HEADER, clock }, path))
     }
 
     /// Writes a packet that came at a time since the machine started, as far as it is there, of `length` octets. False: there is
     /// no room for it any more.
     pub fn write(&mut self, time: Duration, packet: &[u8], length: u32) -> io::Result<bool> {
         let packet = packet.get(..self.wish.snap as usize).unwrap_or(packet);
-        let octets = 16 + packet.len() as u64;
+        let octets = PACKET_HEADER + packet.len() as u64;
         if self.packets >= self.wish.packets || self.octets + octets > self.wish.octets {
             return Ok(false);
         }
-        let time = self.clock + time;
-        let head = [time.as_secs() as u32, time.subsec_nanos(), packet.len() as u32, length];
-        self.file.write_all(&head.map(u32::to_le_bytes).concat())?;
-        self.file.write_all(packet)?;
+        self.file.write_packet(&PcapPacket::new(self.clock + time, length, packet)).map_err(failed)?;
         (self.packets, self.octets) = (self.packets + 1, self.octets + octets);
         Ok(true)
     }
@@ -111,8 +113,15 @@ impl CaptureFile {
     }
 
     /// Writes what is still here.
-    pub fn finish(mut self) -> io::Result<()> {
-        self.file.flush()
+    pub fn finish(self) -> io::Result<()> {
+        self.file.into_writer().flush()
+    }
+}
+
+fn failed(error: PcapError) -> io::Error {
+    match error {
+        PcapError::IoError(error) => error,
+        other => io::Error::other(other),
     }
 }
 
@@ -131,7 +140,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub fn new(path: PathBuf) -> Self {
-        let status = CaptureStatus { path, packets: 0, octets: 24, dropped: 0, ended: None };
+        let status = CaptureStatus { path, packets: 0, octets: FILE_HEADER, dropped: 0, ended: None };
         Shared { status: Mutex::new(status), end: AtomicBool::new(false) }
     }
 
