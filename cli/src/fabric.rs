@@ -72,6 +72,7 @@ impl FabricSection {
             // The user plane has other work than to answer, and goes where the kernel puts it.
             together: self.together && name != "upf",
             compact: self.compact,
+            model: martlet_sbi_api::MODEL,
             limits: self.process.clone(),
             ..FabricConfig::default()
         }

@@ -99,7 +99,13 @@ impl Variant {
     fn fabric(self, socket: &Path) -> Fabric {
         let compact = self == Variant::FrameBinary;
         let name = self.name().into();
-        Fabric::start(FabricConfig { socket: socket.into(), name, compact, ..FabricConfig::default() })
+        Fabric::start(FabricConfig {
+            socket: socket.into(),
+            name,
+            compact,
+            model: martlet_sbi_api::MODEL,
+            ..FabricConfig::default()
+        })
     }
 }
 

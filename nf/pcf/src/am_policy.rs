@@ -1,15 +1,14 @@
 //! Npcf_AMPolicyControl (TS 29.507).
 use crate::{Pcf, user_unknown};
-use martlet_sbi::{Created, Problem};
+use martlet_sbi::{Compact, Created, Problem};
 use martlet_sbi_api::npcf_am_policy_control::{
     PcfAmPolicyControl, PolicyAssociation, PolicyAssociationRequest, PolicyAssociationUpdateRequest, PolicyUpdate,
     RequestTrigger,
 };
 use martlet_sbi_api::nudr_dr::PolicyFeaturesQuery;
-use serde::{Deserialize, Serialize};
 
 /// A UE's policy association: what the AMF said last.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Compact)]
 pub struct AmAssociation {
     request: PolicyAssociationRequest,
 }

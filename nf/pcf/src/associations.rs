@@ -1,8 +1,6 @@
 //! Policy associations by their identity: bounded, and one for each thing that they are about. They lie there packed: what an
 //! SMF or AMF says has many members, few of which are there, and is looked at seldom.
-use martlet_sbi::compact;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use martlet_sbi::compact::{self, Compact};
 use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::{Mutex, MutexGuard};
@@ -22,22 +20,19 @@ pub struct Associations<T> {
     kind: PhantomData<fn() -> T>,
 }
 
-fn pack<T: Serialize>(association: &T) -> Box<[u8]> {
+fn pack<T: Compact>(association: &T) -> Box<[u8]> {
     let mut octets = Vec::new();
-    // What came over the SBI can be packed for the SBI.
-    if let Err(error) = compact::to_vec(association, &mut octets) {
-        tracing::error!(%error, "a policy association cannot be kept");
-    }
+    compact::to_vec(association, &mut octets);
     octets.into()
 }
 
-fn unpack<T: DeserializeOwned>(octets: &[u8]) -> Option<T> {
+fn unpack<T: Compact>(octets: &[u8]) -> Option<T> {
     compact::from_slice(octets)
         .inspect_err(|error| tracing::error!(%error, "a policy association is not as it was"))
         .ok()
 }
 
-impl<T: Serialize + DeserializeOwned> Associations<T> {
+impl<T: Compact> Associations<T> {
     pub fn new(most: usize) -> Self {
         let tables = Tables { by_id: HashMap::new(), by_subject: HashMap::new(), last: 0 };
         Associations { tables: Mutex::new(tables), most, kind: PhantomData }

@@ -2,7 +2,7 @@
 use crate::config::FlowConfig;
 use crate::ue_request::{self, Requested};
 use crate::{Pcf, PcfConfig, user_unknown};
-use martlet_sbi::{Created, Problem};
+use martlet_sbi::{Compact, Created, Problem};
 use martlet_sbi_api::Json;
 use martlet_sbi_api::npcf_sm_policy_control::{
     AuthorizedDefaultQos, FlowDirection, FlowInformation, PccRule, PcfSmPolicyControl, PolicyControlRequestTrigger,
@@ -11,7 +11,6 @@ use martlet_sbi_api::npcf_sm_policy_control::{
 };
 use martlet_sbi_api::nsmf_callback::SmfCallbackClient;
 use martlet_sbi_api::nudr_dr::{SmPolicyData, SmPolicyDataQuery};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -21,7 +20,7 @@ const RULE: &str = "default";
 const LAST: u32 = 255;
 
 /// A policy association.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Compact)]
 pub struct SmAssociation {
     /// What the SMF said last.
     pub context: SmPolicyContextData,

@@ -1,12 +1,11 @@
 //! What UEs ask for by themselves (TS 29.512, 4.2.4.17): granted as far as the operator allows it, as a PCC rule of the
 //! session's own.
 use crate::PcfConfig;
-use martlet_sbi::Problem;
+use martlet_sbi::{Compact, Problem};
 use martlet_sbi_api::common::{Arp, BitRate};
 use martlet_sbi_api::npcf_sm_policy_control::{
     FlowInformation, PacketFilterInfo, PccRule, QosData, RequestedQos, RuleOperation, UeInitiatedResourceRequest,
 };
-use serde::{Deserialize, Serialize};
 
 /// Packet filters of one rule (TS 24.501, 9.11.4.13).
 const MOST_FILTERS: usize = 15;
@@ -14,7 +13,7 @@ const MOST_FILTERS: usize = 15;
 const PRECEDENCE: u32 = 220;
 
 /// A rule that a UE has asked for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Compact)]
 pub struct Requested {
     number: u32,
     precedence: u32,

@@ -38,6 +38,12 @@ pub mod nudm_uecm;
 pub mod nudr_callback;
 pub mod nudr_dr;
 
+/// A number that is equal at two ends whose types have the same compact forms: of the source that they were built from.
+pub const MODEL: u64 = match u64::from_str_radix(env!("MARTLET_SBI_MODEL"), 10) {
+    Ok(number) => number,
+    Err(_) => panic!("the build script gives a number"),
+};
+
 /// Every operation of every service.
 pub fn operations() -> impl Iterator<Item = &'static martlet_sbi::OperationInfo> {
     let services = [

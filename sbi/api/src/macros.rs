@@ -5,7 +5,7 @@
 macro_rules! open_enum {
     ($(#[$meta:meta])* pub enum $name:ident { $($variant:ident = $text:literal),* $(,)? }) => {
         $(#[$meta])*
-        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, martlet_sbi::Compact)]
         pub enum $name {
             $(#[doc = concat!("`", $text, "`.")] $variant,)*
             /// A value of a later release.
@@ -48,7 +48,7 @@ macro_rules! open_enum {
 macro_rules! closed_enum {
     ($(#[$meta:meta])* pub enum $name:ident { $($variant:ident = $text:literal),* $(,)? }) => {
         $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize, martlet_sbi::Compact)]
         pub enum $name {
             $(#[doc = concat!("`", $text, "`.")] #[serde(rename = $text)] $variant,)*
         }
@@ -93,6 +93,12 @@ macro_rules! checked_string {
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
                 $crate::text::read(from, $name::checked)
+            }
+        }
+        impl martlet_sbi::Compact for $name {
+            fn write(&self, out: &mut Vec<u8>) { martlet_sbi::compact::write_text(&self.0, out) }
+            fn read(from: &mut martlet_sbi::compact::Reader<'_>) -> Result<Self, martlet_sbi::compact::Error> {
+                $name::checked(from.text()?).map_err(martlet_sbi::compact::Error::refused)
             }
         }
         impl $name {

@@ -1,7 +1,7 @@
 //! Namf_EventExposure: what happens to UEs, as far as it is about where they are (TS 29.518, 5.3 and 6.2).
 use crate::common::{DateTime, NfInstanceId, PresenceInfo, Supi, UserLocation};
 use crate::macros::open_enum;
-use martlet_sbi::{Created, json_payload, service};
+use martlet_sbi::{Compact, Created, json_payload, service};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ open_enum! {
 
 /// An area (TS 29.518, 6.2.6.2.11).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AmfEventArea {
     /// By tracking areas, cells and RAN nodes; in a report, whether the UE is there
@@ -36,7 +36,7 @@ pub struct AmfEventArea {
 
 /// What is asked for (TS 29.518, 6.2.6.2.3).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AmfEvent {
     /// Which event
@@ -61,7 +61,7 @@ impl AmfEvent {
 
 /// How it is told (TS 29.518, 6.2.6.2.9).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AmfEventMode {
     /// When
@@ -74,7 +74,7 @@ pub struct AmfEventMode {
 
 /// A subscription (TS 29.518, 6.2.6.2.2).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AmfEventSubscription {
     /// What is asked for
@@ -96,7 +96,7 @@ pub struct AmfEventSubscription {
 
 /// A subscription that is asked for (TS 29.518, 6.2.6.2.12).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AmfCreateEventSubscription {
     /// The subscription
@@ -107,7 +107,7 @@ pub struct AmfCreateEventSubscription {
 
 /// A subscription that was made (TS 29.518, 6.2.6.2.13).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AmfCreatedEventSubscription {
     /// The subscription
@@ -120,7 +120,7 @@ pub struct AmfCreatedEventSubscription {
 
 /// Whether there is more to come (TS 29.518, 6.2.6.2.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AmfEventState {
     /// Whether
@@ -131,7 +131,7 @@ pub struct AmfEventState {
 
 /// What has happened (TS 29.518, 6.2.6.2.5).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AmfEventReport {
     /// Which event
@@ -153,7 +153,7 @@ pub struct AmfEventReport {
 
 /// A notification (TS 29.518, 6.2.6.2.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AmfEventNotification {
     /// The consumer's name of the subscription

@@ -5,7 +5,7 @@ use crate::nlmf_location::{
     AccuracyFulfilmentIndicator, ExternalClientType, GeographicArea, GnssPositioningMethodAndUsage, LocationData,
     LocationQoS, PositioningMethodAndUsage,
 };
-use martlet_sbi::{json_payload, service};
+use martlet_sbi::{Compact, json_payload, service};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
@@ -23,7 +23,7 @@ open_enum! {
 
 /// What is asked of the place of a UE (TS 29.518, 6.4.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestLocInfo {
     /// Its cell and tracking area
@@ -40,7 +40,7 @@ pub struct RequestLocInfo {
 
 /// Where a UE is (TS 29.518, 6.4.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct ProvideLocInfo {
     /// The RAN node has just said so
@@ -57,7 +57,7 @@ pub struct ProvideLocInfo {
 
 /// What is asked of a UE's position (TS 29.518, 6.4.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestPosInfo {
     /// Who asks
@@ -94,7 +94,7 @@ impl RequestPosInfo {
 
 /// A UE's position (TS 29.518, 6.4.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct ProvidePosInfo {
     /// Where

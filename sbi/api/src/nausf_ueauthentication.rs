@@ -5,7 +5,7 @@ pub use models::*;
 
 use crate::common::{Base64, Hex, SecretHex};
 use crate::macros::hal_payload;
-use martlet_sbi::{Created, json_payload, service};
+use martlet_sbi::{Compact, Created, json_payload, service};
 use serde::{Deserialize, Serialize};
 
 /// RES*, 16 octets (TS 29.509, 6.1.6).
@@ -21,7 +21,7 @@ pub const LINK_5G_AKA: &str = "5g-aka";
 pub const LINK_EAP_SESSION: &str = "eap-session";
 
 /// The challenge of an authentication (TS 29.509, 6.1.6).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(untagged)]
 pub enum AuthData {
     /// 5G-AKA.

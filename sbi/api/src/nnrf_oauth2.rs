@@ -1,7 +1,7 @@
 //! Nnrf_AccessToken: the NRF gives access tokens (TS 29.510, 5.4 and 6.3; RFC 6749, 4.4). Its path, `/oauth2/token`, has no
 //! version.
 use bytes::Bytes;
-use martlet_sbi::{Encoded, Payload, Problem, json_payload, service};
+use martlet_sbi::{Compact, Encoded, Payload, Problem, json_payload, service};
 use serde::{Deserialize, Serialize};
 
 json_payload!(AccessTokenRsp);
@@ -106,7 +106,7 @@ impl Payload for AccessTokenReq {
 }
 
 /// A token (TS 29.510, 6.3.5.2.3).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Compact)]
 pub struct AccessTokenRsp {
     /// A JSON web token
     pub access_token: String,

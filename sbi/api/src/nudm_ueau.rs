@@ -4,7 +4,7 @@ mod models;
 pub use models::*;
 
 use crate::common::{Hex, SecretHex};
-use martlet_sbi::{Created, json_payload, service};
+use martlet_sbi::{Compact, Created, json_payload, service};
 use serde::{Deserialize, Serialize};
 
 /// RAND, 16 octets (TS 29.503, 6.3.6).
@@ -23,7 +23,7 @@ pub type CkPrime = SecretHex<16>;
 pub type IkPrime = SecretHex<16>;
 
 /// An authentication vector (TS 29.503, 6.3.6).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(tag = "avType")]
 pub enum AuthenticationVector {
     /// For 5G-AKA.

@@ -2,7 +2,8 @@
 //! encoded again without loss, in JSON and in compact form, and valid by 3GPP's OpenAPI files.
 mod validator;
 
-use martlet_sbi::{OperationInfo, compact};
+use martlet_sbi::OperationInfo;
+use martlet_sbi::compact::{self, Compact};
 use martlet_sbi_api::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -27,7 +28,7 @@ impl Samples {
         Samples { waiting, messages: Vec::new() }
     }
 
-    fn check<T: Serialize + DeserializeOwned>(&mut self, operation: &OperationInfo, direction: &str) {
+    fn check<T: Serialize + DeserializeOwned + Compact>(&mut self, operation: &OperationInfo, direction: &str) {
         let key = (operation.name.to_string(), direction.to_string());
         for sample in self.waiting.remove(&key).unwrap_or_else(|| panic!("no sample of {key:?}")) {
             let body = &sample["body"];
@@ -35,10 +36,9 @@ impl Samples {
             let again = serde_json::to_value(&value).unwrap();
             assert_eq!(&again, body, "{key:?}");
             let mut compact = Vec::new();
-            compact::to_vec(&value, &mut compact).unwrap();
+            compact::to_vec(&value, &mut compact);
             let value: T = compact::from_slice(&compact).unwrap_or_else(|e| panic!("{key:?}: {e}: {body}"));
             assert_eq!(serde_json::to_value(&value).unwrap(), again, "{key:?}, compact");
-            assert_eq!(compact::from_slice::<Value>(&compact).unwrap(), again, "{key:?}, compact without its type");
             self.messages.push(json!({
                 "service": operation.api,
                 "operation": operation.name,

@@ -1,5 +1,6 @@
 //! Bodies: a typed value until a transport needs octets, and octets until a handler needs the value.
-use crate::{Problem, compact};
+use crate::Problem;
+use crate::compact::{self, Compact};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
@@ -19,8 +20,17 @@ pub struct Encoded {
 pub enum Form {
     /// As TS 29.500 has it: JSON, and multipart bodies.
     Wire,
-    /// [Compact](crate::compact), for a peer of the same build.
+    /// [Compact], for a peer of the same build.
     Compact,
+}
+
+/// Makes of a body in compact form what it would be on a wire: who knows the type can.
+pub type ToWire = fn(&Encoded) -> Result<Encoded, Problem>;
+
+/// [`ToWire`] for bodies of a type.
+pub fn to_wire<T: Payload>(compact: &Encoded) -> Result<Encoded, Problem> {
+    let encoded = T::decode_compact(compact.clone())?.encode()?;
+    encoded.ok_or_else(|| Problem::system_failure("a body that is there became none"))
 }
 
 /// What [`Payload::append`] has appended.
@@ -48,7 +58,8 @@ pub trait Payload: Sized + Send + 'static {
     }
     /// The value from octets in compact form.
     fn decode_compact(compact: Encoded) -> Result<Self, Problem> {
-        Self::decode(Some(compact::to_wire(&compact)?))
+        let _ = compact;
+        Err(Problem::invalid_message("a body in compact form, which its type does not have"))
     }
     /// Whether the value stands for no body at all.
     fn is_absent(&self) -> bool {
@@ -86,7 +97,7 @@ enum State {
     Empty,
     Typed(Box<dyn Typed>),
     Encoded(Encoded),
-    Compact(Encoded),
+    Compact(Encoded, Option<ToWire>),
 }
 
 /// A body in whichever form it is in at the moment.
@@ -110,7 +121,15 @@ impl Body {
 
     /// A body that came as octets in compact form.
     pub fn compact(content_type: impl Into<Cow<'static, str>>, bytes: Bytes) -> Self {
-        Body(State::Compact(Encoded { content_type: content_type.into(), bytes }))
+        Body(State::Compact(Encoded { content_type: content_type.into(), bytes }, None))
+    }
+
+    /// The same body, of which is known how it looks on a wire if it is in compact form.
+    pub fn known(self, to_wire: Option<ToWire>) -> Self {
+        match self.0 {
+            State::Compact(compact, _) => Body(State::Compact(compact, to_wire)),
+            other => Body(other),
+        }
     }
 
     /// The octets, for a transport or a tap.
@@ -119,7 +138,7 @@ impl Body {
             State::Empty => Ok(None),
             State::Typed(value) => value.encode(),
             State::Encoded(encoded) => Ok(Some(encoded.clone())),
-            State::Compact(compact) => compact::to_wire(compact).map(Some),
+            State::Compact(compact, to_wire) => on_wire(compact, *to_wire).map(Some),
         }
     }
 
@@ -128,8 +147,8 @@ impl Body {
         let (encoded, form) = match &self.0 {
             State::Empty => return Ok(None),
             State::Typed(value) => return value.append(form, out),
-            State::Compact(compact) if form == Form::Compact => (compact, Form::Compact),
-            State::Compact(compact) => (&compact::to_wire(compact)?, Form::Wire),
+            State::Compact(compact, _) if form == Form::Compact => (compact, Form::Compact),
+            State::Compact(compact, to_wire) => (&on_wire(compact, *to_wire)?, Form::Wire),
             State::Encoded(encoded) => (encoded, Form::Wire),
         };
         out.extend_from_slice(&encoded.bytes);
@@ -141,7 +160,7 @@ impl Body {
         match self.0 {
             State::Empty => T::decode(None),
             State::Encoded(encoded) => T::decode(Some(encoded)),
-            State::Compact(compact) => T::decode_compact(compact),
+            State::Compact(compact, _) => T::decode_compact(compact),
             State::Typed(value) => {
                 if (*value).type_name() != std::any::type_name::<T>() {
                     return T::decode(value.encode()?);
@@ -159,7 +178,7 @@ impl Body {
         match &self.0 {
             State::Empty => true,
             State::Typed(value) => value.is_absent(),
-            State::Encoded(_) | State::Compact(_) => false,
+            State::Encoded(_) | State::Compact(..) => false,
         }
     }
 }
@@ -170,10 +189,17 @@ impl std::fmt::Debug for Body {
             State::Empty => f.write_str("Body(empty)"),
             State::Typed(value) => write!(f, "Body({})", value.type_name()),
             State::Encoded(encoded) => write!(f, "Body({}, {} octets)", encoded.content_type, encoded.bytes.len()),
-            State::Compact(compact) => {
+            State::Compact(compact, _) => {
                 write!(f, "Body({}, {} octets, compact)", compact.content_type, compact.bytes.len())
             }
         }
+    }
+}
+
+fn on_wire(compact: &Encoded, to_wire: Option<ToWire>) -> Result<Encoded, Problem> {
+    match to_wire {
+        Some(to_wire) => to_wire(compact),
+        None => Err(Problem::system_failure("a body in compact form of which nobody knows the type")),
     }
 }
 
@@ -187,23 +213,23 @@ pub fn encode_json<T: Serialize>(value: &T, content_type: &'static str) -> Resul
 
 /// Appends with `serde_json` or in compact form.
 #[doc(hidden)]
-pub fn append_json<T: Serialize>(
+pub fn append_json<T: Serialize + Compact>(
     value: &T,
     content_type: &'static str,
     form: Form,
     out: &mut Vec<u8>,
 ) -> Result<Option<Appended>, Problem> {
-    let outcome = match form {
-        Form::Wire => serde_json::to_writer(&mut *out, value).map_err(|e| e.to_string()),
-        Form::Compact => compact::to_vec(value, out).map_err(|e| e.to_string()),
-    };
-    outcome.map_err(|e| Problem::system_failure(format!("a body did not serialise: {e}")))?;
+    match form {
+        Form::Wire => serde_json::to_writer(&mut *out, value)
+            .map_err(|e| Problem::system_failure(format!("a body did not serialise: {e}")))?,
+        Form::Compact => compact::to_vec(value, out),
+    }
     Ok(Some(Appended { content_type: Cow::Borrowed(content_type), form }))
 }
 
 /// Decodes from compact form, after a look at the media type.
 #[doc(hidden)]
-pub fn decode_compact_json<T: for<'a> Deserialize<'a>>(encoded: &Encoded) -> Result<T, Problem> {
+pub fn decode_compact_json<T: Compact>(encoded: &Encoded) -> Result<T, Problem> {
     expect_json(encoded)?;
     compact::from_slice(&encoded.bytes).map_err(|e| Problem::invalid_message(e.to_string()))
 }
@@ -228,7 +254,8 @@ pub fn decode_json<T: for<'a> Deserialize<'a>>(encoded: Option<Encoded>) -> Resu
     serde_json::from_slice(&encoded.bytes).map_err(|e| Problem::invalid_message(e.to_string()))
 }
 
-/// Makes types with `Serialize` and `Deserialize` bodies in `application/json`, or in another media type of JSON.
+/// Makes types with `Serialize`, `Deserialize` and [`Compact`] bodies in `application/json`, or in another media type of
+/// JSON.
 #[macro_export]
 macro_rules! json_payload {
     (in $media:literal: $($type:ty),+ $(,)?) => {$(
@@ -260,7 +287,7 @@ crate::json_payload!(serde_json::Value);
 
 crate::json_payload!(in "application/problem+json": crate::ProblemDetails);
 
-impl<T: Serialize + for<'a> Deserialize<'a> + Send + 'static> Payload for Vec<T> {
+impl<T: Serialize + for<'a> Deserialize<'a> + Compact + Send + 'static> Payload for Vec<T> {
     fn encode(&self) -> Result<Option<Encoded>, Problem> {
         encode_json(self, "application/json")
     }
@@ -311,7 +338,7 @@ impl<T: Payload> Payload for Option<T> {
 }
 
 /// One change of a JSON patch (RFC 6902; TS 29.571, 5.2.4.3).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 pub struct PatchItem {
     /// `add`, `copy`, `move`, `remove`, `replace` or `test`.
     pub op: String,
@@ -348,7 +375,7 @@ impl Payload for JsonPatch {
 #[derive(Debug, Clone, PartialEq)]
 pub struct MergePatch<T>(pub T);
 
-impl<T: Serialize + for<'a> Deserialize<'a> + Send + 'static> Payload for MergePatch<T> {
+impl<T: Serialize + for<'a> Deserialize<'a> + Compact + Send + 'static> Payload for MergePatch<T> {
     fn encode(&self) -> Result<Option<Encoded>, Problem> {
         encode_json(&self.0, "application/merge-patch+json")
     }

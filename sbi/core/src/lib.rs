@@ -5,10 +5,10 @@
 //! (a call in this process, HTTP/2, and what comes later) derive from that declaration.
 //!
 //! ```
-//! use martlet_sbi::{json_payload, service, Problem, Router};
+//! use martlet_sbi::{Compact, Problem, Router, json_payload, service};
 //! use std::sync::Arc;
 //!
-//! #[derive(Debug, serde::Serialize, serde::Deserialize)]
+//! #[derive(Debug, serde::Serialize, serde::Deserialize, Compact)]
 //! pub struct Greeting { text: String }
 //! json_payload!(Greeting);
 //!
@@ -34,6 +34,9 @@
 //! ```
 #![forbid(unsafe_code)]
 
+// What `derive(Compact)` writes names this crate.
+extern crate self as martlet_sbi;
+
 mod binding;
 mod body;
 mod client;
@@ -51,10 +54,11 @@ pub mod trace;
 
 pub use binding::{ApiRoot, Bindings, BoxFuture, Transport};
 pub use body::{
-    Appended, Body, Encoded, Form, JsonPatch, MergePatch, PatchItem, Payload, append_json, decode_compact_json,
-    decode_json, encode_json,
+    Appended, Body, Encoded, Form, JsonPatch, MergePatch, PatchItem, Payload, ToWire, append_json, decode_compact_json,
+    decode_json, encode_json, to_wire,
 };
 pub use client::{CallPolicy, Peer};
+pub use compact::Compact;
 pub use local::LocalBinding;
 pub use message::{Request, Response, headers};
 pub use multipart::{BinaryPart, Multipart, content_type};

@@ -1,6 +1,7 @@
 //! `multipart/related` bodies (RFC 2387; TS 29.500, 4.3.3): JSON with N1 and N2 messages as binary parts beside it.
 use crate::body::{append_json, decode_compact_json, decode_json, encode_json};
-use crate::{Appended, Encoded, Form, Payload, Problem, compact};
+use crate::compact::{self, Compact};
+use crate::{Appended, Encoded, Form, Payload, Problem};
 use bytes::{Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -63,7 +64,7 @@ impl<T> From<T> for Multipart<T> {
     }
 }
 
-impl<T: Serialize + for<'a> Deserialize<'a> + Send + 'static> Payload for Multipart<T> {
+impl<T: Serialize + for<'a> Deserialize<'a> + Compact + Send + 'static> Payload for Multipart<T> {
     fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, Problem> {
         if self.parts.is_empty() {
             return append_json(&self.json, JSON, form, out);
@@ -108,14 +109,14 @@ impl<T: Serialize + for<'a> Deserialize<'a> + Send + 'static> Payload for Multip
 }
 
 /// Whether a media type is that of a body with parts.
-pub(crate) fn is_multipart(content_type: &str) -> bool {
+fn is_multipart(content_type: &str) -> bool {
     content_type.get(..10).is_some_and(|start| start.eq_ignore_ascii_case("multipart/"))
 }
 
 // In compact form: the number of parts, the root's length and octets, then for each part the lengths and octets of its id, media type and
 // content. Lengths have 4 octets, little-endian.
 
-fn append_compact(json: &impl Serialize, parts: &[BinaryPart], out: &mut Vec<u8>) -> Result<(), Problem> {
+fn append_compact(json: &(impl Serialize + Compact), parts: &[BinaryPart], out: &mut Vec<u8>) -> Result<(), Problem> {
     let too_long = |_| Problem::system_failure("a part of 4 GiB or more");
     out.push(u8::try_from(parts.len()).map_err(|_| Problem::system_failure("more than 255 parts"))?);
     let at = out.len();
@@ -160,12 +161,6 @@ fn split_compact(body: &Bytes) -> Result<(Bytes, Vec<BinaryPart>), Problem> {
 fn known(media: String) -> Cow<'static, str> {
     let known = [content_type::NAS, content_type::NGAP].into_iter().find(|known| *known == media);
     known.map_or(Cow::Owned(media), Cow::Borrowed)
-}
-
-/// A compact body with parts as it would be on a wire.
-pub(crate) fn compact_to_wire(compact: &Encoded) -> Result<Encoded, Problem> {
-    let (json, parts) = split_compact(&compact.bytes)?;
-    Ok(join(&compact::to_json(&json)?, &parts))
 }
 
 /// A root in JSON and parts as one body (RFC 2387).

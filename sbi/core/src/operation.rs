@@ -25,6 +25,8 @@ pub struct OperationInfo {
     pub path: &'static str,
     /// The application errors of the specification.
     pub errors: &'static [ErrorCause],
+    /// How a request's body in compact form looks on a wire, where the operation has one.
+    pub body: Option<crate::ToWire>,
 }
 
 impl OperationInfo {

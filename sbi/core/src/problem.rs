@@ -1,9 +1,9 @@
 //! `ProblemDetails` (TS 29.571, 5.2.4.1) and the error of every SBI call.
-use crate::Body;
+use crate::{Body, Compact};
 use serde::{Deserialize, Serialize};
 
 /// Why a call failed, as the producer puts it (TS 29.571, 5.2.4.1; RFC 9457).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProblemDetails {
     /// A URI that names the kind of problem.
@@ -30,7 +30,7 @@ pub struct ProblemDetails {
 }
 
 /// One wrong parameter (TS 29.571, 5.2.4.1).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 pub struct InvalidParam {
     /// Name of the attribute, as a JSON pointer for bodies.
     pub param: String,

@@ -130,6 +130,8 @@ impl Router {
         }
         let started = Instant::now();
         let bodies = self.taps.iter().any(|tap| tap.wants_bodies());
+        let mut request = request;
+        request.body = request.body.known(operation.and_then(|operation| operation.body));
         let (method, target) = (request.method.clone(), request.target.clone());
         let sent = if bodies { request.body.to_encoded().ok().flatten() } else { None };
         let response = run(found, request).await;

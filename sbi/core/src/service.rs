@@ -45,6 +45,7 @@ macro_rules! service {
                     method: $crate::__private::Method::$http,
                     path: $path,
                     errors: &[$($crate::ErrorCause { status: $status, cause: $cause }),*],
+                    body: [$(Some($crate::to_wire::<$body> as $crate::ToWire),)? None][0],
                 };
             )+
 

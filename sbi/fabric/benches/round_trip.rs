@@ -63,7 +63,14 @@ fn fabric_config(variant: &str, socket: PathBuf) -> FabricConfig {
         _ if variant.ends_with("_spin") => Spin::Micros(100),
         _ => Spin::Auto,
     };
-    FabricConfig { socket, name: variant.into(), spin, compact: variant.contains("compact"), ..Default::default() }
+    FabricConfig {
+        socket,
+        name: variant.into(),
+        spin,
+        compact: variant.contains("compact"),
+        model: 1,
+        ..Default::default()
+    }
 }
 
 fn main() {

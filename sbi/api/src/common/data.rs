@@ -2,6 +2,7 @@
 use crate::common::{DateTime, Guami};
 use crate::macros::closed_enum;
 use crate::macros::open_enum;
+use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -155,7 +156,7 @@ open_enum! {
 }
 
 /// Points at a binary part of a multipart message (TS 29.571, 5.4).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct RefToBinaryData {
     /// `Content-Id` of the part
@@ -163,7 +164,7 @@ pub struct RefToBinaryData {
 }
 
 /// Security policy of a PDU session's user plane (TS 29.571, 5.4).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UpSecurity {
     /// Integrity protection
@@ -173,7 +174,7 @@ pub struct UpSecurity {
 }
 
 /// Cause as NGAP has it (TS 29.571, 5.4).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Copy, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct NgApCause {
     /// Group: radio network 0, transport 1, NAS 2, protocol 3, miscellaneous 4
@@ -184,7 +185,7 @@ pub struct NgApCause {
 
 /// Which AMF takes over for which GUAMIs (TS 29.571, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct BackupAmfInfo {
     /// Name of the AMF
@@ -195,7 +196,7 @@ pub struct BackupAmfInfo {
 
 /// One change to a resource (TS 29.571, 5.2).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangeItem {
     /// Kind of the change
@@ -218,7 +219,7 @@ impl ChangeItem {
 }
 
 /// Changes to one resource (TS 29.571, 5.2).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct NotifyItem {
     /// URI of the resource
@@ -229,7 +230,7 @@ pub struct NotifyItem {
 
 /// A change of a patch that was not carried out (TS 29.571, 5.2).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportItem {
     /// JSON pointer of the place
@@ -239,7 +240,7 @@ pub struct ReportItem {
 }
 
 /// What of a patch was not carried out (TS 29.571, 5.2).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PatchResult {
     /// The changes left out
@@ -248,7 +249,7 @@ pub struct PatchResult {
 
 /// A link to a resource (TS 29.571, 5.2).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct Link {
     /// Its URI
@@ -257,7 +258,7 @@ pub struct Link {
 
 /// An address, or the prefix of addresses (TS 29.571, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct IpAddr {
     /// IPv4 address
@@ -270,7 +271,7 @@ pub struct IpAddr {
 
 /// What to trace of a subscriber (TS 29.571, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct TraceData {
     /// Trace reference: MCC, MNC, a hyphen, three octets in hexadecimal digits
@@ -306,7 +307,7 @@ impl TraceData {
 
 /// Where to tell the PCF of a UE about the PCF of its session (TS 29.571, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PcfUeCallbackInfo {
     /// URI
@@ -316,7 +317,7 @@ pub struct PcfUeCallbackInfo {
 }
 
 /// Data volumes between two points in time (TS 29.571, 5.4).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct VolumeTimedReport {
     /// Start
@@ -330,7 +331,7 @@ pub struct VolumeTimedReport {
 }
 
 /// Data volumes of a QoS flow between two points in time (TS 29.571, 5.4).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct QosFlowUsageReport {
     /// The flow
@@ -346,7 +347,7 @@ pub struct QosFlowUsageReport {
 }
 
 /// Data volumes over a secondary RAT (TS 29.571, 5.4).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SecondaryRatUsageReport {
     /// The RAT
@@ -357,7 +358,7 @@ pub struct SecondaryRatUsageReport {
 
 /// Data volumes over a secondary RAT, by flow or by session (TS 29.571, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SecondaryRatUsageInfo {
     /// The RAT
@@ -377,7 +378,7 @@ impl SecondaryRatUsageInfo {
 
 /// What access traffic steering can do (TS 29.571, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AtsssCapability {
     /// ATSSS-LL is supported

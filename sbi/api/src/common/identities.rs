@@ -1,4 +1,5 @@
 //! Identities of subscribers, equipment and network functions (TS 29.571, 5.3; TS 23.003).
+use super::network::lowercase;
 use crate::macros::checked_string;
 
 checked_string! {
@@ -82,7 +83,7 @@ checked_string! {
     pub struct NfInstanceId, |text| text.len() == 36 && text.bytes().enumerate().all(|(at, byte)| match at {
         8 | 13 | 18 | 23 => byte == b'-',
         _ => byte.is_ascii_hexdigit(),
-    }), |text| text.to_ascii_lowercase()
+    }), lowercase
 }
 
 checked_string! {
@@ -93,7 +94,7 @@ checked_string! {
 
 checked_string! {
     /// A bit rate with its unit, such as `100 Mbps` (TS 29.571, 5.5).
-    pub struct BitRate, |text| BitRate::parse_bps(text).is_some()
+    pub struct BitRate, BitRate::is_one
 }
 
 impl BitRate {
@@ -110,6 +111,23 @@ impl BitRate {
     /// Bits per second; fractions are cut off, and what exceeds 2^64 - 1 becomes that.
     pub fn bps(&self) -> u64 {
         Self::parse_bps(&self.0).unwrap_or(0)
+    }
+
+    /// Digits, perhaps with a fraction, a space and a unit. In one pass: there are several in each flow of a session.
+    fn is_one(text: &str) -> bool {
+        let mut rest = text.as_bytes();
+        let mut digits = || {
+            let number = rest.iter().take_while(|octet| octet.is_ascii_digit()).count();
+            rest = &rest[number..];
+            let next = rest.split_first();
+            rest = next.map_or(&[], |(_, rest)| rest);
+            (number > 0).then(|| next.map(|(next, _)| *next)).flatten()
+        };
+        let ends = match digits() {
+            Some(b'.') => digits(),
+            end => end,
+        };
+        ends == Some(b' ') && Self::UNITS.iter().any(|(unit, _)| unit.as_bytes() == rest)
     }
 
     fn parse_bps(text: &str) -> Option<u64> {

@@ -1,9 +1,10 @@
 //! Links in the format of HAL (TS 29.571, 5.2).
 use super::Link;
+use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 
 /// One link or several (TS 29.571, 5.2).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(untagged)]
 pub enum Links {
     /// Several.

@@ -1,6 +1,7 @@
 //! Where a UE is, and where it may be (TS 29.571, 5.4.4).
 use crate::common::{DateTime, Ecgi, Ncgi, PlmnId, RestrictionType, Tac, Tai};
 use crate::macros::open_enum;
+use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -25,7 +26,7 @@ open_enum! {
 
 /// Where a UE is, by the access that it uses (TS 29.571, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UserLocation {
     /// Over E-UTRA
@@ -38,7 +39,7 @@ pub struct UserLocation {
 
 /// Where a UE is in NR (TS 29.571, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct NrLocation {
     /// Tracking area
@@ -77,7 +78,7 @@ impl NrLocation {
 
 /// Where a UE is in E-UTRA (TS 29.571, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct EutraLocation {
     /// Tracking area
@@ -113,7 +114,7 @@ impl EutraLocation {
 
 /// Where a UE is behind a non-3GPP access (TS 29.571, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct N3gaLocation {
     /// Tracking area of the interworking function
@@ -131,7 +132,7 @@ pub struct N3gaLocation {
 }
 
 /// Identity of a gNB (TS 29.571, 5.4).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct GNbId {
     /// Length in bits, 22 to 32
@@ -143,7 +144,7 @@ pub struct GNbId {
 
 /// Identity of a RAN node (TS 29.571, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct GlobalRanNodeId {
     /// The PLMN
@@ -182,7 +183,7 @@ impl GlobalRanNodeId {
 
 /// A list of tracking areas (TS 29.571, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct Area {
     /// Tracking area codes
@@ -193,7 +194,7 @@ pub struct Area {
 
 /// Where a UE may ask for service (TS 29.571, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct ServiceAreaRestriction {
     /// Whether the areas are those allowed or those not allowed
@@ -210,7 +211,7 @@ pub struct ServiceAreaRestriction {
 
 /// An area, and whether a UE is in it (TS 29.571, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PresenceInfo {
     /// Identity of the area

@@ -1,6 +1,7 @@
 //! Identities of networks, areas and AMFs (TS 29.571, 5.3 and 5.4; TS 23.003).
 use super::NotValid;
 use crate::macros::{CompactString, checked_string};
+use martlet_sbi::compact::{self, Compact};
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -11,7 +12,7 @@ fn is_hex(text: &str, length: usize) -> bool {
     text.len() == length && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-fn lowercase(mut text: CompactString) -> CompactString {
+pub(super) fn lowercase(mut text: CompactString) -> CompactString {
     text.make_ascii_lowercase();
     text
 }
@@ -144,6 +145,17 @@ impl TryFrom<RawPlmnId> for PlmnId {
     }
 }
 
+impl Compact for PlmnId {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.mcc.0.write(out);
+        self.mnc.0.write(out);
+    }
+    fn read(from: &mut compact::Reader<'_>) -> Result<Self, compact::Error> {
+        let (mcc, mnc) = (Digits(from.array()?), Digits(from.array()?));
+        PlmnId::new(mcc.as_str(), mnc.as_str()).map_err(compact::Error::refused)
+    }
+}
+
 impl Serialize for PlmnId {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut to = to.serialize_struct("PlmnId", 2)?;
@@ -194,7 +206,7 @@ impl FromStr for PlmnId {
 }
 
 /// A PLMN, or a stand-alone non-public network by its network identifier (TS 29.571, 5.4).
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Compact)]
 #[serde(try_from = "RawPlmnIdNid")]
 pub struct PlmnIdNid {
     /// The PLMN.
@@ -237,7 +249,7 @@ impl From<PlmnId> for PlmnIdNid {
 }
 
 /// Globally unique AMF identifier (TS 29.571, 5.4).
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct Guami {
     /// The network.
@@ -255,7 +267,7 @@ impl Guami {
 
 /// Tracking area identity (TS 29.571, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct Tai {
     /// The PLMN.
@@ -275,7 +287,7 @@ impl Tai {
 
 /// NR cell global identity (TS 29.571, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct Ncgi {
     /// The PLMN.
@@ -288,7 +300,7 @@ pub struct Ncgi {
 
 /// E-UTRA cell global identity (TS 29.571, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct Ecgi {
     /// The PLMN.

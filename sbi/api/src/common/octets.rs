@@ -3,12 +3,13 @@ use super::NotValid;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use martlet_sbi::Compact;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
 /// Octets that travel in base64 (TS 29.571, 5.2, `Bytes`).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Compact)]
 pub struct Base64(pub Bytes);
 
 impl Serialize for Base64 {
@@ -45,7 +46,7 @@ impl TryFrom<String> for Base64 {
 macro_rules! hexadecimal {
     ($(#[$meta:meta])* $name:ident) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Compact)]
         pub struct $name<const N: usize>(pub [u8; N]);
 
         impl<const N: usize> Serialize for $name<N> {
@@ -119,7 +120,7 @@ impl<const N: usize> fmt::Debug for SecretHex<N> {
 }
 
 /// Text that stays out of logs, such as a key: its debug output hides it.
-#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Compact)]
 #[serde(transparent)]
 pub struct SecretText(pub String);
 

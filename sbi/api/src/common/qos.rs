@@ -1,6 +1,7 @@
 //! Quality of service (TS 29.571, 5.5).
 use crate::common::BitRate;
 use crate::macros::open_enum;
+use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
@@ -46,7 +47,7 @@ open_enum! {
 }
 
 /// Allocation and retention priority (TS 29.571, 5.5).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct Arp {
     /// 1 (highest) to 15
@@ -58,7 +59,7 @@ pub struct Arp {
 }
 
 /// Aggregate maximum bit rate (TS 29.571, 5.5).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct Ambr {
     /// Uplink
@@ -69,7 +70,7 @@ pub struct Ambr {
 
 /// Characteristics of a 5QI that is signalled (TS 29.571, 5.5).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct Dynamic5Qi {
     /// Whether the bit rate is guaranteed
@@ -110,7 +111,7 @@ impl Dynamic5Qi {
 
 /// What differs from a 5QI's standard characteristics (TS 29.571, 5.5).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct NonDynamic5Qi {
     /// 1 (highest) to 127
@@ -125,7 +126,7 @@ pub struct NonDynamic5Qi {
 
 /// QoS of a PDU session's default flow, as subscribed (TS 29.571, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscribedDefaultQos {
     /// 5QI

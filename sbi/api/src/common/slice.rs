@@ -1,5 +1,6 @@
 //! Network slices (TS 29.571, 5.4; TS 23.003, 28.4).
 use super::NotValid;
+use martlet_sbi::compact::{self, Compact};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::fmt;
@@ -8,6 +9,15 @@ use std::str::FromStr;
 /// Slice differentiator, 24 bits; six hexadecimal digits as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Sd(u32);
+
+impl Compact for Sd {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.to_octets().write(out);
+    }
+    fn read(from: &mut compact::Reader<'_>) -> Result<Self, compact::Error> {
+        from.array().map(Sd::from_octets)
+    }
+}
 
 impl Serialize for Sd {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
@@ -72,7 +82,7 @@ impl From<Sd> for String {
 
 /// Single network slice selection assistance information (TS 29.571, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Compact)]
 pub struct Snssai {
     /// Slice or service type.
     pub sst: u8,
@@ -114,7 +124,7 @@ impl FromStr for Snssai {
 }
 
 /// A slice, or a range of slices of one type (TS 29.571, 5.4).
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, Compact)]
 #[serde(from = "RawExtSnssai", into = "RawExtSnssai")]
 pub struct ExtSnssai {
     /// The slice.
@@ -166,7 +176,7 @@ impl From<Snssai> for ExtSnssai {
 }
 
 /// A range of slice differentiators, both ends included (TS 29.571, 5.4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Compact)]
 pub struct SdRange {
     /// The first.
     pub start: Sd,

@@ -1,12 +1,13 @@
 //! Subscriptions to the state of AMFs (TS 29.518, 6.1.6).
 use crate::common::Guami;
 use crate::namf_communication::StatusChange;
+use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 /// A subscription to the state of AMFs (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscriptionData {
     /// Where notifications go
@@ -16,7 +17,7 @@ pub struct SubscriptionData {
 }
 
 /// The state of AMFs has changed (TS 29.518, 6.1.6).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AmfStatusChangeNotification {
     /// By AMF
@@ -25,7 +26,7 @@ pub struct AmfStatusChangeNotification {
 
 /// The state of an AMF (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AmfStatusInfo {
     /// Its GUAMIs

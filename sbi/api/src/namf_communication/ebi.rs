@@ -1,13 +1,13 @@
 //! EPS bearer identities (TS 29.518, 6.1.6).
 use crate::common::{Arp, Guami, PduSessionId};
 use crate::nsmf_pdusession::EbiArpMapping;
-use martlet_sbi::ProblemDetails;
+use martlet_sbi::{Compact, ProblemDetails};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 /// EPS bearers that an SMF asks for (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AssignEbiData {
     /// The session
@@ -24,7 +24,7 @@ pub struct AssignEbiData {
 
 /// EPS bearers that an SMF got (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AssignedEbiData {
     /// The session
@@ -39,7 +39,7 @@ pub struct AssignedEbiData {
 
 /// EPS bearers that an SMF did not get (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AssignEbiFailed {
     /// The session
@@ -49,7 +49,7 @@ pub struct AssignEbiFailed {
 }
 
 /// Why an SMF did not get EPS bearers (TS 29.518, 6.1.6).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AssignEbiError {
     /// Details

@@ -7,13 +7,13 @@ use crate::namf_communication::{
     NgapIeType, RatSelector, RegistrationContextContainer,
 };
 use crate::nnrf_nfmanagement::TaiRange;
-use martlet_sbi::ProblemDetails;
+use martlet_sbi::{Compact, ProblemDetails};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 /// What is to be brought to a UE and its RAN node (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct N1N2MessageTransferReqData {
     /// For the UE
@@ -58,7 +58,7 @@ pub struct N1N2MessageTransferReqData {
 
 /// How far a transfer got (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct N1N2MessageTransferRspData {
     /// How far
@@ -76,7 +76,7 @@ impl N1N2MessageTransferRspData {
 
 /// Why a transfer was refused (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct N1N2MessageTransferError {
     /// Details
@@ -87,7 +87,7 @@ pub struct N1N2MessageTransferError {
 
 /// When to try a transfer again (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct N1N2MsgTxfrErrDetail {
     /// Seconds
@@ -100,7 +100,7 @@ pub struct N1N2MsgTxfrErrDetail {
 
 /// A transfer failed in the end (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct N1N2MsgTxfrFailureNotification {
     /// Why
@@ -120,7 +120,7 @@ impl N1N2MsgTxfrFailureNotification {
 
 /// An N1 message (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct N1MessageContainer {
     /// Kind
@@ -142,7 +142,7 @@ impl N1MessageContainer {
 
 /// N2 information (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct N2InfoContainer {
     /// Kind
@@ -166,7 +166,7 @@ impl N2InfoContainer {
 
 /// N2 information of a session (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct N2SmInformation {
     /// The session
@@ -183,7 +183,7 @@ pub struct N2SmInformation {
 
 /// A piece of NGAP (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct N2InfoContent {
     /// NGAP procedure code
@@ -195,7 +195,7 @@ pub struct N2InfoContent {
 }
 
 /// N2 information for the RAN (TS 29.518, 6.1.6).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct N2RanInformation {
     /// The information
@@ -204,7 +204,7 @@ pub struct N2RanInformation {
 
 /// An NRPPa message (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct NrppaInformation {
     /// The LMF
@@ -223,7 +223,7 @@ impl NrppaInformation {
 }
 
 /// A public warning (TS 29.518, 6.1.6).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PwsInformation {
     /// Message identifier
@@ -236,7 +236,7 @@ pub struct PwsInformation {
 
 /// Where N2 information holds (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AreaOfValidity {
     /// Tracking areas
@@ -247,7 +247,7 @@ pub struct AreaOfValidity {
 
 /// A subscription to a UE's N1 or N2 messages (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UeN1N2InfoSubscriptionCreateData {
     /// Kind of N2 information
@@ -268,7 +268,7 @@ pub struct UeN1N2InfoSubscriptionCreateData {
 
 /// The subscription that was made (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UeN1N2InfoSubscriptionCreatedData {
     /// Identity
@@ -279,7 +279,7 @@ pub struct UeN1N2InfoSubscriptionCreatedData {
 
 /// An N1 message from a UE (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct N1MessageNotification {
     /// The subscription
@@ -321,7 +321,7 @@ impl N1MessageNotification {
 
 /// N2 information from a RAN node (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct N2InformationNotification {
     /// The subscription
@@ -342,7 +342,7 @@ pub struct N2InformationNotification {
 
 /// N2 information that is not about one UE (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct N2InformationTransferReqData {
     /// Tracking areas whose RAN nodes get it
@@ -372,7 +372,7 @@ impl N2InformationTransferReqData {
 
 /// How far a transfer got (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct N2InformationTransferRspData {
     /// How far
@@ -389,7 +389,7 @@ impl N2InformationTransferRspData {
 }
 
 /// Why a transfer was refused (TS 29.518, 6.1.6).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct N2InformationTransferError {
     /// Details
@@ -398,7 +398,7 @@ pub struct N2InformationTransferError {
 
 /// A subscription to N2 information that is not about one UE (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct NonUeN2InfoSubscriptionCreateData {
     /// RAN nodes
@@ -431,7 +431,7 @@ impl NonUeN2InfoSubscriptionCreateData {
 
 /// The subscription that was made (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct NonUeN2InfoSubscriptionCreatedData {
     /// Identity

@@ -10,13 +10,13 @@ use crate::namf_communication::{
 };
 use crate::nnssf_ns_selection::{AllowedNssai, ConfiguredSnssai};
 use crate::nsmf_pdusession::EbiArpMapping;
-use martlet_sbi::ProblemDetails;
+use martlet_sbi::{Compact, ProblemDetails};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 /// A UE as another AMF takes it over (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UeContext {
     /// The subscriber
@@ -76,7 +76,7 @@ pub struct UeContext {
 
 /// Keys of a UE (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SeafData {
     /// Key set
@@ -101,7 +101,7 @@ impl SeafData {
 }
 
 /// A key set (TS 29.518, 6.1.6).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct NgKsi {
     /// Kind of security context
@@ -111,7 +111,7 @@ pub struct NgKsi {
 }
 
 /// K_AMF (TS 29.518, 6.1.6).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct KeyAmf {
     /// Kind
@@ -122,7 +122,7 @@ pub struct KeyAmf {
 
 /// A UE's context of an access (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct MmContext {
     /// Access
@@ -160,7 +160,7 @@ impl MmContext {
 }
 
 /// Algorithms of NAS (TS 29.518, 6.1.6).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct NasSecurityMode {
     /// Integrity
@@ -170,7 +170,7 @@ pub struct NasSecurityMode {
 }
 
 /// A slice and what it is in the home network (TS 29.518, 6.1.6).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct NssaiMapping {
     /// In the serving network
@@ -181,7 +181,7 @@ pub struct NssaiMapping {
 
 /// A session as another AMF takes it over (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PduSessionContext {
     /// The session
@@ -238,7 +238,7 @@ impl PduSessionContext {
 
 /// Why an AMF asks for a UE's context (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UeContextTransferReqData {
     /// Why
@@ -262,7 +262,7 @@ impl UeContextTransferReqData {
 
 /// The context that moves (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UeContextTransferRspData {
     /// The context
@@ -277,7 +277,7 @@ pub struct UeContextTransferRspData {
 
 /// Whether the new AMF took the context over (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UeRegStatusUpdateReqData {
     /// Whether
@@ -296,7 +296,7 @@ impl UeRegStatusUpdateReqData {
 }
 
 /// The old AMF has let go (TS 29.518, 6.1.6).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UeRegStatusUpdateRspData {
     /// Whether all is done
@@ -305,7 +305,7 @@ pub struct UeRegStatusUpdateRspData {
 
 /// A UE that comes with a handover (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UeContextCreateData {
     /// The context
@@ -352,7 +352,7 @@ impl UeContextCreateData {
 
 /// A UE that came with a handover (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UeContextCreatedData {
     /// The context
@@ -371,7 +371,7 @@ pub struct UeContextCreatedData {
 
 /// Why a handover was refused (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UeContextCreateError {
     /// Details
@@ -384,7 +384,7 @@ pub struct UeContextCreateError {
 
 /// A handover is given up (TS 29.518, 6.1.6, `UEContextRelease`).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UeContextRelease {
     /// The subscriber
@@ -396,7 +396,7 @@ pub struct UeContextRelease {
 }
 
 /// Target of a handover (TS 29.518, 6.1.6).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct NgRanTargetId {
     /// RAN node
@@ -407,7 +407,7 @@ pub struct NgRanTargetId {
 
 /// A registration that moves to another AMF (TS 29.518, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct RegistrationContextContainer {
     /// The context

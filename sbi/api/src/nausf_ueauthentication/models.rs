@@ -4,6 +4,7 @@ use crate::macros::closed_enum;
 use crate::macros::open_enum;
 use crate::nausf_ueauthentication::{AuthData, HxresStar, Kseaf, ResStar};
 use crate::nudm_ueau::{Autn, Rand, ResynchronizationInfo};
+use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
@@ -29,7 +30,7 @@ closed_enum! {
 
 /// Whom to authenticate (TS 29.509, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AuthenticationInfo {
     /// The subscriber
@@ -74,7 +75,7 @@ impl AuthenticationInfo {
 
 /// An authentication that has begun (TS 29.509, 6.1.6, `UEAuthenticationCtx`).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UeAuthenticationCtx {
     /// Method
@@ -97,7 +98,7 @@ impl UeAuthenticationCtx {
 }
 
 /// A 5G-AKA challenge (TS 29.509, 6.1.6).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct Av5gAka {
     /// RAND
@@ -110,7 +111,7 @@ pub struct Av5gAka {
 
 /// A UE's answer to a 5G-AKA challenge (TS 29.509, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfirmationData {
     /// RES*; absent where the UE gave none
@@ -122,7 +123,7 @@ pub struct ConfirmationData {
 
 /// What the AUSF says of a UE's answer (TS 29.509, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfirmationDataResponse {
     /// Outcome
@@ -142,7 +143,7 @@ impl ConfirmationDataResponse {
 
 /// One step of an EAP authentication (TS 29.509, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct EapSession {
     /// EAP packet

@@ -1,6 +1,7 @@
 //! What SMF and CHF say to each other (TS 32.291, 6.1.6.2).
 use crate::common::{Ambr, DateTime, Dnn, Gpsi, NfInstanceId, PduSessionId, PduSessionType, Pei, PlmnId, Snssai, Supi};
 use crate::macros::open_enum;
+use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -76,7 +77,7 @@ open_enum! {
 
 /// The NF that asks (TS 32.291, 6.1.6.2).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 pub struct NfIdentification {
     /// Its instance
     #[serde(rename = "nFName")]
@@ -91,7 +92,7 @@ pub struct NfIdentification {
 
 /// What an SMF says of a session (TS 32.291, 6.1.6.2).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct ChargingDataRequest {
     /// The subscriber
@@ -115,7 +116,7 @@ pub struct ChargingDataRequest {
 
 /// What a CHF answers (TS 32.291, 6.1.6.2).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct ChargingDataResponse {
     /// When
@@ -130,7 +131,7 @@ pub struct ChargingDataResponse {
 
 /// The CHF speaks first (TS 32.291, 6.1.6.2).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct ChargingNotifyRequest {
     /// Why
@@ -141,7 +142,7 @@ pub struct ChargingNotifyRequest {
 
 /// What is to be asked for anew (TS 32.291, 6.1.6.2).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct ReauthorizationDetails {
     /// Rating group
@@ -150,7 +151,7 @@ pub struct ReauthorizationDetails {
 
 /// Usage of a rating group (TS 32.291, 6.1.6.2).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct MultipleUnitUsage {
     /// Rating group
@@ -163,7 +164,7 @@ pub struct MultipleUnitUsage {
 
 /// What is wanted (TS 32.291, 6.1.6.2).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestedUnit {
     /// Octets
@@ -172,7 +173,7 @@ pub struct RequestedUnit {
 
 /// What was used (TS 32.291, 6.1.6.2).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UsedUnitContainer {
     /// Whether it counts against a quota
@@ -195,7 +196,7 @@ pub struct UsedUnitContainer {
 
 /// What may be used of a rating group (TS 32.291, 6.1.6.2).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct MultipleUnitInformation {
     /// Whether
@@ -216,7 +217,7 @@ pub struct MultipleUnitInformation {
 
 /// How much may be used (TS 32.291, 6.1.6.2).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct GrantedUnit {
     /// Seconds
@@ -230,7 +231,7 @@ pub struct GrantedUnit {
 }
 
 /// What happens when the last units are used up (TS 32.291, 6.1.6.2).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct FinalUnitIndication {
     /// What
@@ -239,7 +240,7 @@ pub struct FinalUnitIndication {
 
 /// When or why usage is reported (TS 32.291, 6.1.6.2).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct Trigger {
     /// Why
@@ -259,7 +260,7 @@ impl Trigger {
 
 /// The session (TS 32.291, 6.1.6.2).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PduSessionChargingInformation {
     /// Number of the session with the SMF, in decimal digits
@@ -273,7 +274,7 @@ pub struct PduSessionChargingInformation {
 
 /// Who uses a session (TS 32.291, 6.1.6.2).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 pub struct UserInformation {
     /// Telephone number
     #[serde(rename = "servedGPSI")]
@@ -285,7 +286,7 @@ pub struct UserInformation {
 
 /// A session (TS 32.291, 6.1.6.2).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PduSessionInformation {
     /// Slice
@@ -309,7 +310,7 @@ pub struct PduSessionInformation {
 }
 
 /// The slice of a session (TS 32.291, 6.1.6.2).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 pub struct NetworkSlicingInfo {
     /// The slice
     #[serde(rename = "sNSSAI")]
@@ -318,7 +319,7 @@ pub struct NetworkSlicingInfo {
 
 /// Addresses of a session (TS 32.291, 6.1.6.2).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PduAddress {
     /// IPv4

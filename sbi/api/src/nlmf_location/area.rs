@@ -1,5 +1,6 @@
 //! Shapes of positions (TS 29.572, 6.1.6.2.4 to 6.1.6.2.9; TS 23.032).
 use crate::macros::open_enum;
+use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
@@ -17,7 +18,7 @@ open_enum! {
 }
 
 /// A point on the Earth (TS 29.572, 6.1.6), WGS 84.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, Compact)]
 pub struct GeographicalCoordinates {
     /// Longitude, degrees, east positive
     pub lon: f64,
@@ -26,7 +27,7 @@ pub struct GeographicalCoordinates {
 }
 
 /// An ellipse around a point (TS 29.572, 6.1.6).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UncertaintyEllipse {
     /// Semi-major axis, metres
@@ -39,7 +40,7 @@ pub struct UncertaintyEllipse {
 
 /// Where something is (TS 29.572, 6.1.6): a point with what is known around it, as the shape says.
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct GeographicArea {
     /// Shape

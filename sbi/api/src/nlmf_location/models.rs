@@ -2,6 +2,7 @@
 use crate::common::{DateTime, Gpsi, Ncgi, NfInstanceId, Pei, RefToBinaryData, Supi};
 use crate::macros::open_enum;
 use crate::nlmf_location::{GeographicArea, SupportedGadShapes};
+use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
@@ -104,7 +105,7 @@ open_enum! {
 
 /// How good the answer has to be (TS 29.572, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct LocationQoS {
     /// Metres, horizontally
@@ -119,7 +120,7 @@ pub struct LocationQoS {
 
 /// Positioning beside the user plane (TS 29.572, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UeLcsCapability {
     /// LPP over NAS; absent: yes
@@ -130,7 +131,7 @@ pub struct UeLcsCapability {
 
 /// Whom to find, and how (TS 29.572, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct InputData {
     /// Who asks
@@ -169,7 +170,7 @@ pub struct InputData {
 }
 
 /// How a method was used (TS 29.572, 6.1.6).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PositioningMethodAndUsage {
     /// Method
@@ -181,7 +182,7 @@ pub struct PositioningMethodAndUsage {
 }
 
 /// How a satellite system was used (TS 29.572, 6.1.6).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct GnssPositioningMethodAndUsage {
     /// Mode
@@ -194,7 +195,7 @@ pub struct GnssPositioningMethodAndUsage {
 
 /// Where the UE is (TS 29.572, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct LocationData {
     /// Where
@@ -243,7 +244,7 @@ impl LocationData {
 
 /// What is to become of a UE's user plane connection (TS 29.572, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UpConfig {
     /// The subscriber

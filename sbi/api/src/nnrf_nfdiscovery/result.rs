@@ -1,11 +1,12 @@
 //! What a discovery finds (TS 29.510, 6.2.6.2).
 use crate::nnrf_nfmanagement::NfProfile;
+use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 /// NF instances that meet a query (TS 29.510, 6.2.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchResult {
     /// Seconds for which the consumer may keep the result

@@ -1,6 +1,7 @@
 //! What an NF profile says for one kind of NF (TS 29.510, 6.1.6.2).
 use crate::common::{AccessType, Dnn, ExtSnssai, Guami, IpAddr, PduSessionType, PlmnId, RatType, Tai};
 use crate::macros::open_enum;
+use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -62,7 +63,7 @@ open_enum! {
 
 /// Of an AMF (TS 29.510, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AmfInfo {
     /// AMF set, three hexadecimal digits
@@ -85,7 +86,7 @@ pub struct AmfInfo {
 
 /// Where RAN nodes reach an AMF (TS 29.510, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct N2InterfaceAmfInfo {
     /// IPv4 addresses
@@ -98,7 +99,7 @@ pub struct N2InterfaceAmfInfo {
 
 /// Of an SMF (TS 29.510, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmfInfo {
     /// Slices with their data networks
@@ -120,7 +121,7 @@ pub struct SmfInfo {
 }
 
 /// Data networks of an SMF in a slice (TS 29.510, 6.1.6).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SnssaiSmfInfoItem {
     /// The slice
@@ -131,7 +132,7 @@ pub struct SnssaiSmfInfoItem {
 
 /// A data network of an SMF (TS 29.510, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct DnnSmfInfoItem {
     /// Its name, or `*`
@@ -149,7 +150,7 @@ impl DnnSmfInfoItem {
 
 /// Of a UPF (TS 29.510, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UpfInfo {
     /// Slices with their data networks
@@ -171,7 +172,7 @@ pub struct UpfInfo {
 }
 
 /// Data networks of a UPF in a slice (TS 29.510, 6.1.6).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SnssaiUpfInfoItem {
     /// The slice
@@ -182,7 +183,7 @@ pub struct SnssaiUpfInfoItem {
 
 /// A data network of a UPF (TS 29.510, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct DnnUpfInfoItem {
     /// Its name
@@ -212,7 +213,7 @@ impl DnnUpfInfoItem {
 
 /// IPv4 addresses, both ends included (TS 29.510, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct Ipv4AddressRange {
     /// The first
@@ -223,7 +224,7 @@ pub struct Ipv4AddressRange {
 
 /// IPv6 prefixes, both ends included (TS 29.510, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct Ipv6PrefixRange {
     /// The first
@@ -234,7 +235,7 @@ pub struct Ipv6PrefixRange {
 
 /// A user plane interface of a UPF (TS 29.510, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct InterfaceUpfInfoItem {
     /// Which
@@ -264,7 +265,7 @@ impl InterfaceUpfInfoItem {
 
 /// Of a UDM (TS 29.510, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UdmInfo {
     /// UDM group
@@ -281,7 +282,7 @@ pub struct UdmInfo {
 
 /// Of an AUSF (TS 29.510, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AusfInfo {
     /// AUSF group
@@ -296,7 +297,7 @@ pub struct AusfInfo {
 
 /// Of a UDR (TS 29.510, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UdrInfo {
     /// UDR group
@@ -311,7 +312,7 @@ pub struct UdrInfo {
 
 /// Of a PCF (TS 29.510, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PcfInfo {
     /// PCF group
@@ -326,7 +327,7 @@ pub struct PcfInfo {
 
 /// Of an LMF (TS 29.510, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct LmfInfo {
     /// Identity
@@ -343,7 +344,7 @@ pub struct LmfInfo {
 
 /// SUCIs by their routing indicator and home network key (TS 29.510, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SuciInfo {
     /// Routing indicators
@@ -355,7 +356,7 @@ pub struct SuciInfo {
 
 /// SUPIs, by a range of digits or a pattern (TS 29.510, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SupiRange {
     /// The first
@@ -368,7 +369,7 @@ pub struct SupiRange {
 
 /// Identities, by a range of digits or a pattern (TS 29.510, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct IdentityRange {
     /// The first
@@ -381,7 +382,7 @@ pub struct IdentityRange {
 
 /// Tracking areas of a network (TS 29.510, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct TaiRange {
     /// The network
@@ -401,7 +402,7 @@ impl TaiRange {
 
 /// Tracking area codes, by a range or a pattern (TS 29.510, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct TacRange {
     /// The first

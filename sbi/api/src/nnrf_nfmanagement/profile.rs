@@ -4,6 +4,7 @@ use crate::nnrf_nfmanagement::{
     AmfInfo, AusfInfo, EndPointTransport, LmfInfo, NfServiceStatus, NfStatus, NfType, NotificationType, PcfInfo,
     ServiceName, SmfInfo, UdmInfo, UdrInfo, UpfInfo,
 };
+use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// An NF instance with all that consumers need to choose it (TS 29.510, 6.1.6, `NFProfile`).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct NfProfile {
     /// Identity of the instance
@@ -155,7 +156,7 @@ impl NfProfile {
 
 /// A service instance (TS 29.510, 6.1.6, `NFService`).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct NfService {
     /// Identity of the service instance within its NF
@@ -248,7 +249,7 @@ impl NfService {
 
 /// A version of an API (TS 29.510, 6.1.6, `NFServiceVersion`).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct NfServiceVersion {
     /// As in URIs, such as `v1`
@@ -261,7 +262,7 @@ pub struct NfServiceVersion {
 
 /// An address and a port (TS 29.510, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct IpEndPoint {
     /// IPv4 address
@@ -276,7 +277,7 @@ pub struct IpEndPoint {
 
 /// Where an NF takes notifications that nobody subscribed to (TS 29.510, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct DefaultNotificationSubscription {
     /// Kind of notification
@@ -306,7 +307,7 @@ impl DefaultNotificationSubscription {
 
 /// Slices of a network (TS 29.510, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PlmnSnssai {
     /// The network

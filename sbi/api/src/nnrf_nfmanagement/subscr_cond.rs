@@ -1,6 +1,7 @@
 //! The condition of a subscription (TS 29.510, 6.1.6).
 use super::{NfType, ServiceName};
 use crate::common::{Guami, NfInstanceId, Snssai};
+use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
@@ -9,7 +10,7 @@ use serde_with::skip_serializing_none;
 /// 3GPP has one type for each condition, told apart by their members. Here their members stand side by side: those of
 /// one condition are set, the others absent.
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscrCond {
     /// One instance.

@@ -2,6 +2,7 @@
 use crate::common::{ChangeItem, DateTime, ExtSnssai, NfInstanceId, PlmnId};
 use crate::macros::open_enum;
 use crate::nnrf_nfmanagement::{NfProfile, NfType, SubscrCond};
+use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
@@ -24,7 +25,7 @@ open_enum! {
 
 /// A subscription to what becomes of NF instances (TS 29.510, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscriptionData {
     /// Where notifications go
@@ -59,7 +60,7 @@ pub struct SubscriptionData {
 
 /// Which changed attributes are told of (TS 29.510, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct NotifCondition {
     /// Only these, as JSON pointers
@@ -70,7 +71,7 @@ pub struct NotifCondition {
 
 /// What became of an NF instance (TS 29.510, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct NotificationData {
     /// The event

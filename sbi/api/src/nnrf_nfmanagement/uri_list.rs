@@ -1,12 +1,13 @@
 //! The list of NF instances' URIs (TS 29.510, 6.1.6).
 use crate::common::Links;
+use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
 
 /// URIs of NF instances, in the format of HAL (TS 29.510, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UriList {
     /// `self` with this list's own URI, `items` with those of the instances.

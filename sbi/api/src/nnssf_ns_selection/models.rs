@@ -1,6 +1,7 @@
 //! The choice of slices (TS 29.531, 6.1.6.2).
 use crate::common::{AccessType, NfInstanceId, Snssai};
 use crate::macros::open_enum;
+use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
@@ -15,7 +16,7 @@ open_enum! {
 
 /// The slices that a UE may use, and which AMFs serve them (TS 29.531, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AuthorizedNetworkSliceInfo {
     /// Allowed slices by access
@@ -41,7 +42,7 @@ pub struct AuthorizedNetworkSliceInfo {
 }
 
 /// Allowed slices of an access (TS 29.531, 6.1.6).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AllowedNssai {
     /// The slices
@@ -52,7 +53,7 @@ pub struct AllowedNssai {
 
 /// An allowed slice (TS 29.531, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AllowedSnssai {
     /// The slice
@@ -72,7 +73,7 @@ impl AllowedSnssai {
 
 /// A slice that a UE is configured with (TS 29.531, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfiguredSnssai {
     /// The slice
@@ -90,7 +91,7 @@ impl ConfiguredSnssai {
 
 /// An instance of a slice (TS 29.531, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct NsiInformation {
     /// NRF of the instance
@@ -102,7 +103,7 @@ pub struct NsiInformation {
 }
 
 /// A slice and what it is in the home network (TS 29.531, 6.1.6).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct MappingOfSnssai {
     /// In the serving network
@@ -113,7 +114,7 @@ pub struct MappingOfSnssai {
 
 /// A subscribed slice (TS 29.531, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscribedSnssai {
     /// The slice
@@ -131,7 +132,7 @@ impl SubscribedSnssai {
 
 /// What the NSSF needs to know of a registration (TS 29.531, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SliceInfoForRegistration {
     /// Subscribed slices
@@ -154,7 +155,7 @@ pub struct SliceInfoForRegistration {
 
 /// What the NSSF needs to know of a session (TS 29.531, 6.1.6, `SliceInfoForPDUSession`).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SliceInfoForPduSession {
     /// The slice
@@ -174,7 +175,7 @@ impl SliceInfoForPduSession {
 
 /// What the NSSF needs to know of a configuration update (TS 29.531, 6.1.6, `SliceInfoForUEConfigurationUpdate`).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SliceInfoForUeConfigurationUpdate {
     /// Subscribed slices

@@ -5,6 +5,7 @@ use crate::common::{
 };
 use crate::macros::open_enum;
 use crate::nnrf_nfmanagement::ServiceName;
+use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
@@ -44,7 +45,7 @@ open_enum! {
 
 /// What an AMF says when it asks for a policy (TS 29.507, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyAssociationRequest {
     /// Where the PCF sends changes; `/update` or `/terminate` is added
@@ -132,7 +133,7 @@ impl PolicyAssociationRequest {
 
 /// An access and mobility policy association (TS 29.507, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyAssociation {
     /// What the AMF said
@@ -159,7 +160,7 @@ pub struct PolicyAssociation {
 
 /// What an AMF says when a trigger is met (TS 29.507, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyAssociationUpdateRequest {
     /// New URI for changes
@@ -198,7 +199,7 @@ pub struct PolicyAssociationUpdateRequest {
 
 /// What changes in an association (TS 29.507, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyUpdate {
     /// The association
@@ -224,7 +225,7 @@ pub struct PolicyUpdate {
 }
 
 /// The PCF asks to end an association (TS 29.507, 5.6).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct TerminationNotification {
     /// The association
@@ -235,7 +236,7 @@ pub struct TerminationNotification {
 
 /// When the PCF takes part in the choice of an SMF (TS 29.507, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmfSelectionData {
     /// For data networks that the network does not have
@@ -252,7 +253,7 @@ pub struct SmfSelectionData {
 
 /// Data networks of a slice that may be replaced (TS 29.507, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct CandidateForReplacement {
     /// The slice
@@ -270,7 +271,7 @@ impl CandidateForReplacement {
 
 /// Values that the PCF asked for (TS 29.507, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AmRequestedValueRep {
     /// Where the UE is

@@ -8,13 +8,14 @@ use crate::npcf_sm_policy_control::{
     PolicyDecisionFailureCode, QosFlowUsage, RuleOperation, RuleStatus, SessionRuleFailureCode,
 };
 use crate::nsmf_pdusession::DnnSelectionMode;
+use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::net::Ipv4Addr;
 
 /// What an SMF says when it asks for a policy (TS 29.512, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmPolicyContextData {
     /// The subscriber
@@ -139,7 +140,7 @@ impl SmPolicyContextData {
 
 /// What an SMF says when a trigger is met (TS 29.512, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmPolicyUpdateContextData {
     /// Triggers that are met
@@ -193,7 +194,7 @@ pub struct SmPolicyUpdateContextData {
 
 /// What an SMF says when a session ends (TS 29.512, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmPolicyDeleteData {
     /// Where the UE is
@@ -214,7 +215,7 @@ pub struct SmPolicyDeleteData {
 
 /// Usage of a monitored kind (TS 29.512, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AccuUsageReport {
     /// Which
@@ -231,7 +232,7 @@ pub struct AccuUsageReport {
 
 /// State of PCC rules (TS 29.512, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct RuleReport {
     /// The rules
@@ -255,7 +256,7 @@ impl RuleReport {
 
 /// State of session rules (TS 29.512, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionRuleReport {
     /// The rules
@@ -275,7 +276,7 @@ impl SessionRuleReport {
 
 /// Why something ended, as RAN or UE put it (TS 29.512, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct RanNasRelCause {
     /// NGAP
@@ -290,7 +291,7 @@ pub struct RanNasRelCause {
 
 /// What a UE asks for (TS 29.512, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UeInitiatedResourceRequest {
     /// The rule
@@ -314,7 +315,7 @@ impl UeInitiatedResourceRequest {
 
 /// A packet filter (TS 29.512, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PacketFilterInfo {
     /// Identity
@@ -333,7 +334,7 @@ pub struct PacketFilterInfo {
 
 /// QoS that a UE asks for (TS 29.512, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestedQos {
     /// 5QI
@@ -347,7 +348,7 @@ pub struct RequestedQos {
 
 /// The NF that serves a UE (TS 29.512, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct ServingNfIdentity {
     /// NF instance
@@ -358,7 +359,7 @@ pub struct ServingNfIdentity {
 
 /// A decision could be carried out in part only (TS 29.512, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PartialSuccessReport {
     /// Why

@@ -4,13 +4,14 @@ use crate::npcf_sm_policy_control::{
     AfSigProtocol, FlowDirection, MeteringMethod, PolicyControlRequestTrigger, QosFlowUsage, ReportingLevel,
     SmPolicyAssociationReleaseCause, SmPolicyContextData,
 };
+use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
 
 /// Rules for a PDU session; what a rule's identity maps to nothing is taken away (TS 29.512, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmPolicyDecision {
     /// Session rules by identity
@@ -51,7 +52,7 @@ pub struct SmPolicyDecision {
 }
 
 /// A session policy association (TS 29.512, 5.6).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmPolicyControl {
     /// What the SMF said
@@ -62,7 +63,7 @@ pub struct SmPolicyControl {
 
 /// The PCF changes its decision (TS 29.512, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmPolicyNotification {
     /// The association
@@ -72,7 +73,7 @@ pub struct SmPolicyNotification {
 }
 
 /// The PCF asks to end an association (TS 29.512, 5.6).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct TerminationNotification {
     /// The association
@@ -83,7 +84,7 @@ pub struct TerminationNotification {
 
 /// A rule for a whole session (TS 29.512, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionRule {
     /// Session-AMBR
@@ -100,7 +101,7 @@ pub struct SessionRule {
 
 /// QoS of a default flow (TS 29.512, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AuthorizedDefaultQos {
     /// 5QI
@@ -126,7 +127,7 @@ pub struct AuthorizedDefaultQos {
 
 /// A rule for some of a session's traffic (TS 29.512, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PccRule {
     /// Traffic by packet filters
@@ -155,7 +156,7 @@ pub struct PccRule {
 
 /// A packet filter of a PCC rule (TS 29.512, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct FlowInformation {
     /// Content, as IPFilterRule
@@ -178,7 +179,7 @@ pub struct FlowInformation {
 
 /// Frames (TS 29.514, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct EthFlowDescription {
     /// Receiver, as 02-00-00-00-00-01
@@ -201,7 +202,7 @@ pub struct EthFlowDescription {
 
 /// QoS of PCC rules (TS 29.512, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct QosData {
     /// Identity
@@ -241,7 +242,7 @@ pub struct QosData {
 
 /// Characteristics of a 5QI that is signalled (TS 29.512, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct QosCharacteristics {
     /// 5QI
@@ -284,7 +285,7 @@ impl QosCharacteristics {
 
 /// What is done with the traffic of PCC rules (TS 29.512, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct TrafficControlData {
     /// Identity
@@ -297,7 +298,7 @@ pub struct TrafficControlData {
 
 /// Charging of PCC rules (TS 29.512, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct ChargingData {
     /// Identity
@@ -318,7 +319,7 @@ pub struct ChargingData {
 
 /// Thresholds of usage (TS 29.512, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageMonitoringData {
     /// Identity
@@ -337,7 +338,7 @@ pub struct UsageMonitoringData {
 
 /// When rules hold (TS 29.512, 5.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct ConditionData {
     /// Identity
@@ -353,7 +354,7 @@ pub struct ConditionData {
 }
 
 /// Data of rules that are wanted (TS 29.512, 5.6).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestedRuleData {
     /// The rules

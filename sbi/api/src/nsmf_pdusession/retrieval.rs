@@ -4,13 +4,14 @@ use crate::common::{
     NotificationControl, PduSessionId, PduSessionType, PlmnId, Snssai, UpSecurity,
 };
 use crate::nsmf_pdusession::{DnnSelectionMode, SmContextType};
+use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Which context is retrieved (TS 29.502, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmContextRetrieveData {
     /// Kind of context
@@ -25,7 +26,7 @@ pub struct SmContextRetrieveData {
 
 /// A context that was retrieved (TS 29.502, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmContextRetrievedData {
     /// EPS PDN connection, base64 of TS 29.274's octets; empty where there is none
@@ -38,7 +39,7 @@ pub struct SmContextRetrievedData {
 
 /// A session context as another SMF takes it over (TS 29.502, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmContext {
     /// The session
@@ -144,7 +145,7 @@ impl SmContext {
 
 /// A QoS flow (TS 29.502, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct QosFlowSetupItem {
     /// Identity
@@ -163,7 +164,7 @@ pub struct QosFlowSetupItem {
 
 /// Profile of a QoS flow (TS 29.502, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct QosFlowProfile {
     /// 5QI
@@ -183,7 +184,7 @@ pub struct QosFlowProfile {
 
 /// Bit rates of a flow with a guaranteed bit rate (TS 29.502, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct GbrQosFlowInformation {
     /// Highest downlink
@@ -219,7 +220,7 @@ impl GbrQosFlowInformation {
 
 /// End of a GTP-U tunnel (TS 29.502, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct TunnelInfo {
     /// IPv4 address

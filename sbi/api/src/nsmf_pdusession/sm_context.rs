@@ -9,13 +9,13 @@ use crate::nsmf_pdusession::{
     Cause, DnnSelectionMode, EpsInterworkingIndication, HoState, MaReleaseIndication, N2SmInfoType, RequestType,
     ResourceStatus, UpCnxState,
 };
-use martlet_sbi::ProblemDetails;
+use martlet_sbi::{Compact, ProblemDetails};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 /// What an AMF says when a UE asks for a session (TS 29.502, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmContextCreateData {
     /// The subscriber
@@ -194,7 +194,7 @@ impl SmContextCreateData {
 
 /// A session context that was made (TS 29.502, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmContextCreatedData {
     /// Home SMF
@@ -227,7 +227,7 @@ pub struct SmContextCreatedData {
 
 /// What an AMF changes in a session context, or asks for (TS 29.502, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmContextUpdateData {
     /// Equipment
@@ -309,7 +309,7 @@ pub struct SmContextUpdateData {
 
 /// What changed in a session context (TS 29.502, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmContextUpdatedData {
     /// State of the user plane connection
@@ -340,7 +340,7 @@ pub struct SmContextUpdatedData {
 
 /// Why an AMF ends a session context (TS 29.502, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmContextReleaseData {
     /// Why
@@ -364,7 +364,7 @@ pub struct SmContextReleaseData {
 
 /// A session context has ended (TS 29.502, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmContextReleasedData {
     /// State of small data rate control
@@ -373,7 +373,7 @@ pub struct SmContextReleasedData {
 
 /// What became of a session context (TS 29.502, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmContextStatusNotification {
     /// Status
@@ -406,7 +406,7 @@ impl SmContextStatusNotification {
 
 /// Status of a session context (TS 29.502, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusInfo {
     /// What became of it
@@ -427,7 +427,7 @@ impl StatusInfo {
 }
 
 /// An EPS bearer and its priority (TS 29.502, 6.1.6).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct EbiArpMapping {
     /// Identity of the bearer
@@ -438,7 +438,7 @@ pub struct EbiArpMapping {
 
 /// Why a session context was not made (TS 29.502, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmContextCreateError {
     /// Details
@@ -455,7 +455,7 @@ pub struct SmContextCreateError {
 
 /// Why a session context was not changed (TS 29.502, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmContextUpdateError {
     /// Details

@@ -3,13 +3,14 @@ use crate::common::{
     AccessType, Ambr, Area, CoreNetworkType, DateTime, Dnn, Gpsi, GroupId, RatType, ServiceAreaRestriction, Snssai,
     TraceData,
 };
+use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
 
 /// What a subscriber may do as to access and mobility (TS 29.503, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AccessAndMobilitySubscriptionData {
     /// Features of the UDM
@@ -66,7 +67,7 @@ pub struct AccessAndMobilitySubscriptionData {
 
 /// Slices of a subscriber (TS 29.503, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct Nssai {
     /// Features of the UDM
@@ -85,7 +86,7 @@ pub struct Nssai {
 
 /// What else holds for a slice (TS 29.503, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AdditionalSnssaiData {
     /// The slice needs an authentication of its own
@@ -94,7 +95,7 @@ pub struct AdditionalSnssaiData {
 
 /// Steering of roaming (TS 29.503, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SorInfo {
     /// The UE has to acknowledge
@@ -117,7 +118,7 @@ impl SorInfo {
 
 /// Which data networks a subscriber has in which slice (TS 29.503, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmfSelectionSubscriptionData {
     /// Features of the UDM
@@ -127,7 +128,7 @@ pub struct SmfSelectionSubscriptionData {
 }
 
 /// Data networks of a slice (TS 29.503, 6.1.6).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SnssaiInfo {
     /// The data networks
@@ -136,7 +137,7 @@ pub struct SnssaiInfo {
 
 /// A data network of a slice (TS 29.503, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct DnnInfo {
     /// Its name, or `*`
@@ -160,7 +161,7 @@ impl DnnInfo {
 
 /// A UE has taken what was provisioned (TS 29.503, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AcknowledgeInfo {
     /// SoR-MAC-IUE, 16 octets in hexadecimal digits

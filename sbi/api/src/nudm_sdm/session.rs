@@ -1,5 +1,6 @@
 //! Session management subscription (TS 29.503, 6.1.6.2).
 use crate::common::{Ambr, GroupId, PduSessionType, Snssai, SscMode, SubscribedDefaultQos, TraceData, UpSecurity};
+use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
@@ -7,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// What a subscriber may do in a slice (TS 29.503, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionManagementSubscriptionData {
     /// The slice
@@ -41,7 +42,7 @@ impl SessionManagementSubscriptionData {
 
 /// What a subscriber may do in a data network (TS 29.503, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct DnnConfiguration {
     /// PDU session types
@@ -97,7 +98,7 @@ impl DnnConfiguration {
 
 /// Which PDU session types are allowed (TS 29.503, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PduSessionTypes {
     /// The default
@@ -108,7 +109,7 @@ pub struct PduSessionTypes {
 
 /// Which continuity modes are allowed (TS 29.503, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SscModes {
     /// The default
@@ -126,7 +127,7 @@ impl SscModes {
 
 /// An address or a prefix (TS 29.503, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct IpAddress {
     /// IPv4 address
@@ -139,7 +140,7 @@ pub struct IpAddress {
 
 /// A network behind a UE (TS 29.503, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct FrameRouteInfo {
     /// IPv4 network with its mask's length
@@ -150,7 +151,7 @@ pub struct FrameRouteInfo {
 
 /// Session management subscription, partly shared (TS 29.503, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct ExtendedSmSubsData {
     /// Identities of what is shared

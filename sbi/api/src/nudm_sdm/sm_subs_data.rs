@@ -1,9 +1,10 @@
 //! Session management data as they are answered (TS 29.503, 6.1.6).
 use super::{ExtendedSmSubsData, SessionManagementSubscriptionData};
+use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 
 /// Session management data of a subscriber, by slice (TS 29.503, 6.1.6).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(untagged)]
 pub enum SmSubsData {
     /// All of it.

@@ -6,6 +6,7 @@ use crate::macros::open_enum;
 use crate::nnrf_nfmanagement::ServiceName;
 use crate::nudm_sdm::{AccessAndMobilitySubscriptionData, IpAddress, SmSubsData, SmfSelectionSubscriptionData};
 use crate::nudm_uecm::EpsInterworkingInfo;
+use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
@@ -36,7 +37,7 @@ open_enum! {
 
 /// Subscription data of several kinds (TS 29.503, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscriptionDataSets {
     /// Access and mobility
@@ -55,7 +56,7 @@ pub struct SubscriptionDataSets {
 
 /// AMFs that serve a UE (TS 29.503, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UeContextInAmfData {
     /// PDU sessions that may move to EPS
@@ -66,7 +67,7 @@ pub struct UeContextInAmfData {
 
 /// An AMF that serves a UE (TS 29.503, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AmfInfo {
     /// The AMF
@@ -86,7 +87,7 @@ impl AmfInfo {
 
 /// SMFs that serve a UE (TS 29.503, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct UeContextInSmfData {
     /// PDU sessions by their identity
@@ -99,7 +100,7 @@ pub struct UeContextInSmfData {
 
 /// A PDU session and its SMF (TS 29.503, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PduSession {
     /// Data network
@@ -121,7 +122,7 @@ impl PduSession {
 
 /// A PGW that serves a UE (TS 29.503, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PgwInfo {
     /// Data network
@@ -143,7 +144,7 @@ impl PgwInfo {
 
 /// PGW of an emergency session (TS 29.503, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct EmergencyInfo {
     /// Host name
@@ -156,7 +157,7 @@ pub struct EmergencyInfo {
 
 /// Identities of a subscriber (TS 29.503, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct IdTranslationResult {
     /// Features of the UDM
@@ -178,7 +179,7 @@ impl IdTranslationResult {
 
 /// A subscription to changes of subscription data (TS 29.503, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SdmSubscription {
     /// The subscriber
@@ -235,7 +236,7 @@ impl SdmSubscription {
 
 /// Subscription data have changed (TS 29.503, 6.1.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct ModificationNotification {
     /// What changed

@@ -2,6 +2,7 @@
 use crate::common::{DateTime, NfInstanceId, Supi};
 use crate::macros::open_enum;
 use crate::nudm_ueau::{AuthenticationVector, Autn, Auts, CkPrime, IkPrime, Kausf, Rand, XresStar};
+use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
@@ -18,7 +19,7 @@ open_enum! {
 
 /// What an AUSF asks a UDM for (TS 29.503, 6.3.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AuthenticationInfoRequest {
     /// Features of the AUSF
@@ -53,7 +54,7 @@ impl AuthenticationInfoRequest {
 }
 
 /// What a USIM said of its sequence number (TS 29.503, 6.3.6).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct ResynchronizationInfo {
     /// RAND of the challenge that it refused
@@ -64,7 +65,7 @@ pub struct ResynchronizationInfo {
 
 /// How to authenticate a subscriber (TS 29.503, 6.3.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AuthenticationInfoResult {
     /// The method
@@ -99,7 +100,7 @@ impl AuthenticationInfoResult {
 }
 
 /// Vector of the home environment for 5G-AKA (TS 29.503, 6.3.6).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct Av5GHeAka {
     /// RAND
@@ -113,7 +114,7 @@ pub struct Av5GHeAka {
 }
 
 /// Vector for EAP-AKA' (TS 29.503, 6.3.6).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AvEapAkaPrime {
     /// RAND
@@ -130,7 +131,7 @@ pub struct AvEapAkaPrime {
 
 /// An authentication's outcome (TS 29.503, 6.3.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AuthEvent {
     /// The AUSF

@@ -5,6 +5,7 @@ use crate::common::{
 use crate::macros::open_enum;
 use crate::nnrf_nfmanagement::ServiceName;
 use crate::nudm_sdm::IpAddress;
+use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
@@ -57,7 +58,7 @@ open_enum! {
 
 /// An AMF serves a UE through 3GPP access (TS 29.503, 6.2.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct Amf3GppAccessRegistration {
     /// The AMF
@@ -135,7 +136,7 @@ impl Amf3GppAccessRegistration {
 
 /// What changes in an AMF's registration (TS 29.503, 6.2.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct Amf3GppAccessRegistrationModification {
     /// GUAMI of the AMF
@@ -168,7 +169,7 @@ impl Amf3GppAccessRegistrationModification {
 
 /// PDU sessions that may move to EPS (TS 29.503, 6.2.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct EpsInterworkingInfo {
     /// The PGW by APN
@@ -177,7 +178,7 @@ pub struct EpsInterworkingInfo {
 
 /// The PGW of a PDU session (TS 29.503, 6.2.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct EpsIwkPgw {
     /// Its host name
@@ -197,7 +198,7 @@ impl EpsIwkPgw {
 
 /// An SMF serves a PDU session (TS 29.503, 6.2.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmfRegistration {
     /// The SMF
@@ -261,7 +262,7 @@ impl SmfRegistration {
 }
 
 /// The SMFs that serve a UE (TS 29.503, 6.2.6).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmfRegistrationInfo {
     /// Their registrations
@@ -270,7 +271,7 @@ pub struct SmfRegistrationInfo {
 
 /// Registrations of several kinds (TS 29.503, 6.2.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct RegistrationDataSets {
     /// AMF for 3GPP access
@@ -281,7 +282,7 @@ pub struct RegistrationDataSets {
 
 /// An NF no longer serves a UE (TS 29.503, 6.2.6).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct DeregistrationData {
     /// Why

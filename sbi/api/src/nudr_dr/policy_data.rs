@@ -1,12 +1,13 @@
 //! Policy data as the UDR keeps them (TS 29.519, 5.4.2).
 use crate::common::{BitRate, DateTime, Dnn, PlmnId, PresenceInfo, Snssai};
+use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
 
 /// Policy data for access and mobility (TS 29.519, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AmPolicyData {
     /// Presence reporting areas by their identity
@@ -21,7 +22,7 @@ pub struct AmPolicyData {
 
 /// Policy data for sessions (TS 29.519, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmPolicyData {
     /// By the slice's text form
@@ -32,7 +33,7 @@ pub struct SmPolicyData {
 
 /// Policy data for sessions in a slice (TS 29.519, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmPolicySnssaiData {
     /// The slice
@@ -50,7 +51,7 @@ impl SmPolicySnssaiData {
 
 /// Policy data for sessions in a data network (TS 29.519, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SmPolicyDnnData {
     /// The data network
@@ -104,7 +105,7 @@ impl SmPolicyDnnData {
 
 /// A subscription to changes of policy data (TS 29.519, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyDataSubscription {
     /// Where notifications go
@@ -123,7 +124,7 @@ pub struct PolicyDataSubscription {
 
 /// Policy data have changed (TS 29.519, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyDataChangeNotification {
     /// For access and mobility

@@ -3,6 +3,7 @@ use crate::common::{DateTime, Gpsi, NotifyItem, SecretText, Supi, TraceData};
 use crate::macros::closed_enum;
 use crate::macros::open_enum;
 use crate::nudm_sdm::{AccessAndMobilitySubscriptionData, SdmSubscription, SmSubsData, SmfSelectionSubscriptionData};
+use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
@@ -37,7 +38,7 @@ closed_enum! {
 
 /// How a subscriber is authenticated (TS 29.505, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct AuthenticationSubscription {
     /// Method
@@ -91,7 +92,7 @@ impl AuthenticationSubscription {
 
 /// Sequence number of a subscriber (TS 29.505, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SequenceNumber {
     /// How it is made
@@ -108,7 +109,7 @@ pub struct SequenceNumber {
 
 /// A subscription to changes of data (TS 29.505, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscriptionDataSubscriptions {
     /// The subscriber whose data are watched
@@ -135,7 +136,7 @@ pub struct SubscriptionDataSubscriptions {
 
 /// Data have changed (TS 29.505, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct DataChangeNotify {
     /// Where the NF behind the UDM takes notifications
@@ -152,7 +153,7 @@ pub struct DataChangeNotify {
 
 /// Identities of a subscriber (TS 29.505, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct IdentityData {
     /// SUPIs
@@ -163,7 +164,7 @@ pub struct IdentityData {
 
 /// Provisioned data of several kinds (TS 29.505, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]
 pub struct ProvisionedDataSets {
     /// Access and mobility

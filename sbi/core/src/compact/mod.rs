@@ -1,101 +1,77 @@
-//! Bodies in a compact form, for bindings whose two ends are of one build: what JSON says, in fewer octets and without
-//! its text. Like JSON it describes itself, so every type that has a JSON form through `serde` has this one, whatever
-//! its attributes (`untagged`, `flatten`, `tag`, …), and a body can be turned into JSON by who does not know its type.
+//! Bodies for a peer of the same build: values one after the other, without names. Who reads knows the type, so nothing
+//! describes itself; what JSON makes text of (octets, addresses, enumerations) stays what it is.
 //!
-//! | first octet | value |
+//! | value | octets |
 //! | --- | --- |
-//! | `0x00`–`0x3f` | unsigned integer 0 to 63 |
-//! | `0x40`–`0x7f` | text of 0 to 63 octets |
-//! | `0x80`–`0xbf` | name 0 to 63 of [`NAMES`](names::NAMES) as text |
-//! | `0xc0` `0xc1` `0xc2` | null, false, true |
-//! | `0xc3` n | unsigned integer |
-//! | `0xc4` n | the integer −1−n |
-//! | `0xc5` | floating point number, 8 octets, little-endian |
-//! | `0xc6` n | text of n octets |
-//! | `0xc7` n | n octets |
-//! | `0xc8` n, `0xe0`–`0xef` | array of n (0 to 15) values |
-//! | `0xc9` | array of values up to `0xcf` |
-//! | `0xca` | object of names and values up to `0xcf` |
-//! | `0xcb` n | object of n names and values; `0xd0`–`0xdf` for 0 to 15 |
-//! | `0xcc` | name of the list as text: its number, 2 octets, little-endian |
+//! | struct | one bit for each member of type `Option`, in their order, lowest bit first; then the members that are there |
+//! | enumeration | number of the variant, one octet, then its members |
+//! | `Option` elsewhere | 0, or 1 and the value |
+//! | unsigned integer | LEB128; one octet for `u8` |
+//! | signed integer | zigzag (−1 is 1, 1 is 2), then as unsigned |
+//! | floating point number | 8 octets, little-endian |
+//! | `bool` | 0 or 1 |
+//! | text, octets | length, then the octets |
+//! | list, map | number of elements, then these |
+//! | any JSON | its text |
 //!
-//! n is LEB128. Names of an object are text.
-mod decode;
-mod encode;
-mod fields;
-pub mod names;
+//! Two builds differ as soon as a type does, and would misread each other: who sends this form has to know that the peer
+//! has the same one. Types get it by `#[derive(Compact)]`.
+mod reader;
 #[cfg(test)]
 mod tests;
+mod values;
 
-pub use decode::from_slice;
-pub use encode::to_vec;
+pub use martlet_sbi_derive::Compact;
+pub use reader::Reader;
+pub use values::{write_octets, write_text};
 
-use crate::{Encoded, Problem};
+use std::borrow::Cow;
 use std::fmt::Display;
 
-/// Version of the form.
-const VERSION: u8 = 1;
-/// Levels of arrays and objects, as `serde_json` has it.
-const DEEPEST: u32 = 128;
+/// Version of the form itself: another one for any change of what this module or the derived code writes.
+pub const VERSION: u64 = 2;
 
-const NULL: u8 = 0xc0;
-const FALSE: u8 = 0xc1;
-const TRUE: u8 = 0xc2;
-const UNSIGNED: u8 = 0xc3;
-const NEGATIVE: u8 = 0xc4;
-const FLOAT: u8 = 0xc5;
-const TEXT: u8 = 0xc6;
-const OCTETS: u8 = 0xc7;
-const ARRAY: u8 = 0xc8;
-const ARRAY_OPEN: u8 = 0xc9;
-const OBJECT_OPEN: u8 = 0xca;
-const OBJECT: u8 = 0xcb;
-const NAME: u8 = 0xcc;
-const END: u8 = 0xcf;
+/// A value with a compact form.
+pub trait Compact: Sized {
+    /// Appends the value.
+    fn write(&self, out: &mut Vec<u8>);
+    /// The value that comes next.
+    ///
+    /// # Errors
+    /// The octets end too early, or are no value of this type.
+    fn read(from: &mut Reader<'_>) -> Result<Self, Error>;
+}
 
-/// Why a value has no compact form, or octets no value.
-#[derive(Debug, thiserror::Error)]
+/// Why octets are no value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Error(Box<str>);
+pub struct Error(Cow<'static, str>);
 
 impl Error {
-    fn new(what: impl Display) -> Self {
-        Error(what.to_string().into())
+    /// For this reason.
+    #[cold]
+    pub fn new(what: &'static str) -> Self {
+        Error(Cow::Borrowed(what))
+    }
+
+    /// What a check of a value says.
+    #[cold]
+    pub fn refused(why: impl Display) -> Self {
+        Error(Cow::Owned(why.to_string()))
     }
 }
 
-impl serde::ser::Error for Error {
-    fn custom<T: Display>(what: T) -> Self {
-        Error::new(what)
-    }
+/// Appends a value.
+pub fn to_vec<T: Compact>(value: &T, out: &mut Vec<u8>) {
+    value.write(out);
 }
 
-impl serde::de::Error for Error {
-    fn custom<T: Display>(what: T) -> Self {
-        Error::new(what)
-    }
-}
-
-/// A number that is equal at two ends if they understand each other's compact bodies.
-pub fn model() -> u64 {
-    // FNV-1a over all that a reader has to know.
-    let text = names::NAMES.iter().flat_map(|name| name.bytes().chain([0]));
-    [VERSION]
-        .into_iter()
-        .chain(text)
-        .fold(0xcbf2_9ce4_8422_2325, |hash, octet| (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3))
-}
-
-/// Compact octets as JSON text.
-pub(crate) fn to_json(octets: &[u8]) -> Result<Vec<u8>, Problem> {
-    let value: serde_json::Value = from_slice(octets).map_err(|e| Problem::invalid_message(e.to_string()))?;
-    serde_json::to_vec(&value).map_err(|e| Problem::system_failure(e.to_string()))
-}
-
-/// A compact body as it would be on a wire.
-pub(crate) fn to_wire(compact: &Encoded) -> Result<Encoded, Problem> {
-    if crate::multipart::is_multipart(&compact.content_type) {
-        return crate::multipart::compact_to_wire(compact);
-    }
-    Ok(Encoded { content_type: compact.content_type.clone(), bytes: to_json(&compact.bytes)?.into() })
+/// The value that the octets are, all of them. They may come from another process: nothing in them is trusted.
+///
+/// # Errors
+/// They are no value of this type, or more than one.
+pub fn from_slice<T: Compact>(octets: &[u8]) -> Result<T, Error> {
+    let mut reader = Reader::new(octets);
+    let value = T::read(&mut reader)?;
+    if reader.is_empty() { Ok(value) } else { Err(Error::new("octets follow the value")) }
 }

@@ -76,7 +76,10 @@ mod tests {
     fn body_over<T: Payload + Clone + PartialEq + std::fmt::Debug>(value: &T) {
         for form in [Form::Wire, Form::Compact] {
             let got = over(&request(Method::POST, Body::of(value.clone()), None), form).request.body;
-            assert_eq!(got.to_encoded().unwrap().is_some(), value.encode().unwrap().is_some());
+            let got = got.known(Some(martlet_sbi::to_wire::<T>));
+            let on_wire =
+                |encoded: Option<martlet_sbi::Encoded>| encoded.map(|encoded| T::decode(Some(encoded)).unwrap());
+            assert_eq!(on_wire(got.to_encoded().unwrap()), on_wire(value.encode().unwrap()), "{form:?}");
             assert_eq!(got.take::<T>().unwrap(), *value, "{form:?}");
             let mut out = Vec::new();
             write_response(&Response::new(200, Body::of(value.clone())), form, &mut out).unwrap();
@@ -109,6 +112,7 @@ mod tests {
             let mut sent = martlet_sbi::Problem::new(404, "USER_NOT_FOUND").detail("nobody");
             sent.retry_after = Some(3);
             write_response(&Response::problem(sent).located("/x"), form, &mut out).unwrap();
+            assert!(out.windows(14).any(|octets| octets == b"USER_NOT_FOUND"), "told as on a wire, whatever the form");
             let got = read_response(Bytes::from(out)).unwrap();
             assert_eq!((got.status, got.location()), (404, Some("/x")));
             let got = got.into_problem();

@@ -42,12 +42,14 @@ pub fn write_request(
     body(&request.body, form, start, out)
 }
 
-/// Appends an answer to `out`, with its body in a form that the peer understands.
+/// Appends an answer to `out`, with its body in a form that the peer understands. What is wrong is told as on a wire: who
+/// asked may not know the type that it comes in.
 pub fn write_response(response: &Response, form: Form, out: &mut Vec<u8>) -> Result<Written, Problem> {
     let start = out.len();
     out.push(0);
     out.extend_from_slice(&response.status.to_le_bytes());
     headers(&response.headers, out)?;
+    let form = if response.status < 300 { form } else { Form::Wire };
     body(&response.body, form, start, out)
 }
 

@@ -102,7 +102,10 @@ impl FabricBinding {
                 let octets = Bytes::copy_from_slice(&out[written.at..]);
                 request.body = match form {
                     Form::Wire => Body::encoded(content_type, octets),
-                    Form::Compact => Body::compact(content_type, octets),
+                    Form::Compact => {
+                        let body = request.operation.and_then(|operation| operation.body);
+                        Body::compact(content_type, octets).known(body)
+                    }
                 };
             }
             Ok(call)

@@ -16,7 +16,7 @@ pub use stream::{FabricListener, FabricStream};
 use crate::link::Link;
 use crate::manager::default_socket;
 use crate::process::{Process, ProcessLimits, Standing};
-use martlet_sbi::{Router, compact};
+use martlet_sbi::Router;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -37,6 +37,9 @@ pub struct FabricConfig {
     pub together: bool,
     /// Whether bodies go in compact form to peers that understand it; else always as JSON.
     pub compact: bool,
+    /// A number that is equal where compact bodies are, such as `martlet_sbi_api::MODEL`; 0 where they never are.
+    #[serde(skip)]
+    pub model: u64,
     /// What it takes on.
     pub limits: ProcessLimits,
     /// Repetitions of a request that is safe to repeat.
@@ -55,6 +58,7 @@ impl Default for FabricConfig {
             spin: Spin::default(),
             together: false,
             compact: true,
+            model: 0,
             limits: ProcessLimits::default(),
             retries: 2,
             connect_ms: 1000,
@@ -78,7 +82,7 @@ impl Fabric {
     /// Takes part from now on, in the runtime of this task. It is no error if there is no manager yet, or none any
     /// more: the process joins as soon as there is one, and goes other ways as long as there is none.
     pub fn start(config: FabricConfig) -> Fabric {
-        let model = if config.compact { compact::model() } else { 0 };
+        let model = if config.compact { config.model } else { 0 };
         let alone = tokio::runtime::Handle::current().runtime_flavor() == tokio::runtime::RuntimeFlavor::CurrentThread;
         if config.together && alone {
             place::come_together();

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, martlet_sbi::Compact)]
 #[allow(missing_docs)]
 pub struct Note {
     pub text: String,
@@ -225,7 +225,8 @@ pub fn child_main() {
     }
     runtime.block_on(async {
         let compact = std::env::var("MARTLET_FABRIC_JSON").is_err();
-        let config = FabricConfig { socket: socket.into(), name: "child".into(), compact, ..FabricConfig::default() };
+        let config =
+            FabricConfig { socket: socket.into(), name: "child".into(), compact, model: 1, ..FabricConfig::default() };
         let (fabric, bindings) = join(config);
         let serving = serve(&fabric, &bindings, &authority);
         let listening =
