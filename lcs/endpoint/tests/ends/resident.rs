@@ -1,8 +1,8 @@
 //! What a phone's side of LCS-UPP needs in memory, while it does the largest messages and LPP.
 use crate::connected;
 
-/// Promised in `SPECIFICATION.md`.
-const PROMISED_KB: u64 = 4000;
+/// Promised in `SPECIFICATION.md`, of an optimised build; in another one there is half as much again of the program that is used.
+const PROMISED_KB: u64 = if cfg!(debug_assertions) { 4500 } else { 4000 };
 
 /// What the kernel calls resident, kB: all of it, what of it is memory of its own, and the most that it ever was.
 fn resident(process: u32) -> (u64, u64, u64) {
