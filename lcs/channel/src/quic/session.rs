@@ -11,8 +11,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Datagrams of a short message, and octets of one that has nothing in it but acknowledgements.
-const FEW: usize = 2;
+/// Datagrams of a short message, which fits into a slot of the air twice, and octets of one that has nothing in it but acknowledgements.
+const FEW: usize = 1;
 const SMALL: usize = 80;
 /// Datagrams behind the end of a long message on a path that loses some: with the last one's double, three, as many as have to come
 /// behind a lost one for it to be known (RFC 9002, 6.1.1).
