@@ -1,5 +1,5 @@
 # What people and machines type. Each target says what it installs before it does.
-.PHONY: help build release install demo demo-switch test call-flows-switch soak count chaos guest-test differential channels-test lint lab lab-test lab-switch lab-positioning fuzz \
+.PHONY: help build release install demo demo-switch test call-flows-switch soak count chaos guest-test differential channels-test lint lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz \
 	clean packages-build packages-demo \
 	packages-test packages-guest packages-lab packages-channels lab-upf oracles
 
@@ -126,6 +126,11 @@ lab-positioning: packages-channels ## Measure LCS-UPP over every secure channel,
 		target/positioning/release/martlet --log warn lab lcs-upp
 	$(AS_ROOT) env LD_LIBRARY_PATH="$$(echo target/positioning/release/build/msquic-*/out/lib)" \
 		target/positioning/release/martlet --log warn lab lcs-upp --path radio --radio loss=0.005 --realtime --rounds 200
+
+lab-positioning-guest: packages-channels packages-guest ## Measure all three types of LCS-UPP data path beside wolfSSL, in a guest with Debian's kernel (wolfSSL is GPL: not for release)
+	$(CARGO) build --release --locked -p martlet -p martlet-lcs-endpoint \
+		--features martlet/openssl,martlet/wolfssl,martlet/mbedtls,martlet/msquic --target-dir target/positioning
+	deploy/guest/lcs.sh target/positioning/release/martlet
 
 fuzz: ## Run every fuzz target for SECONDS each (30), with a nightly toolchain that it installs through rustup
 	fuzz/run.sh $(SECONDS)

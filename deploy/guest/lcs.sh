@@ -2,6 +2,7 @@
 # Positioning's data paths in the kernel, in one start of a guest: the conformance suite of channels over the kernel's TLS,
 # with the other libraries at the other end; the kernel module; and, with PROGRAM, the lab's figures of types 1, 2 and 3.
 #   [WAYS=…] lcs.sh [PROGRAM [ROUNDS]]      PROGRAM is a `martlet`; the report is then in target/guest/results/lcs-upp
+# `make lab-positioning-guest` builds a PROGRAM that has wolfSSL, against which the paper compares, and calls this with it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 cargo=${CARGO:-cargo}
@@ -9,8 +10,13 @@ PATH=$PATH:/usr/sbin:/sbin
 kernel=linux-image-amd64
 laboratory=${1:+$(realpath "$1")}
 rounds=${2:-200}
-# wolfSSL is in builds with its feature alone.
 ways=${WAYS:-raw_tcp,rustls,ktls,kernel_module}
+# MsQuic is a library of its own.
+libraries=$(echo target/*/build/msquic-*/out/lib target/*/*/build/msquic-*/out/lib | tr ' ' '\n' | while read -r it; do
+    [ -d "$it" ] && printf '%s:' "$PWD/$it"; done || true)${LD_LIBRARY_PATH:-}
+# wolfSSL is in builds with its feature alone, which say so when they are asked for what nobody has.
+known=$([ -z "$laboratory" ] || LD_LIBRARY_PATH=$libraries "$laboratory" lab lcs-upp --channels none 2>&1 || true)
+case "${WAYS:-}$known" in *", wolfssl,"*) ways=raw_tcp,wolfssl,${ways#raw_tcp,} ;; esac
 
 # The path of a test program, built if need be.
 program() { # PACKAGE TEST
@@ -23,12 +29,11 @@ echo "Building the tests of channels and of the kernel module."
 conformance=$(program martlet-lcs-channel conformance)
 resumption=$(program martlet-lcs-channel resumption)
 kernel_tests=$(program martlet-lcs-kernel module)
-[ -x "$conformance" ] && [ -x "$resumption" ] && [ -x "$kernel_tests" ] || { echo "guest-test: a test program was not built" >&2; exit 1; }
+ends=$(program martlet-lcs-endpoint ends)
+[ -x "$ends" ] && [ -x "$conformance" ] && [ -x "$resumption" ] && [ -x "$kernel_tests" ] || { echo "guest-test: a test program was not built" >&2; exit 1; }
 
 export RUST_BACKTRACE=0 MARTLET_REQUIRE_KERNEL_MODULE=1
 export MARTLET_GUEST="QEMU without KVM, Linux $(cat "$folder/version")"
-libraries=$(echo target/*/build/msquic-*/out/lib target/*/*/build/msquic-*/out/lib | tr ' ' '\n' | while read -r it; do
-    [ -d "$it" ] && printf '%s:' "$PWD/$it"; done || true)
 echo "Starting a guest with Debian's kernel."
 deploy/guest/run.sh --kernel "$kernel" --modules "tls" --timeout 900 env LD_LIBRARY_PATH="$libraries" bash -c '
     failed=0
@@ -36,12 +41,13 @@ deploy/guest/run.sh --kernel "$kernel" --modules "tls" --timeout 900 env LD_LIBR
     MARTLET_CHANNELS=ktls,rustls "$2" --test-threads 1 || failed=1
     "$7" --test-threads 1 a_connection_goes_on || failed=1
     "$3" --test-threads 1 || failed=1
+    "$8" --test-threads 1 real_time || failed=1
     if [ -n "$4" ]; then
         "$4" --log warn lab lcs-upp --rounds "$5" --setups 5 --out "$GUEST_RESULTS/lcs-upp" \
             --channels "$6" || failed=1
     fi
     exit $failed
-' guest "$module" "$conformance" "$kernel_tests" "$laboratory" "$rounds" "$ways" "$resumption" | tee target/guest/output
+' guest "$module" "$conformance" "$kernel_tests" "$laboratory" "$rounds" "$ways" "$resumption" "$ends" | tee target/guest/output
 if grep -q SKIPPED target/guest/output; then
     echo "guest-test: something was skipped or not run, see above" >&2
     exit 1

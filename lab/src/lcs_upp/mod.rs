@@ -198,11 +198,29 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
             subjects.iter_mut().zip(times).for_each(|(subject, times)| subject.setups[which] = times);
         }
     }
+    if args.realtime {
+        in_force(&subjects)?;
+    }
     figures(&mut output, args.path, &subjects, &sizes)?;
+    if let Some(counters) = route.counters.as_ref().filter(|_| at_once) {
+        report::air(&mut output, counters);
+    }
     report::write(&mut output, args, &radio, &conditions, &subjects, &sizes)?;
     drop(subjects);
     route.close()?;
     output.finish()
+}
+
+/// Each end asked for the real-time properties before there was a channel: whether all of its threads, those of a library too, had
+/// them to the end.
+fn in_force(subjects: &[Subject]) -> Result<()> {
+    for subject in subjects {
+        for (end, process) in [("client", subject.client.pid()), ("server", subject.server.pid())] {
+            let missing = Conditions::of(process).missing(Wanted::ALL);
+            ensure!(missing.is_none(), "{}, {end}: {}", subject.way.name(), missing.unwrap_or_default());
+        }
+    }
+    Ok(())
 }
 
 /// What several are asked for at the same time: milliseconds, of each.

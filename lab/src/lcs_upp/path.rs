@@ -2,12 +2,12 @@
 use crate::control_plane::Variant;
 use crate::control_plane::bed::{Site, associated, phone_config};
 use anyhow::{Context, Result, anyhow, bail};
-use martlet_ran::user_plane::{Namespace, RadioConfig};
+use martlet_ran::user_plane::{Counters, Namespace, RadioConfig};
 use martlet_ran::{GnbConfig, Netns, PduSessionRequest, Samples};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::process::{Child, Command};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 /// Which core of the lab this is: it has addresses of its own.
@@ -64,6 +64,8 @@ pub(super) struct Route {
     pub(super) server: IpAddr,
     /// The phones' network namespaces, where clients run; none on the loopback interface.
     namespaces: Vec<Namespace>,
+    /// Of the gNB, where there is one.
+    pub(super) counters: Option<Arc<Counters>>,
     stop: Option<(tokio::sync::oneshot::Sender<()>, JoinHandle<Result<()>>)>,
 }
 
@@ -72,7 +74,8 @@ impl Route {
     pub(super) fn open(kind: PathKind, radio: &RadioConfig, phones: usize, folder: &Path) -> Result<Route> {
         let radio = match kind {
             PathKind::Loopback => {
-                return Ok(Route { server: Ipv4Addr::LOCALHOST.into(), namespaces: Vec::new(), stop: None });
+                let server = Ipv4Addr::LOCALHOST.into();
+                return Ok(Route { server, namespaces: Vec::new(), counters: None, stop: None });
             }
             PathKind::Core => None,
             PathKind::Radio => Some(radio.clone()),
@@ -85,14 +88,19 @@ impl Route {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(serve(&folder, &named, radio, tell, stopped))
         });
-        if told.recv().is_err() {
+        let Ok(counters) = told.recv() else {
             let ended = thread.join().map_err(|_| anyhow!("the thread of the gNB broke down"))?;
             ended.context("the core, the gNB or the phone did not come up")?;
             bail!("the core ended at once");
-        }
+        };
         let namespaces = names.iter().map(|name| Namespace::open(name, false)).collect::<Result<_, _>>()?;
         // The UPF's own address in the network of the phones.
-        Ok(Route { server: Ipv4Addr::new(10, 45 + SITE, 0, 1).into(), namespaces, stop: Some((stop, thread)) })
+        Ok(Route {
+            server: Ipv4Addr::new(10, 45 + SITE, 0, 1).into(),
+            namespaces,
+            counters,
+            stop: Some((stop, thread)),
+        })
     }
 
     /// Starts a program at a UE's end; where there are fewer UEs, they are taken in turn.
@@ -129,7 +137,7 @@ async fn serve(
     folder: &Path,
     namespaces: &[String],
     radio: Option<RadioConfig>,
-    tell: mpsc::Sender<()>,
+    tell: mpsc::Sender<Option<Arc<Counters>>>,
     stopped: tokio::sync::oneshot::Receiver<()>,
 ) -> Result<()> {
     let site = Site::prepare(SITE, "lcs-upp", namespaces.len() as u64, folder)?;
@@ -146,7 +154,7 @@ async fn serve(
         ue.establish_pdu_session(PduSessionRequest::default()).await?;
         ues.push(ue);
     }
-    let _ = tell.send(());
+    let _ = tell.send(gnb.user_plane_counters());
     let _ = stopped.await;
     for ue in &ues {
         ue.deregister().await?;

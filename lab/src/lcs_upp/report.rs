@@ -6,8 +6,9 @@ use crate::plot::{Panel, Series, draw};
 use crate::{Figure, Output};
 use anyhow::{Context, Result};
 use martlet_lcs_realtime::Conditions;
-use martlet_ran::user_plane::RadioConfig;
+use martlet_ran::user_plane::{Counters, LATE, RadioConfig};
 use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The ways of which the paper's changes count, the first that is there.
 const BASES: [&str; 2] = ["wolfssl_default", "wolfssl"];
@@ -106,6 +107,19 @@ fn what_was_run(args: &LcsUppArgs, radio: &RadioConfig, conditions: &Conditions,
             writeln!(text, "\n**From an emulated machine ({marked}): compare these figures only with each other.**");
     }
     text
+}
+
+/// Whether the model of the air interface kept its time: a busy machine would make every channel seem slow.
+pub(super) fn air(output: &mut Output, counters: &Counters) {
+    let of = |it: &AtomicU64| it.load(Ordering::Relaxed);
+    let (all, late, latest) = (of(&counters.by_air), of(&counters.by_air_late), of(&counters.by_air_latest_us));
+    let share = late as f64 / all.max(1) as f64 * 100.0;
+    output.say(&format!(
+        "The radio model gave on {all} packets, {share:.2} % of them {} µs or more behind their time, at the most {:.1} ms.",
+        LATE.as_micros(),
+        latest as f64 / 1e3
+    ));
+    output.figure(Figure::once("radio.late.share", "%", share));
 }
 
 /// Of each channel and size.

@@ -3,14 +3,17 @@
 use crate::arq::{Arq, HEADER};
 use crate::raw::shared_udp;
 use crate::wait::{is_readable, sleep, until_done};
-use crate::wolfssl::{client_context, server_context};
+use crate::wolfssl::SUITE;
 use crate::{Channel, ChannelError, Description, Identity, Listener, Options, Trust};
 use nix::poll::PollFlags;
 use std::collections::VecDeque;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
-use wolfssl::{Context, CurveGroup, ErrorKind, IOCallbackResult, IOCallbacks, Method, Poll, Session, SessionConfig};
+use wolfssl::{
+    Context, ContextBuilder, CurveGroup, ErrorKind, IOCallbackResult, IOCallbacks, Method, Poll, RootCertificate,
+    Secret, Session, SessionConfig, SslVerifyMode,
+};
 
 /// Octets of IP and UDP headers.
 const HEADERS: u16 = 28;
@@ -42,6 +45,40 @@ impl IOCallbacks for Datagrams {
         self.output.push(octets.to_vec());
         IOCallbackResult::Ok(octets.len())
     }
+}
+
+fn builder(method: Method) -> Result<ContextBuilder, ChannelError> {
+    let builder = ContextBuilder::new(method).map_err(ChannelError::tls)?;
+    builder.with_cipher_list(SUITE).map_err(ChannelError::tls)
+}
+
+/// What the sessions of an LMF have in common.
+fn server_context(method: Method, identity: &Identity) -> Result<Context, ChannelError> {
+    let wrong = |error| ChannelError::Identity(format!("the certificate and its key do not fit: {error}"));
+    // Says what is wrong with either.
+    identity.chain()?;
+    identity.private_key()?;
+    let builder = builder(method)?
+        .with_certificate(Secret::PemBuffer(identity.certificates.as_bytes()))
+        .map_err(wrong)?
+        .with_private_key(Secret::PemBuffer(identity.key.as_bytes()))
+        .map_err(wrong)?;
+    Ok(builder.build())
+}
+
+/// What the session of a UE is made from.
+fn client_context(method: Method, trust: &Trust) -> Result<Context, ChannelError> {
+    trust.certificates()?;
+    if trust.name.parse::<std::net::IpAddr>().is_ok() {
+        let why = "wolfSSL looks for names in certificates, not for addresses: trust the LMF by its name";
+        return Err(ChannelError::Identity(why.into()));
+    }
+    let wrong = |error| ChannelError::Identity(format!("a root cannot be used: {error}"));
+    let builder = builder(method)?
+        .with_root_certificate(RootCertificate::PemBuffer(trust.roots.as_bytes()))
+        .map_err(wrong)?
+        .with_verify_method(SslVerifyMode::SslVerifyPeer);
+    Ok(builder.build())
 }
 
 /// One end of a connection.

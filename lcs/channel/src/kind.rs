@@ -103,10 +103,10 @@ impl Kind {
         matches!(self.name(), "quinn" | "msquic")
     }
 
-    /// Whether its connections go on with what those before were given ([`crate::Connector`]): not those of wolfSSL, whose
-    /// sessions its crate does not give.
+    /// Whether its connections go on with what those before were given ([`crate::Connector`]): not those of DTLS, whose
+    /// sessions its crate does not give, and those of wolfSSL where it was built with tickets (`wolfssl.site`).
     pub fn resumes(self) -> bool {
-        self.is_secure() && !matches!(self.name(), "wolfssl" | "dtls")
+        self.is_secure() && self.name() != "dtls" && (self.name() != "wolfssl" || cfg!(wolfssl_tickets))
     }
 
     /// Whether octets may go with the first flight.
@@ -179,6 +179,8 @@ pub fn client_engines(kind: Kind, trust: &Trust) -> Result<Option<Engines>, Chan
         Kind::Rustls => return swift::clients(trust).map(Some),
         #[cfg(feature = "openssl")]
         Kind::OpenSsl => return crate::openssl::clients(trust).map(Some),
+        #[cfg(feature = "wolfssl")]
+        Kind::WolfSsl => return crate::wolfssl::clients(trust).map(Some),
         #[cfg(feature = "mbedtls")]
         Kind::MbedTls => return crate::mbedtls::clients(trust).map(Some),
         _ => {}

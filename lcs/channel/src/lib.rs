@@ -53,3 +53,4 @@ pub use quic::{AsyncListener, Incoming};
 #[doc(hidden)]
 pub use records::fuzz as fuzz_records;
 pub use tcp::Engines;
+pub use wait::until;

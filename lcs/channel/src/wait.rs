@@ -6,6 +6,14 @@ use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
+/// Sleep until then; for ever, where there is nothing to wait for.
+pub async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
 /// Do `attempt` until it does not say that it would block.
 pub(crate) fn until_done<T>(
     socket: &impl AsFd,

@@ -37,12 +37,11 @@ pub struct Talk {
     channel: Box<dyn Channel>,
     framer: Framer,
     output: Vec<u8>,
-    input: Vec<u8>,
 }
 
 impl Talk {
     pub fn new(channel: Box<dyn Channel>) -> Self {
-        Talk { channel, framer: Framer::new(), output: Vec::new(), input: Vec::new() }
+        Talk { channel, framer: Framer::new(), output: Vec::new() }
     }
 
     pub fn channel(&mut self) -> &mut dyn Channel {
@@ -76,9 +75,7 @@ impl Talk {
                 ensure!(answer.payload == message.payload, "the answer has another payload");
                 return Ok(took);
             }
-            self.input.clear();
-            ensure!(self.channel.receive(&mut self.input)?, "the other end closed the channel");
-            self.framer.push(&self.input);
+            ensure!(self.channel.receive(self.framer.input())?, "the other end closed the channel");
         }
     }
 }
@@ -95,9 +92,7 @@ impl Talk {
                 }
                 Some(_) => bail!("no DL LCS-UP TRANSPORT came"),
                 None => {
-                    self.input.clear();
-                    ensure!(self.channel.receive(&mut self.input)?, "the other end closed the channel");
-                    self.framer.push(&self.input);
+                    ensure!(self.channel.receive(self.framer.input())?, "the other end closed the channel");
                     continue;
                 }
             };
@@ -113,11 +108,10 @@ impl Talk {
 pub fn echo(channel: &mut dyn Channel) -> Result<()> {
     let session = vec![0x5e; SESSION];
     let mut lmf = procedure::Lmf::new();
-    let (mut framer, mut input, mut output) = (Framer::new(), Vec::new(), Vec::new());
+    let (mut framer, mut output) = (Framer::new(), Vec::new());
     loop {
-        input.clear();
-        match channel.receive(&mut input) {
-            Ok(true) => framer.push(&input),
+        match channel.receive(framer.input()) {
+            Ok(true) => {}
             Ok(false) => return Ok(()),
             // Another channel is being measured.
             Err(ChannelError::Timeout) => continue,

@@ -6,6 +6,8 @@ mod lean;
 
 fn main() -> ExitCode {
     lean::one_arena();
+    // What is used from here on comes in small pieces.
+    lean::let_go();
     let words: Vec<String> = std::env::args().skip(2).collect();
     let done = match std::env::args().nth(1).as_deref() {
         Some("client") => End::of_words(&words, "--to").and_then(|(to, end)| ask(&to, &end, lean::let_go)),

@@ -97,6 +97,11 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
         self.connections.get(ue).is_some_and(Connection::is_established)
     }
 
+    /// The channel of this UE's connection.
+    pub fn channel_of(&self, ue: &Ue) -> Option<ChannelId> {
+        self.connections.get(ue)?.channel
+    }
+
     /// Whose a channel is.
     pub fn ue_of(&self, channel: ChannelId) -> Option<&Ue> {
         self.channels.get(&channel)

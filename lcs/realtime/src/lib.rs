@@ -24,6 +24,9 @@ impl Wanted {
     pub const ALL: Wanted = Wanted { fifo: true, lock_memory: true, governor: true };
 }
 
+/// Of a machine without governors, such as a virtual one.
+const NO_GOVERNOR: &str = "this machine has none";
+
 /// What is in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conditions {
@@ -42,17 +45,40 @@ impl fmt::Display for Conditions {
 }
 
 impl Conditions {
+    /// Which of the properties that are wanted is not in force, if one is not.
+    pub fn missing(&self, wanted: Wanted) -> Option<String> {
+        if wanted.fifo && self.scheduling != "SCHED_FIFO, priority 1" {
+            return Some(format!("asked for SCHED_FIFO with priority 1, got {}", self.scheduling));
+        }
+        if wanted.lock_memory && self.memory == "not locked" {
+            return Some("memory was asked to be locked, and is not".into());
+        }
+        if wanted.governor && !["performance", NO_GOVERNOR].contains(&self.governor.as_str()) {
+            return Some(format!("asked for the governor performance, got {}", self.governor));
+        }
+        None
+    }
+
     /// Those of this process now.
     pub fn now() -> Self {
-        let locked = field("/proc/self/status", "VmLck:").unwrap_or_default();
+        Self::at("self")
+    }
+
+    /// Those of another process, all of its threads, now: a library may have made some of them.
+    pub fn of(process: u32) -> Self {
+        Self::at(&process.to_string())
+    }
+
+    fn at(process: &str) -> Self {
+        let locked = field(&format!("/proc/{process}/status"), "VmLck:").unwrap_or_default();
         Conditions {
-            scheduling: scheduling::now(),
+            scheduling: scheduling::of_process(process),
             memory: if locked.starts_with("0 ") || locked.is_empty() {
                 "not locked".into()
             } else {
                 format!("{locked} locked")
             },
-            governor: governor::now().unwrap_or_else(|| "this machine has none".into()),
+            governor: governor::now().unwrap_or_else(|| NO_GOVERNOR.into()),
         }
     }
 }
@@ -74,13 +100,10 @@ pub fn enter(wanted: Wanted) -> Result<Conditions, String> {
         governor::set("performance")?;
     }
     let now = Conditions::now();
-    if wanted.fifo && now.scheduling != "SCHED_FIFO, priority 1" {
-        return Err(format!("asked for SCHED_FIFO with priority 1, got {}", now.scheduling));
+    match now.missing(wanted) {
+        Some(missing) => Err(missing),
+        None => Ok(now),
     }
-    if wanted.lock_memory && now.memory == "not locked" {
-        return Err("memory was asked to be locked, and is not".into());
-    }
-    Ok(now)
 }
 
 /// What follows a name in a file of `/proc`.

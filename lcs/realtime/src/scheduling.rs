@@ -17,9 +17,9 @@ pub(super) fn fifo() -> Result<(), String> {
     Ok(())
 }
 
-/// Policy and priority of this process (proc(5), `stat`, fields 40 and 41), where all its threads have the same.
-pub(super) fn now() -> String {
-    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+/// Policy and priority of a process (proc(5), `stat`, fields 40 and 41); several, where its threads differ.
+pub(super) fn of_process(process: &str) -> String {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let stats = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("stat")).ok());
     let mut all: Vec<String> = stats.map(|stat| of(&stat)).collect();
     all.sort();

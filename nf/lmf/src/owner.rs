@@ -2,6 +2,7 @@
 //! asks for is done.
 use crate::Shared;
 use crate::metrics;
+use martlet_lcs_channel::{Kind, until};
 use martlet_lcs_protocol::{ChannelId, LmfAction, LmfEvent, LmfSide, Loss, NotConnected, Payload, Wrong};
 use martlet_lcsupp::{BindingIdentity, PayloadType};
 use martlet_nf::Shutdown;
@@ -32,13 +33,13 @@ pub(crate) enum Command {
     /// Close a session.
     Close { ue: Supi, session: Vec<u8> },
     /// Somebody brought up a channel.
-    ChannelOpened { channel: ChannelId, sender: mpsc::Sender<ToChannel> },
+    ChannelOpened { channel: ChannelId, kind: Kind, sender: mpsc::Sender<ToChannel> },
     /// Octets came on a channel.
     ChannelReceived { channel: ChannelId, octets: Vec<u8> },
     /// A channel is gone.
     ChannelClosed { channel: ChannelId },
-    /// How many UEs are connected, and whether this one is.
-    Status { ue: Option<Supi>, answer: oneshot::Sender<(usize, bool)> },
+    /// Whether this UE is connected: over which kind of channel.
+    Status { ue: Supi, answer: oneshot::Sender<Option<Kind>> },
 }
 
 /// What a channel's task is told.
@@ -56,7 +57,7 @@ pub(crate) struct Owner {
     shared: Arc<Shared>,
     lmf: LmfSide<Supi>,
     commands: mpsc::Receiver<Command>,
-    channels: HashMap<ChannelId, mpsc::Sender<ToChannel>>,
+    channels: HashMap<ChannelId, (Kind, mpsc::Sender<ToChannel>)>,
     /// Who waits for a UE's connection.
     waiting: HashMap<Supi, Vec<oneshot::Sender<Result<(), Loss>>>>,
     sinks: HashMap<(Supi, Vec<u8>), mpsc::Sender<Payload>>,
@@ -70,12 +71,6 @@ impl Owner {
     pub(crate) async fn run(mut self, shutdown: Shutdown) {
         loop {
             let deadline = self.lmf.deadline();
-            let timer = async {
-                match deadline {
-                    Some(at) => tokio::time::sleep_until(at.into()).await,
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
                 biased;
                 () = shutdown.wait() => return,
@@ -83,7 +78,7 @@ impl Owner {
                     Some(command) => self.act(command),
                     None => return,
                 },
-                () = timer => self.lmf.timeout(Instant::now()),
+                () = until(deadline) => self.lmf.timeout(Instant::now()),
             }
             self.carry_out();
         }
@@ -117,8 +112,8 @@ impl Owner {
                 self.lmf.close_session(&ue, &session);
                 self.sinks.remove(&(ue, session));
             }
-            Command::ChannelOpened { channel, sender } => {
-                self.channels.insert(channel, sender);
+            Command::ChannelOpened { channel, kind, sender } => {
+                self.channels.insert(channel, (kind, sender));
                 self.lmf.channel_opened(now, channel);
             }
             Command::ChannelReceived { channel, octets } => self.lmf.received(channel, &octets),
@@ -127,8 +122,8 @@ impl Owner {
                 self.lmf.channel_closed(channel);
             }
             Command::Status { ue, answer } => {
-                let connected = ue.is_some_and(|ue| self.lmf.is_established(&ue));
-                let _ = answer.send((self.lmf.established(), connected));
+                let channel = self.lmf.channel_of(&ue).filter(|_| self.lmf.is_established(&ue));
+                let _ = answer.send(channel.and_then(|channel| self.channels.get(&channel)).map(|(kind, _)| *kind));
             }
         }
     }
@@ -166,8 +161,9 @@ impl Owner {
                 }
                 LmfAction::Send(channel, octets) => {
                     // A UE that does not read what it asked for loses its channel.
+                    let channels = &self.channels;
                     let full =
-                        self.channels.get(&channel).is_some_and(|it| it.try_send(ToChannel::Send(octets)).is_err());
+                        channels.get(&channel).is_some_and(|(_, it)| it.try_send(ToChannel::Send(octets)).is_err());
                     if full {
                         metrics::refused("a UE does not read");
                         self.channels.remove(&channel);
@@ -175,7 +171,7 @@ impl Owner {
                     }
                 }
                 LmfAction::Close(channel) => {
-                    if let Some(sender) = self.channels.remove(&channel) {
+                    if let Some((_, sender)) = self.channels.remove(&channel) {
                         let _ = sender.try_send(ToChannel::Close);
                     }
                 }

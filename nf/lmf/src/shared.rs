@@ -4,6 +4,8 @@ use crate::listening::Listening;
 use crate::nrppa::Nrppa;
 use crate::owner::{Command, Supi};
 use crate::session::gone;
+use crate::user_plane::transport;
+use martlet_lcs_channel::Kind;
 use martlet_lcs_protocol::Loss;
 use martlet_nf::{Criteria, NfContext};
 use martlet_sbi::{Multipart, Problem, content_type};
@@ -84,9 +86,7 @@ impl Shared {
 
     /// Has a UE connect over the user plane (TS 23.273, 6.18.1).
     pub(crate) async fn connect(&self, ue: &Supi) -> Result<(), Problem> {
-        let (connected, here) = self.connected(Some(ue.clone())).await?;
-        let _ = connected;
-        if here {
+        if self.connected(ue).await?.is_some() {
             return Ok(());
         }
         self.subscribe(ue, N1MessageClass::UppCmi).await?;
@@ -108,13 +108,23 @@ impl Shared {
         let amf = self.context.discover(NfType::Amf, "namf-loc", &Criteria::default()).await?;
         let request = RequestPosInfo::new(ExternalClientType::PlmnOperatorServices, LocationType::CurrentLocation);
         let position = AmfLocationClient::new(amf.about(supi)).provide_positioning_info(supi, request).await?;
-        Ok(serde_json::to_value(position).unwrap_or_default())
+        let mut position = serde_json::to_value(position).unwrap_or_default();
+        let over = self.connected(&supi.into()).await?;
+        if let Some(position) = position.as_object_mut() {
+            // Not of 3GPP: for who asked, who may wonder how the UE was.
+            let over = over.map(|kind| {
+                let why = self.config.user_plane.why();
+                serde_json::json!({"channel": kind.name(), "transport": transport(kind), "why": why})
+            });
+            position.insert("userPlane".into(), over.unwrap_or_default());
+        }
+        Ok(position)
     }
 
-    /// How many UEs are connected, and whether this one is.
-    pub(crate) async fn connected(&self, ue: Option<Supi>) -> Result<(usize, bool), Problem> {
+    /// Over which kind of channel a UE is connected; none where it is not.
+    pub(crate) async fn connected(&self, ue: &Supi) -> Result<Option<Kind>, Problem> {
         let (answer, answered) = oneshot::channel();
-        self.ask(Command::Status { ue, answer }).await?;
+        self.ask(Command::Status { ue: ue.clone(), answer }).await?;
         answered.await.map_err(|_| gone("the LMF ends"))
     }
 }

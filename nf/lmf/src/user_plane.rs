@@ -164,17 +164,17 @@ impl Door {
     }
 }
 
-fn transport(kind: Kind) -> &'static str {
+pub(crate) fn transport(kind: Kind) -> &'static str {
     if kind.is_quic() { "QUIC over UDP" } else { "TLS over TCP" }
 }
 
 async fn serve(id: ChannelId, visitor: Visitor, owner: &mpsc::Sender<Command>) -> Result<(), ChannelError> {
-    let kind = visitor.kind().name();
+    let kind = visitor.kind();
     let mut channel = visitor.let_in().await?;
-    metrics::channel(kind);
-    tracing::debug!(channel = id.0, kind, resumption = ?channel.resumption(), "a channel is up");
+    metrics::channel(kind.name());
+    tracing::debug!(channel = id.0, kind = kind.name(), resumption = ?channel.resumption(), "a channel is up");
     let (sender, mut orders) = mpsc::channel(WAITING);
-    if owner.send(Command::ChannelOpened { channel: id, sender }).await.is_err() {
+    if owner.send(Command::ChannelOpened { channel: id, kind, sender }).await.is_err() {
         return Ok(());
     }
     let mut octets = Vec::new();

@@ -47,7 +47,7 @@ pub(crate) use ue_task::{Fault, ToUe, UeTask};
 
 use crate::sample::{Procedure, Sample, Samples};
 use crate::ue::{UeConfig, UeNas};
-use crate::user_plane::{Interface, Netns, UserPlane};
+use crate::user_plane::{Counters, Interface, Netns, UserPlane};
 use bytes::Bytes;
 use config::Identity;
 use martlet_ngap::ngap::{Cause, CauseProtocol};
@@ -375,6 +375,11 @@ impl Gnb {
 
     fn table(&self) -> &UeTable {
         &self.0.table
+    }
+
+    /// Counters of its user plane, where it has one.
+    pub fn user_plane_counters(&self) -> Option<Arc<Counters>> {
+        self.user_plane().map(|it| it.counters().clone())
     }
 
     fn user_plane(&self) -> Option<&UserPlane> {

@@ -4,7 +4,7 @@ use super::{Order, PositioningConfig};
 use crate::gnb::{Command, Reply, UeError, UeEvent};
 use crate::ue::{Event, PduSessionRequest, PositioningKind};
 use crate::user_plane::Namespace;
-use martlet_lcs_channel::{AsyncChannel, AsyncConnector, ChannelError, Kind, Options};
+use martlet_lcs_channel::{AsyncChannel, AsyncConnector, ChannelError, Kind, Options, until};
 use martlet_lcs_protocol::{Payload, Timers, UeAction, UeEvent as LcsEvent, UeSide, UeState};
 use martlet_lcsupp::upp_cm::{Cause, LmfAddress};
 use martlet_lcsupp::{PayloadType, lpp_messages, push_lpp_message};
@@ -104,12 +104,6 @@ impl Task {
     pub(super) async fn run(mut self, mut events: broadcast::Receiver<UeEvent>, mut orders: mpsc::Receiver<Order>) {
         loop {
             let deadline = self.side.deadline();
-            let timer = async {
-                match deadline {
-                    Some(at) => tokio::time::sleep_until(at.into()).await,
-                    None => std::future::pending().await,
-                }
-            };
             let came = tokio::select! {
                 biased;
                 event = events.recv() => match event {
@@ -120,7 +114,7 @@ impl Task {
                 },
                 Some(order) = orders.recv() => Came::Order(order),
                 came = self.link.next() => came,
-                () = timer => Came::Timeout,
+                () = until(deadline) => Came::Timeout,
             };
             let now = Instant::now();
             match came {

@@ -66,11 +66,14 @@ impl Air {
         true
     }
 
-    /// The next packet that has arrived.
-    pub(super) fn arrived(&mut self) -> Option<Arrival> {
+    /// The next packet that has arrived, and how long ago it should have been given on.
+    pub(super) fn arrived(&mut self) -> Option<(Arrival, Duration)> {
         let now = self.since.elapsed();
         self.flying.peek().filter(|Reverse(first)| first.at <= now)?;
-        self.flying.pop().map(|Reverse(first)| first)
+        self.flying.pop().map(|Reverse(first)| {
+            let behind = now - first.at;
+            (first, behind)
+        })
     }
 
     /// Let the timer say when the next packet arrives.

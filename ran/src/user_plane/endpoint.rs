@@ -14,6 +14,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
 use tokio::sync::mpsc;
 use tun_rs::SyncDevice;
 
@@ -34,6 +35,23 @@ pub struct Counters {
     pub error_indications: AtomicU64,
     /// Datagrams that are no GTP-U.
     pub malformed: AtomicU64,
+    /// Packets that a model of the air interface let through.
+    pub by_air: AtomicU64,
+    /// Those of them that were [`LATE`] or more behind the time that the model said, since this machine had something else to do.
+    pub by_air_late: AtomicU64,
+    /// By how much the one was that was behind most, in microseconds.
+    pub by_air_latest_us: AtomicU64,
+}
+
+/// What is behind its time by this much would be seen in a measurement: half a slot with 30 kHz between subcarriers.
+pub const LATE: Duration = Duration::from_micros(250);
+
+impl Counters {
+    fn by_air(&self, behind: Duration) {
+        self.by_air.fetch_add(1, Ordering::Relaxed);
+        self.by_air_late.fetch_add(u64::from(behind >= LATE), Ordering::Relaxed);
+        self.by_air_latest_us.fetch_max(behind.as_micros() as u64, Ordering::Relaxed);
+    }
 }
 
 #[derive(Default)]
@@ -54,7 +72,7 @@ pub(super) struct Shared {
     wake: EventFd,
     stop: AtomicBool,
     tables: RwLock<Tables>,
-    counters: Counters,
+    counters: Arc<Counters>,
 }
 
 /// The endpoint; clones are the same. The thread ends with the last one.
@@ -119,7 +137,7 @@ impl UserPlane {
             wake,
             stop: AtomicBool::new(false),
             tables: RwLock::new(Tables { next_teid: 1, next_id: FIRST_PORT, ..Tables::default() }),
-            counters: Counters::default(),
+            counters: Arc::default(),
         });
         let air = radio.map(Air::new).transpose()?;
         if let Some(air) = &air {
@@ -148,7 +166,7 @@ impl UserPlane {
     }
 
     /// Counters.
-    pub fn counters(&self) -> &Counters {
+    pub fn counters(&self) -> &Arc<Counters> {
         &self.0.shared.counters
     }
 }
@@ -219,7 +237,8 @@ impl Shared {
                 }
             }
             if let Some(air) = &mut air {
-                while let Some(arrival) = air.arrived() {
+                while let Some((arrival, behind)) = air.arrived() {
+                    self.counters.by_air(behind);
                     let port = self.read().by_id.get(&arrival.port).cloned();
                     match port {
                         Some(port) if arrival.uplink => self.send(&port, &arrival.packet, &mut outgoing),

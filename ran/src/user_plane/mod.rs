@@ -13,7 +13,7 @@ mod radio;
 #[cfg(test)]
 mod tests;
 
-pub use endpoint::{Counters, UserPlane};
+pub use endpoint::{Counters, LATE, UserPlane};
 pub use interface::Interface;
 pub use netns::{Namespace, Netns};
 pub use port::{Port, Tunnel};

@@ -8,7 +8,7 @@ use martlet_ngap::transfer::GtpTunnel;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
@@ -123,6 +123,11 @@ async fn downlink_packets_by_air_arrive_later_and_in_order() {
     }
     // Before the slot and after it.
     assert!(start.elapsed() >= Duration::from_millis(30), "{:?}", start.elapsed());
+    // Whether the model kept its time is known of each.
+    let counters = user_plane.counters();
+    let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    assert_eq!(of(&counters.by_air), 10);
+    assert_eq!(of(&counters.by_air_late) > 0, of(&counters.by_air_latest_us) >= LATE.as_micros() as u64);
 }
 
 #[tokio::test]

@@ -223,6 +223,9 @@ fn a_phone_is_found_by_the_best_that_it_has_and_as_well_as_that_is() {
             let error = found.distance(&there);
             ensure!(method == "DL_TDOA" && error < 6.0 && (1.0..12.0).contains(&within), "{method} {error} {within}");
 
+            let told = bed.core.ask(&format!("locate/imsi-{:015}", 1_010_000_000_000u64 + n)).await?;
+            ensure!(told["userPlane"].is_object() == carrier, "how it was asked: {told}");
+
             // A receiver for satellites to 3 m, which leaves where it is in truth.
             let folder = std::env::temp_dir();
             let gnss = |config: &mut PositioningConfig| {

@@ -36,6 +36,16 @@ impl Framer {
         self.octets.extend_from_slice(octets);
     }
 
+    /// Where octets that are received may be added, without the copy of [`Framer::push`]: nothing else may be done with it.
+    pub fn input(&mut self) -> &mut Vec<u8> {
+        self.push(&[]);
+        if self.failed.is_some() {
+            self.octets.clear();
+            self.start = 0;
+        }
+        &mut self.octets
+    }
+
     /// Room for at least `most` octets to be received into: the caller fills it and says [`Framer::filled`] how much it
     /// wrote. It saves the copy of [`Framer::push`].
     pub fn room(&mut self, most: usize) -> &mut [u8] {

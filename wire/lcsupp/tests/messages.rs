@@ -224,15 +224,33 @@ fn a_stream_that_went_wrong_stays_wrong() {
 #[test]
 fn octets_received_in_place_are_read_like_those_that_were_pushed() {
     let stream: Vec<u8> = vectors("lcsupp").into_iter().flat_map(|(_, octets)| octets).collect();
-    let (mut framer, mut count) = (Framer::new(), 0);
-    for piece in stream.chunks(5) {
+    let into_room = |framer: &mut Framer, piece: &[u8]| {
         framer.room(64)[..piece.len()].copy_from_slice(piece);
         framer.filled(64, piece.len());
-        while let Ok(Some(_)) = framer.next() {
-            count += 1;
+    };
+    let added = |framer: &mut Framer, piece: &[u8]| framer.input().extend_from_slice(piece);
+    for receive in [into_room as fn(&mut Framer, &[u8]), added] {
+        let (mut framer, mut count) = (Framer::new(), 0);
+        for piece in stream.chunks(5) {
+            receive(&mut framer, piece);
+            while let Ok(Some(_)) = framer.next() {
+                count += 1;
+            }
         }
+        assert_eq!((count, framer.pending()), (vectors("lcsupp").len(), 0));
     }
-    assert_eq!((count, framer.pending()), (vectors("lcsupp").len(), 0));
+}
+
+#[test]
+fn a_stream_that_went_wrong_keeps_nothing_of_what_comes_later() {
+    let mut framer = Framer::new();
+    framer.input().push(0x99);
+    assert!(framer.next().is_err());
+    for _ in 0..10 {
+        framer.input().extend_from_slice(&[0x44; 1000]);
+        assert_eq!(framer.next(), Err(DecodeError::MessageType(0x99)));
+        assert!(framer.pending() <= 1000);
+    }
 }
 
 #[test]

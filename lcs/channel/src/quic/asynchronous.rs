@@ -4,6 +4,7 @@ use super::session::{Session, SharedEndpoint, lock};
 use super::transport::{endpoint_config, server_config};
 use crate::asynchronous::GIVE_UP;
 use crate::raw::udp;
+use crate::wait::until;
 use crate::{AsyncChannel, ChannelError, Description, Identity, Options, Resumption};
 use bytes::BytesMut;
 use quinn_proto::{ClientConfig, ConnectionEvent, ConnectionHandle, DatagramEvent, Endpoint};
@@ -158,16 +159,10 @@ impl AsyncQuic {
         let AsyncQuic { path, session, input, unanswered } = self;
         let given_up = unanswered.map(|since| since + GIVE_UP);
         let deadline = session.deadline().into_iter().chain(given_up).min();
-        let timer = async {
-            match deadline {
-                Some(at) => tokio::time::sleep_until(at.into()).await,
-                None => std::future::pending().await,
-            }
-        };
         let came = tokio::select! {
             biased;
             came = path.next(input) => came,
-            () = timer => Ok(Came::Time),
+            () = until(deadline) => Ok(Came::Time),
         };
         let (now, up) = (Instant::now(), session.is_up());
         let mut out = |octets: &[u8]| path.send(octets);

@@ -11,12 +11,14 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Datagrams of a short message, and octets of one that has nothing in it but acknowledgements.
-const FEW: usize = 2;
+/// Datagrams of a short message, which fits into a slot of the air twice, and octets of one that has nothing in it but acknowledgements.
+const FEW: usize = 1;
 const SMALL: usize = 80;
 /// Datagrams behind the end of a long message on a path that loses some: with the last one's double, three, as many as have to come
 /// behind a lost one for it to be known (RFC 9002, 6.1.1).
 const BEHIND: usize = 2;
+/// A round trip from which on a lost message costs more than a second copy of each.
+const FAR: Duration = Duration::from_millis(5);
 /// How long an answer is waited for with the radio awake.
 const AWAKE: Duration = Duration::from_millis(250);
 /// How long the radio is kept awake when a part of the answer is there: its last part may have to be repeated on the air, and a grant that is
@@ -52,7 +54,7 @@ pub(super) struct Session {
     /// How it came up.
     resumed: bool,
     early: bool,
-    /// The path has lost something.
+    /// The path has lost something, or the other end is far.
     careful: bool,
     /// How often a UE that waits for an answer says a word; zero: never.
     rouse: Duration,
@@ -160,7 +162,10 @@ impl Session {
 
     /// Send what there is to send, and see what happened.
     pub(super) fn turn(&mut self, now: Instant, out: &mut Out<'_>) -> Result<(), ChannelError> {
-        self.careful = self.careful || self.connection.stats().path.lost_packets > 0;
+        self.careful = self.careful
+            || self.connection.stats().path.lost_packets > 0
+            // Before, nothing is known of it.
+            || self.connected && self.connection.rtt() > FAR;
         let (mut flight, mut count) = (Vec::new(), 0);
         loop {
             while let Some(event) = self.connection.poll_endpoint_events() {
@@ -207,7 +212,7 @@ impl Session {
         }
     }
 
-    /// On a path that has lost something, the end of a message has nothing behind it that would show that it is missing, so that it
+    /// On a path that has lost something, or where it takes long to know that it has, the end of a message has nothing behind it that would show that it is missing, so that it
     /// would be repeated only after a time-out, which takes longer than the message. So a short message is sent twice; of a long
     /// one the last datagram is, and two words more. What comes twice, the peer passes over (RFC 9000, 12.3).
     fn make_sure(

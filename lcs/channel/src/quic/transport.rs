@@ -3,7 +3,9 @@
 use super::congestion::OneMessageConfig;
 use crate::{ChannelError, Identity, Options, Trust, rustls as tls};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use quinn_proto::{ClientConfig, EndpointConfig, MtuDiscoveryConfig, ServerConfig, TransportConfig};
+use quinn_proto::{
+    AckFrequencyConfig, ClientConfig, EndpointConfig, MtuDiscoveryConfig, ServerConfig, TransportConfig,
+};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +16,10 @@ const ALPN: &[u8] = b"lcs-upp";
 const FIRST: u16 = 3500;
 /// Octets that a peer may send before it is told that they were read: a few of the largest messages.
 pub(super) const RECEIVE: u32 = 262_144;
+
+/// Datagrams after which the LMF acknowledges at once, if its answer has not done so before: more than a message has. Whatever goes
+/// down before the answer may have to be repeated on the air, and the answer waits behind it, since a radio keeps the order.
+const UNACKNOWLEDGED: u32 = 100;
 
 pub(super) fn transport(options: &Options) -> TransportConfig {
     let mut transport = TransportConfig::default();
@@ -42,7 +48,11 @@ pub(crate) fn client_config(trust: &Trust, options: &Options) -> Result<ClientCo
     crypto.enable_early_data = true;
     let crypto = QuicClientConfig::try_from(crypto).map_err(ChannelError::tls)?;
     let mut config = ClientConfig::new(Arc::new(crypto));
-    config.transport_config(Arc::new(transport(options)));
+    let mut transport = transport(options);
+    let mut frequency = AckFrequencyConfig::default();
+    frequency.ack_eliciting_threshold(UNACKNOWLEDGED.into());
+    transport.ack_frequency_config(Some(frequency));
+    config.transport_config(Arc::new(transport));
     Ok(config)
 }
 

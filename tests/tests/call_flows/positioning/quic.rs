@@ -35,6 +35,13 @@ fn a_phone_is_found_over_quic() {
         ensure!(positioning.state() == UeState::Established, "{:?}", positioning.state());
         ensure!(method == "NR_ECID" && found.distance(&there) < within.min(20.0), "{method}, {found:?}");
         ensure!(channels(Kind::Quinn) > quic && positioning.over() == Some(Kind::Quinn), "it was not QUIC");
+        // Who asks is told so.
+        let told = bed.core.ask("locate/imsi-001010000000001").await?;
+        let over = &told["userPlane"];
+        ensure!(
+            over["channel"] == "quinn" && over["transport"] == "QUIC over UDP" && over["why"].is_string(),
+            "{told}"
+        );
         // From now on nothing goes over NAS, and one connection does.
         let transfers = bed.core.bodies.calls("namf-comm N1N2MessageTransfer");
         let mut times = Vec::new();

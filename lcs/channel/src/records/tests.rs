@@ -1,0 +1,175 @@
+//! Records as they are made and read.
+
+use super::*;
+
+fn sealed(plain: &[u8]) -> (Vec<u8>, Records) {
+    let (mut one, other) = pair();
+    let mut wire = Vec::new();
+    one.seal(plain, &mut wire).unwrap();
+    (wire, other)
+}
+
+#[test]
+fn octets_come_back_however_they_are_cut() {
+    for length in [1, 100, LARGEST - 1, LARGEST, LARGEST + 1, 65_795] {
+        let plain: Vec<u8> = (0..length).map(|at| (at * 7) as u8).collect();
+        for cut in [1, 4, 5, 6, 21, 1000, 16_405, 70_000] {
+            if length > 20_000 && cut < 1000 {
+                continue;
+            }
+            let (wire, mut other) = sealed(&plain);
+            let mut opened = Vec::new();
+            wire.chunks(cut).for_each(|piece| other.open(piece, &mut opened).unwrap());
+            assert!(opened == plain, "{length} octets in pieces of {cut}");
+        }
+    }
+}
+
+#[test]
+fn a_record_that_was_changed_doubled_or_left_out_ends_the_connection_with_an_alert() {
+    let (mut one, _) = pair();
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    one.seal(b"first", &mut first).unwrap();
+    one.seal(b"second", &mut second).unwrap();
+    let mut changed = first.clone();
+    changed[7] ^= 1;
+    for wire in [changed, [first.clone(), first.clone()].concat(), second.clone()] {
+        let (_, mut other) = pair();
+        let mut opened = Vec::new();
+        let error = other.open(&wire, &mut opened).unwrap_err().to_string();
+        assert!(error.contains("does not open"), "{error}");
+        let mut alert = Vec::new();
+        other.pending(&mut alert);
+        // The peer is told, once, and nothing is taken from it any more.
+        assert_eq!(alert.len(), HEADER + 2 + 1 + TAG);
+        assert!(other.open(&first, &mut opened).is_err() && other.seal(b"x", &mut alert).is_err());
+    }
+}
+
+#[test]
+fn what_is_no_record_of_the_application_is_refused() {
+    for wire in [
+        // A handshake record, an alert without protection, one that is too long, one without a tag.
+        &[22, 3, 3, 0, 1, 0][..],
+        &[21, 3, 3, 0, 2, 2, 40],
+        &[23, 3, 3, 0x41, 0x01],
+        &[[23, 3, 3, 0x41, 0x00].as_slice(), &[0; 0x4100]].concat(),
+        &[23, 3, 3, 0, 3, 1, 2, 3],
+        &[0; 5],
+    ] {
+        let (_, mut other) = pair();
+        assert!(other.open(wire, &mut Vec::new()).is_err(), "{wire:02x?}");
+    }
+}
+
+#[test]
+fn padding_is_taken_off_up_to_the_largest_record_and_no_further() {
+    // RFC 8446, 5.4: content, its type, and zeros; with them at most 2^14 + 1 octets.
+    for (content, padding, good) in [(3, 0, true), (3, 500, true), (3, LARGEST - 3, true), (3, LARGEST - 2, false)] {
+        let (mut one, mut other) = pair();
+        let (mut inner, mut wire) = (vec![7; content], Vec::new());
+        inner.push(APPLICATION_DATA);
+        inner.resize(content + 1 + padding, 0);
+        // The last zero goes where `seal` writes the type.
+        let kind = inner.pop().unwrap();
+        one.tx.seal(kind, &inner, &mut wire).unwrap();
+        let mut opened = Vec::new();
+        assert_eq!(other.open(&wire, &mut opened).is_ok(), good, "{content} and {padding}");
+        assert_eq!(opened, if good { vec![7; content] } else { Vec::new() });
+    }
+}
+
+#[test]
+fn a_warning_that_its_user_left_is_no_end_and_other_alerts_are() {
+    let (mut one, mut other) = pair();
+    let (mut wire, mut opened) = (Vec::new(), Vec::new());
+    one.tx.seal(ALERT, &[1, alert::USER_CANCELED], &mut wire).unwrap();
+    one.seal(b"and more", &mut wire).unwrap();
+    one.tx.seal(ALERT, &[2, alert::BAD_RECORD_MAC], &mut wire).unwrap();
+    assert!(other.open(&wire, &mut opened).is_err() && opened == b"and more" && !other.is_closed());
+    // An alert is not answered with one.
+    let mut answer = Vec::new();
+    other.pending(&mut answer);
+    assert!(answer.is_empty());
+}
+
+#[test]
+fn the_end_is_told_from_a_cut_and_empty_records_have_an_end() {
+    let (mut one, mut other) = pair();
+    let mut wire = Vec::new();
+    one.seal(b"last", &mut wire).unwrap();
+    one.close(&mut wire);
+    let mut opened = Vec::new();
+    other.open(&wire, &mut opened).unwrap();
+    assert!(other.is_closed() && opened == b"last");
+
+    let (mut one, mut other) = pair();
+    let mut wire = Vec::new();
+    for _ in 0..=MOST_IDLE {
+        one.tx.seal(APPLICATION_DATA, &[], &mut wire).unwrap();
+    }
+    assert!(other.open(&wire, &mut Vec::new()).is_err());
+}
+
+/// What the peer is told of records of these kinds with these contents: the description of the alert.
+fn told(records: &[(u8, &[u8])]) -> u8 {
+    let (mut one, mut other) = pair();
+    let mut wire = Vec::new();
+    records.iter().for_each(|(kind, content)| one.tx.seal(*kind, content, &mut wire).unwrap());
+    assert!(other.open(&wire, &mut Vec::new()).is_err() && !other.is_closed(), "{records:?}");
+    wire.clear();
+    other.pending(&mut wire);
+    let mut alert = Vec::new();
+    assert_eq!(one.rx.open(*wire.first_chunk().unwrap(), &wire[HEADER..], &mut alert).unwrap(), ALERT);
+    assert_eq!(alert[0], 2, "it is fatal");
+    alert[1]
+}
+
+#[test]
+fn each_error_has_the_alert_that_the_standard_names_for_it() {
+    let update = [KEY_UPDATE, 0, 0, 1, 0];
+    for (records, alert) in [
+        (&[(HANDSHAKE, &[KEY_UPDATE, 0, 0, 1, 7][..])][..], alert::ILLEGAL_PARAMETER),
+        (&[(HANDSHAKE, &[KEY_UPDATE, 0, 0, 2, 0, 0])], alert::DECODE_ERROR),
+        (&[(HANDSHAKE, &[KEY_UPDATE, 0, 0, 0])], alert::DECODE_ERROR),
+        // Two in one record: what follows the first would have to be under the new key.
+        (&[(HANDSHAKE, &[update, update].concat())], alert::UNEXPECTED_MESSAGE),
+        // A ClientHello, a CertificateRequest, and the end of early data, which have no place here.
+        (&[(HANDSHAKE, &[1, 0, 0, 0])], alert::UNEXPECTED_MESSAGE),
+        (&[(HANDSHAKE, &[13, 0, 0, 0])], alert::UNEXPECTED_MESSAGE),
+        (&[(HANDSHAKE, &[5, 0, 0, 0])], alert::UNEXPECTED_MESSAGE),
+        // Nobody gives a server tickets; a message of 16 MB; one of nothing.
+        (&[(HANDSHAKE, &[NEW_SESSION_TICKET, 0, 0, 1, 0])], alert::UNEXPECTED_MESSAGE),
+        (&[(HANDSHAKE, &[NEW_SESSION_TICKET, 0xff, 0, 0, 0])], alert::DECODE_ERROR),
+        (&[(HANDSHAKE, &[])], alert::UNEXPECTED_MESSAGE),
+        // Something between the pieces of a message, be it the end.
+        (&[(HANDSHAKE, &update[..4]), (APPLICATION_DATA, b"x")], alert::UNEXPECTED_MESSAGE),
+        (&[(HANDSHAKE, &update[..4]), (ALERT, &[1, alert::CLOSE_NOTIFY])], alert::UNEXPECTED_MESSAGE),
+        (&[(ALERT, &[1])], alert::DECODE_ERROR),
+        (&[(ALERT, &[1, 0, 1, 0])], alert::DECODE_ERROR),
+        (&[(20, &[1])], alert::UNEXPECTED_MESSAGE),
+        (&[(24, &[1, 0, 0])], alert::UNEXPECTED_MESSAGE),
+        (&[(0, &[0; 30])], alert::UNEXPECTED_MESSAGE),
+    ] {
+        assert_eq!(told(records), alert, "{records:?}");
+    }
+}
+
+#[test]
+fn after_the_end_nothing_is_said() {
+    let (mut one, mut other) = pair();
+    let mut wire = Vec::new();
+    one.close(&mut wire);
+    let length = wire.len();
+    one.close(&mut wire);
+    assert!(one.seal(b"more", &mut wire).is_err() && wire.len() == length);
+    // What comes behind the peer's end is not looked at (RFC 8446, 6.1), and what it still asks for is heard.
+    wire.extend_from_slice(&[0xff; 100]);
+    let mut opened = Vec::new();
+    other.open(&wire, &mut opened).unwrap();
+    assert!(other.is_closed() && opened.is_empty());
+    wire.clear();
+    other.seal(b"the rest", &mut wire).unwrap();
+    one.open(&wire, &mut opened).unwrap();
+    assert_eq!(opened, b"the rest");
+}
