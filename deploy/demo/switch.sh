@@ -65,21 +65,25 @@ done
 echo "The native UPF has a programmable switch in its wires. Sessions that are hot move there."
 iperf3 --server --bind 10.99.0.2 > /dev/null 2>&1 &
 server=$!
+# The first number of a name in the core's status.
+says() { grep -E "\"$1\":" <<< "$status" | head -1 | tr -dc '0-9' || true; }
 watch() {
     local status all before=0 seen=0 carried on
-    says() { grep -E "\"$1\":" <<< "$status" | head -1 | tr -dc '0-9' || true; }
     while sleep 0.5; do
         status=$("$martlet" --log error status --json 2>/dev/null) || continue
         all=$(says downlink_octets) carried=$(says octets) on=$(says onSwitch)
         [ -n "$all" ] && [ -n "$carried" ] || continue
         [ "$seen" = 1 ] || [ "$on" != 1 ] || { seen=1; echo "  ── the download is on the switch ──"; }
-        [ "$all" = "$before" ] || printf '  %3d MB to the phone since the start, %3d MB of all by the switch; sessions on the switch: %s\n' \
+        [ $((all / 1000000)) = "$before" ] || printf '  %3d MB to the phone since the start, %3d MB of all by the switch; sessions on the switch: %s\n' \
             $((all / 1000000)) $((carried / 1000000)) "$on"
-        before=$all
+        before=$((all / 1000000))
     done
 }
 watch &
 watch=$!
-"$martlet" --log warn ran -c "$here/switch.yaml"
-echo "Usage is one, whichever path a packet took:"
-"$martlet" --log error status | grep -E "downlink_octets|uplink_octets|  octets|movedOn|movedOff"
+"$martlet" --log warn ran -c "$here/switch.yaml" 2> ran.log || { cat ran.log >&2; exit 1; }
+kill -TERM "$watch" 2>/dev/null || true
+status=$("$martlet" --log error status --json)
+printf '\nUsage is one, whichever path a packet took: %d octets to the phone and %d from it, of which the switch carried %d.\n' \
+    "$(says downlink_octets)" "$(says uplink_octets)" "$(says octets)"
+echo "The session moved onto the switch $(says movedOn) time(s), and off it $(says movedOff) time(s)."

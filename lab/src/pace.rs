@@ -24,7 +24,12 @@ pub struct Pace {
 impl Pace {
     /// So many packets in a second, for a time that begins now.
     pub fn new(rate: f64, time: Duration) -> Pace {
-        let step = Duration::try_from_secs_f64(1.0 / rate).unwrap_or(time).clamp(STEP, time.max(STEP));
+        Pace::in_runs(rate, time, 1)
+    }
+
+    /// The same, with so many packets or more at a time.
+    pub fn in_runs(rate: f64, time: Duration, packets: u32) -> Pace {
+        let step = Duration::try_from_secs_f64(f64::from(packets) / rate).unwrap_or(time).clamp(STEP, time.max(STEP));
         let (next, last) = (step, Duration::ZERO);
         Pace { rate, step, time, start: Instant::now(), next, last, due: 0.0, missed: 0.0 }
     }

@@ -101,10 +101,12 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
     // An axis begins at 0, unless most of it would be empty.
     let x_first = if x_least.is_finite() && x_least > x_most / 2.0 { x_least - (x_most - x_least) * 0.05 } else { 0.0 };
     let y_most = points().map(|p| p.3).fold(0.0, f64::max).max(1e-6);
-    // A long legend gets room above the lines, and a longer one beside them.
+    // A long legend gets room beside the lines, another a corner where there are none.
     let (head, beside, corner) = match panel.series.len() {
-        ..=5 => (1.1, 0.05, SeriesLabelPosition::UpperLeft),
-        6..=8 => (1.6, 0.05, SeriesLabelPosition::UpperLeft),
+        ..=8 => {
+            let (head, corner) = corner_of(panel, (x_first, x_most), y_most);
+            (head, 0.05, corner)
+        }
         _ => (1.1, 0.5, SeriesLabelPosition::UpperRight),
     };
     let mut chart = ChartBuilder::on(area)
@@ -143,6 +145,43 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
     draw_legend(&mut chart, corner)
 }
 
+/// A corner in which a legend covers no line, and how much higher than the highest point the panel is for it.
+fn corner_of(panel: &Panel, (x_first, x_most): (f64, f64), y_most: f64) -> (f64, SeriesLabelPosition) {
+    const HEAD: f64 = 1.1;
+    // Of the panel's width and height, roughly.
+    let longest = panel.series.iter().map(|series| series.name.chars().count()).max().unwrap_or(0);
+    let wide = (0.1 + 0.018 * longest as f64).min(0.9);
+    let high = 0.05 + 0.065 * panel.series.len() as f64;
+    // A line is as much in the way as its points.
+    let within = |x: f64, y: f64, (left, upper): (bool, bool)| {
+        let (x, y) = ((x - x_first) / ((x_most - x_first) * 1.05), y / (y_most * HEAD));
+        (if left { x < wide } else { x > 1.0 - wide }) && (if upper { y > 1.0 - high } else { y < high })
+    };
+    let covers = |corner: (bool, bool)| {
+        panel.series.iter().any(|series| {
+            let ends = series.points.iter().any(|p| within(p.0, p.3, corner) || within(p.0, p.2, corner));
+            ends || series.points.windows(2).any(|pair| {
+                let at = |n: u32| {
+                    let part = f64::from(n) / 16.0;
+                    (pair[0].0 + (pair[1].0 - pair[0].0) * part, pair[0].1 + (pair[1].1 - pair[0].1) * part)
+                };
+                (0..16).map(at).any(|(x, y)| within(x, y, corner))
+            })
+        })
+    };
+    let corners = [
+        ((true, true), SeriesLabelPosition::UpperLeft),
+        ((false, true), SeriesLabelPosition::UpperRight),
+        ((false, false), SeriesLabelPosition::LowerRight),
+        ((true, false), SeriesLabelPosition::LowerLeft),
+    ];
+    match corners.into_iter().find(|(corner, _)| !covers(*corner)) {
+        Some((_, corner)) => (HEAD, corner),
+        // Else above all of them.
+        None => (1.02 / (1.0 - high.min(0.6)), SeriesLabelPosition::UpperLeft),
+    }
+}
+
 fn rasterise(svg: &str, path: &Path) -> Result<()> {
     let mut options = resvg::usvg::Options::default();
     let fonts = options.fontdb_mut();
@@ -165,6 +204,21 @@ fn rasterise(svg: &str, path: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_legend_covers_no_line() {
+        let of = |points: &[(f64, f64)]| {
+            let points = points.iter().map(|p| (p.0, p.1, p.1, p.1)).collect();
+            let series = vec![Series { name: "switch".into(), points }];
+            let panel = Panel { title: String::new(), x_label: String::new(), y_label: String::new(), series };
+            corner_of(&panel, (0.0, 10.0), 10.0)
+        };
+        assert!(matches!(of(&[(0.0, 0.0), (10.0, 10.0)]), (_, SeriesLabelPosition::UpperLeft)));
+        assert!(matches!(of(&[(0.0, 10.0), (10.0, 0.0)]), (_, SeriesLabelPosition::UpperRight)));
+        assert!(matches!(of(&[(0.0, 10.0), (10.0, 10.0)]), (_, SeriesLabelPosition::LowerRight)));
+        let (head, _) = of(&[(0.0, 10.0), (0.1, 0.0), (9.9, 0.0), (10.0, 10.0)]);
+        assert!(head > 1.1, "{head}");
+    }
 
     #[test]
     fn a_plot_is_written_in_both_forms() {

@@ -2,13 +2,15 @@
 //! native UPFs `kernel` and `xdp` over the same pair of virtual links; for some users and rules; and how soon a hot session is
 //! on the switch.
 //!
-//! Where there are two processors, the device under test has one and the tester the other, as with a tester of its own; else
-//! all share one.
-use super::{FRAMES, SwitchArgs, interfaces_report as report};
+//! Rates are those of one processor: generator and receivers are programs of the kernel and share it with what is measured,
+//! all of it, so that nothing is done elsewhere. What they take is measured by itself. Latencies are seen by a tester with a
+//! processor of its own, where there are two.
+use super::points::{FEW, LOADS, Point, QUANTILES, VARIANTS, load_name, packet};
+use super::{FRAMES, SwitchArgs};
 use crate::progress::Progress;
 use crate::stats::median;
-use crate::upf::Rules;
-use crate::upf::wire::{DIRECTIONS, Round, Wire, on_processors};
+use crate::upf::wire::{DIRECTIONS, Round, Wire, on_one_processor, on_processors};
+use crate::upf::{Rules, longest_frames};
 use crate::{Figure, Output};
 use anyhow::{Context, Result, ensure};
 use martlet_switch_control::client::Client;
@@ -17,50 +19,24 @@ use martlet_switch_control::rules;
 use martlet_upf::config::{DatapathChoice, OffloadPolicy, UpfConfig};
 use std::time::{Duration, Instant};
 
-/// What is between the links. The first is a link alone: what the tester itself takes.
-pub(super) const VARIANTS: [(&str, Option<DatapathChoice>); 4] = [
-    ("tester", None),
-    ("kernel", Some(DatapathChoice::Kernel)),
-    ("xdp", Some(DatapathChoice::Xdp)),
-    ("switch", Some(DatapathChoice::Switch)),
-];
-/// Users whose packets come, and rules of each way that are there.
-pub(super) const LOADS: [(u32, u32); 4] = [(1, 1), (1, 1_000), (100, 1_000), (10_000, 100_000)];
-/// Frames that are measured with every load.
-const FEW: [u32; 3] = [64, 512, 1518];
 /// The search ends where it knows the rate as closely as this.
 const CLOSE: f64 = 1.05;
 /// Share of packets that may not have been sent in a trial that counts: at which rate else it was, nobody knows.
 const MISSED: f64 = 0.05;
-/// The least packet of a UE that has room for the time at which it was made.
-const LEAST: u32 = 36;
-
-/// How a load is called in figures.
-pub(super) fn load_name((users, rules): (u32, u32)) -> String {
-    format!("{users}u_{rules}r")
-}
-
-/// Octets of a UE's packet in a frame of RFC 2544, which has its checksum of 4, on the side where it comes in.
-pub(super) fn packet(frame: u32, uplink: bool) -> u32 {
-    frame.saturating_sub(18 + if uplink { 44 } else { 0 }).max(LEAST)
-}
-
-/// Octets of the frame that comes in, with its checksum.
-pub(super) fn octets(frame: u32, uplink: bool) -> u32 {
-    packet(frame, uplink) + 18 + if uplink { 44 } else { 0 }
-}
+/// Packets a second whose latency is looked at: few, so that none waits for the one before.
+const PACED: f64 = 10_000.0;
 
 /// How long things take, and how often they are done.
-struct Plan {
-    frames: Vec<u32>,
-    loads: Vec<(u32, u32)>,
-    trial: Duration,
+pub(super) struct Plan {
+    pub frames: Vec<u32>,
+    pub loads: Vec<(u32, u32)>,
+    pub trial: Duration,
     latency: Duration,
     hot: u32,
 }
 
 impl Plan {
-    fn of(args: &SwitchArgs) -> Plan {
+    pub fn of(args: &SwitchArgs) -> Plan {
         let second = Duration::from_secs(1);
         let mut plan = match args.quick {
             true => Plan {
@@ -94,39 +70,51 @@ impl Plan {
 }
 
 /// Measures all of it.
-pub(super) fn measure(output: &mut Output, args: &SwitchArgs) -> Result<()> {
-    let plan = Plan::of(args);
-    let steps: usize = plan.loads.iter().map(|load| 2 * VARIANTS.len() * plan.frames(*load).len()).sum();
+pub(super) fn measure(output: &mut Output, plan: &Plan) -> Result<()> {
+    let steps: usize = plan.loads.iter().map(|load| 4 * VARIANTS.len() * plan.frames(*load).len()).sum();
     let mut progress = Progress::new("steps over interfaces", steps as u64 + 3);
     for &load in &plan.loads {
         for (variant, choice) in VARIANTS {
+            let frames = plan.frames(load);
             if choice.is_none() && load != plan.loads[0] {
-                let left = 2 * plan.frames(load).len();
-                (0..left).for_each(|_| progress.step(variant));
+                (0..4 * frames.len()).for_each(|_| progress.step(variant));
                 continue;
             }
-            let frames = plan.frames(load);
-            let done = on_processors(|parting| {
+            let points: Vec<(Point, bool)> = frames
+                .iter()
+                .flat_map(|frame| DIRECTIONS.map(|(direction, up)| (Point { direction, frame: *frame, load }, up)))
+                .collect();
+            let named = |point: &Point| format!("{variant}, {}, {} octets", point.direction, point.frame);
+            let rates = on_one_processor(|| {
+                longest_frames()?;
+                let mut wire = Wire::changed(choice, Rules::Full, load.1, |config| of_lab(config, load.1, false))?;
+                if choice == Some(DatapathChoice::Kernel) {
+                    wire.pass_to_the_kernel()?;
+                }
+                let rate = |(point, uplink): &(Point, bool)| {
+                    let found = rate(&wire, *uplink, packet(point.frame, *uplink), load.0, plan);
+                    progress.step(&named(point));
+                    found.with_context(|| named(point))
+                };
+                points.iter().map(rate).collect::<Result<Vec<_>>>()
+            })?;
+            let latencies = on_processors(|parting| {
                 let wire = Wire::apart(choice, Rules::Full, load.1, parting, |config| {
                     of_lab(config, load.1, parting.is_some())
                 })?;
-                let mut done = Vec::new();
-                for &frame in &frames {
-                    for (direction, uplink) in DIRECTIONS {
-                        let point = point(&wire, uplink, packet(frame, uplink), load.0, &plan)
-                            .with_context(|| format!("{variant}, {direction}, {frame} octets"))?;
-                        progress.step(&format!("{variant} {direction} {frame}"));
-                        done.push((frame, direction, point));
-                    }
-                }
-                Ok(done)
+                let latency = |(point, uplink): &(Point, bool)| {
+                    let found = latency(&wire, *uplink, packet(point.frame, *uplink), load.0, plan);
+                    progress.step(&named(point));
+                    found.with_context(|| named(point))
+                };
+                points.iter().map(latency).collect::<Result<Vec<_>>>()
             })?;
-            for (frame, direction, point) in done {
-                write(output, variant, load, frame, direction, &point)?;
+            for (((point, _), rate), latency) in points.iter().zip(rates).zip(latencies) {
+                write(output, variant, point, &rate, &latency)?;
             }
         }
     }
-    ratios(output, &plan);
+    ratios(output, plan);
     let mut taken = Vec::new();
     for round in 0..plan.hot {
         let ms = on_processors(hot_to_in_force)?;
@@ -146,7 +134,7 @@ pub(super) fn measure(output: &mut Output, args: &SwitchArgs) -> Result<()> {
         progress.step("rules under traffic");
     }
     progress.done();
-    report::write(output, &plan.frames, &plan.loads, plan.trial)
+    Ok(())
 }
 
 /// Room for all rules, and a switch that keeps its processor where it has one for itself.
@@ -162,29 +150,27 @@ fn of_lab(config: &mut UpfConfig, rules: u32, alone: bool) {
     }
 }
 
-/// What one point gave.
-struct Point {
-    /// Packets a second without a loss, and each trial: rate, share lost.
-    rate: f64,
+/// Packets a second without a loss, and each trial: rate, share lost.
+struct Rate {
+    best: f64,
     trials: Vec<(f64, f64)>,
-    /// At a tenth of that rate, and not above 10,000: quantiles in nanoseconds.
-    latency: Vec<(&'static str, f64)>,
-    paced: f64,
 }
 
-pub(super) const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
-
-fn point(wire: &Wire, uplink: bool, length: u32, users: u32, plan: &Plan) -> Result<Point> {
+fn rate(wire: &Wire, uplink: bool, length: u32, users: u32, plan: &Plan) -> Result<Rate> {
     let mut trials = Vec::new();
-    let rate = loss_free(|rate| {
-        let round = wire.paced_among(uplink, length, rate, plan.trial, || users)?;
+    let best = loss_free(|rate| {
+        let round = wire.paced_in_runs(uplink, length, rate, plan.trial, users)?;
         trials.push((rate, round.loss()));
         Ok(round)
     })?;
-    let paced = (rate / 10.0).clamp(500.0, 10_000.0);
-    let round = wire.paced_one_by_one(uplink, length, paced, plan.latency, users)?;
+    Ok(Rate { best, trials })
+}
+
+/// Quantiles in nanoseconds.
+fn latency(wire: &Wire, uplink: bool, length: u32, users: u32, plan: &Plan) -> Result<Vec<(&'static str, f64)>> {
+    let round = wire.paced_one_by_one(uplink, length, PACED, plan.latency, users)?;
     let quantile = |(name, q)| Some((name, round.received.quantile(q)?));
-    Ok(Point { rate, trials, latency: QUANTILES.into_iter().filter_map(quantile).collect(), paced })
+    Ok(QUANTILES.into_iter().filter_map(quantile).collect())
 }
 
 /// The highest rate at which nothing is lost, in packets a second really sent: upwards in large steps until something is, then
@@ -236,30 +222,30 @@ fn loss_free(mut trial: impl FnMut(f64) -> Result<Round>) -> Result<f64> {
 fn write(
     output: &mut Output,
     variant: &str,
-    load: (u32, u32),
-    frame: u32,
-    direction: &str,
     point: &Point,
+    rate: &Rate,
+    latency: &[(&'static str, f64)],
 ) -> Result<()> {
+    let Point { direction, frame, load } = *point;
     let (name, rules) = (load_name(load), load.1);
-    for (n, (rate, loss)) in point.trials.iter().enumerate() {
+    for (n, (rate, loss)) in rate.trials.iter().enumerate() {
         output.row(format_args!("{direction}_trial_{name},{frame},{rules},{variant},{n},{rate:.0},{loss:.6}"))?;
     }
-    output.figure(Figure::once(
-        format!("pps.{variant}.{direction}_{frame}_{name}_interface.loss_free"),
-        "packets/s",
-        point.rate,
-    ));
-    for (q, ns) in &point.latency {
-        output
-            .row(format_args!("{direction}_latency_{q}_{name},{frame},{rules},{variant},0,{ns},{:.0}", point.paced))?;
+    output.figure(Figure::once(point.id("pps", variant, "loss_free"), "packets/s", rate.best));
+    let of_tester = point.unloaded();
+    if variant != "tester" {
+        let tester = of_tester.rate(output, "tester");
+        let own = 1.0 / (1.0 / rate.best - 1.0 / tester);
+        output.figure(Figure::once(point.id("pps_own", variant, "loss_free"), "packets/s", own));
+    }
+    for (q, ns) in latency {
+        output.row(format_args!("{direction}_latency_{q}_{name},{frame},{rules},{variant},0,{ns},{PACED:.0}"))?;
         // Of what the links and the tester take; a quantile of the sum is no sum of quantiles, so this is an estimate.
-        let tester = format!("latency_whole.tester.{direction}_{frame}_{}_interface.{q}", load_name(LOADS[0]));
-        let own = output.find(&tester).map_or(0.0, |figure| figure.value);
-        let id = |what: &str| format!("{what}.{variant}.{direction}_{frame}_{name}_interface.{q}");
-        output.figure(Figure::once(id("latency_whole"), "us", ns / 1000.0));
+        let tester = of_tester.value(output, "latency_whole", "tester", q);
+        output.figure(Figure::once(point.id("latency_whole", variant, q), "us", ns / 1000.0));
         if variant != "tester" {
-            output.figure(Figure::once(id("latency"), "us", (ns / 1000.0 - own).max(0.0)));
+            let own = (ns / 1000.0 - tester).max(0.0);
+            output.figure(Figure::once(point.id("latency", variant, q), "us", own));
         }
     }
     Ok(())
@@ -270,13 +256,14 @@ fn ratios(output: &mut Output, plan: &Plan) {
     for &load in &plan.loads {
         for frame in plan.frames(load) {
             for (direction, _) in DIRECTIONS {
-                let point = format!("{direction}_{frame}_{}_interface", load_name(load));
-                for (what, statistic) in [("pps", "loss_free"), ("latency", "p50"), ("latency_whole", "p50")] {
-                    let of =
-                        |variant: &str| output.find(&format!("{what}.{variant}.{point}.{statistic}")).map(|f| f.value);
-                    if let (Some(switch), Some(kernel)) = (of("switch"), of("kernel")) {
-                        let id = format!("{what}.switch_over_kernel.{point}");
-                        output.figure(Figure::once(id, "times", switch / kernel));
+                let point = Point { direction, frame, load };
+                for (what, statistic) in
+                    [("pps", "loss_free"), ("pps_own", "loss_free"), ("latency", "p50"), ("latency_whole", "p50")]
+                {
+                    let times =
+                        point.value(output, what, "switch", statistic) / point.value(output, what, "kernel", statistic);
+                    if times.is_finite() {
+                        output.figure(Figure::once(point.id(what, "switch_over_kernel", statistic), "times", times));
                     }
                 }
             }
@@ -367,14 +354,5 @@ mod tests {
         // As much as the tester sends.
         assert!(loss_free(|rate| round(rate, 1e9)).unwrap() >= 2.5e6);
         assert_eq!(loss_free(|rate| round(rate, 0.0)).unwrap(), 0.0);
-    }
-
-    #[test]
-    fn frames_are_those_of_rfc_2544() {
-        assert_eq!((packet(1518, false), octets(1518, false)), (1500, 1518));
-        assert_eq!((packet(1518, true), octets(1518, true)), (1456, 1518));
-        assert_eq!((packet(64, false), octets(64, false)), (46, 64));
-        // Smaller there is none in a tunnel.
-        assert_eq!((packet(64, true), octets(64, true)), (36, 98));
     }
 }

@@ -4,6 +4,7 @@
 //! a sink, on one core, by the time that the processor gave to it. No interface and no generator takes part.
 mod interfaces;
 mod interfaces_report;
+mod points;
 mod report;
 
 use crate::progress::Progress;
@@ -88,7 +89,7 @@ pub fn run(args: &SwitchArgs) -> Result<String> {
         "way,frame,rules,engine,round,packets_per_second,seconds_writing_rules",
     )?;
     if args.interfaces_only {
-        interfaces::measure(&mut output, args)?;
+        over_interfaces(&mut output, args)?;
         return output.finish();
     }
     let (rounds, samples) = if args.quick { (1, 3) } else { (10, 5) };
@@ -151,9 +152,15 @@ pub fn run(args: &SwitchArgs) -> Result<String> {
     output.figure(Figure::once("rules_issued.switch.lost_or_overtaken", "packets", lost));
     report::write(&mut output, &engine)?;
     if args.interfaces {
-        interfaces::measure(&mut output, args)?;
+        over_interfaces(&mut output, args)?;
     }
     output.finish()
+}
+
+fn over_interfaces(output: &mut Output, args: &SwitchArgs) -> Result<()> {
+    let plan = interfaces::Plan::of(args);
+    interfaces::measure(output, &plan)?;
+    interfaces_report::write(output, &plan.frames, &plan.loads, plan.trial)
 }
 
 fn measure(program: &Path, case: &Case, samples: u32) -> Result<serde_json::Value> {

@@ -19,6 +19,7 @@ pub(crate) mod wire;
 
 use crate::Output;
 use anyhow::Result;
+pub(crate) use bed::longest_frames;
 use clap::{Args, ValueEnum};
 use rand::{SeedableRng, rngs::StdRng};
 use std::path::PathBuf;

@@ -26,6 +26,8 @@ pub(super) const VARIANTS: [(&str, DatapathChoice); 2] =
 pub(crate) const DIRECTIONS: [(&str, bool); 2] = [("uplink", true), ("downlink", false)];
 /// Share of packets that may be lost at a rate that counts as carried.
 const LOSS: f64 = 0.001;
+/// Packets of a run of the generator, where it is to cost little: fewer than queues of the kernel hold.
+const RUN: u32 = 256;
 /// Share of packets that may not have been sent in a round that counts.
 const MISSED: f64 = 0.05;
 
@@ -35,7 +37,7 @@ pub(crate) struct Wire {
     pub datapath: Option<Box<dyn Datapath>>,
     through: bool,
     _signals: Option<Signals>,
-    _receivers: Vec<Attachment>,
+    attached: Vec<Attachment>,
     sessions: u32,
 }
 
@@ -115,7 +117,7 @@ impl Wire {
             through: datapath.is_some(),
             datapath: opened.0,
             _signals: opened.1,
-            _receivers: receivers,
+            attached: receivers,
             sessions,
         })
     }
@@ -134,6 +136,15 @@ impl Wire {
             stay_on(other)?;
         }
         Ok(wire)
+    }
+
+    /// Has the kernel take frames of programs also where it is a datapath without one that receives them: a virtual link whose
+    /// other end has no program loses them.
+    pub fn pass_to_the_kernel(&mut self) -> Result<()> {
+        for interface in ["n3a", "n6a"] {
+            self.attached.push(self.traffic.pass(ifindex(interface)?)?);
+        }
+        Ok(())
     }
 
     /// Sessions that have moved onto the switch.
@@ -183,6 +194,23 @@ impl Wire {
             let (mut sent, mut sender) = (0u64, Sender::open()?);
             while let Some(due) = pace.wait() {
                 sender.send(uplink, sessions(), &path, due)?;
+                sent += u64::from(due);
+            }
+            Ok(sent)
+        })?;
+        round.missed = pace.missed();
+        Ok(round)
+    }
+
+    /// Sends so many packets in a second by the generator of the kernel, which takes little time for each, but some for each run:
+    /// they come by the hundred. Nobody asks how long they take.
+    pub fn paced_in_runs(&self, uplink: bool, length: u32, rate: f64, time: Duration, sessions: u32) -> Result<Round> {
+        let path = BenchPath { stamp_at: 0, ..self.path(uplink, length)? };
+        let mut pace = Pace::in_runs(rate, time, RUN);
+        let mut round = self.round(|| {
+            let mut sent = 0u64;
+            while let Some(due) = pace.wait() {
+                self.traffic.send(uplink, sessions, &path, due, 64, 12_345 + sent as u32)?;
                 sent += u64::from(due);
             }
             Ok(sent)

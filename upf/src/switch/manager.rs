@@ -103,7 +103,9 @@ fn look(state: &Mutex<State>, hops: &mut Instant) -> Vec<u64> {
         let forwarded = state.native.forwarded(seid);
         let Some(known) = state.known.get_mut(&seid) else { continue };
         let more = |at: usize| forwarded[at].saturating_sub(known.seen[at]);
-        let octets = more(0) + more(1) + std::mem::take(&mut known.carried);
+        // What was carried in a rest did not come at once.
+        let carried = std::mem::take(&mut known.carried) / u64::from(state.spread);
+        let octets = more(0) + more(1) + carried;
         known.seen = forwarded;
         let on_switch = matches!(known.place, Place::Switch(_));
         let settled = on_switch || known.changed.elapsed() >= CHANGED;

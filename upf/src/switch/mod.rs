@@ -8,6 +8,7 @@
 //! | `tables`, `neighbours` | a plan as entries of the switch's tables, and where frames leave to |
 //! | `controller`, `process` | who talks to the switch, and starts it |
 //! | `state`, `manager` | sessions on either path, and how they move |
+//! | `rest` | how often the switch is asked what it has counted |
 //!
 //! N4's rules are always in the native datapath, whole: it carries what the switch does not know, and everything when there is
 //! no switch. The switch itself is in `upf/switch`.
@@ -20,6 +21,7 @@ mod neighbours;
 mod plan;
 mod policy;
 mod process;
+mod rest;
 mod state;
 mod tables;
 

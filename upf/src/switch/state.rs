@@ -7,6 +7,7 @@ use super::account::Accounts;
 use super::controller::{Ask, Controller, Told};
 use super::plan::Plan;
 use super::policy::Policy;
+use super::rest::Rest;
 use super::tables::{Placed, Tables};
 use crate::config::{OffloadPolicy, SwitchConfig, network};
 use crate::counters::Counters;
@@ -79,6 +80,9 @@ pub(super) struct State {
     pub happened: Happened,
     /// When counters were last read: what they have more is of between.
     looked: SystemTime,
+    pub rest: Rest,
+    /// Looks over which came what sessions on the switch had carried when they were last asked.
+    pub spread: u32,
     netns: [Option<String>; 2],
     /// UEs' addresses, where packets between UEs are the native UPF's.
     ues: Option<(u32, u32)>,
@@ -119,6 +123,8 @@ impl State {
             counters,
             happened: Happened::default(),
             looked: SystemTime::now(),
+            rest: Rest::new(Instant::now()),
+            spread: 1,
             netns,
             ues,
             longest,

@@ -11,8 +11,9 @@ const PROGRAM: &str = "../p4/upf.p4";
 const HEADERS: &str = "/usr/local/share/martlet/swx";
 
 fn main() {
-    let sources = ["start", "switch", "tables", "exact", "arrays", "packets", "xsk"].map(|name| format!("c/{name}.c"));
-    for path in ["c/switch.h", "c/internal.h", "c/widths.h", "c/generate.c", PROGRAM] {
+    let sources =
+        ["start", "switch", "tables", "exact", "arrays", "packets", "xsk", "live"].map(|name| format!("c/{name}.c"));
+    for path in ["c/switch.h", "c/internal.h", "c/widths.h", "c/rx.h", "c/generate.c", PROGRAM] {
         println!("cargo:rerun-if-changed={path}");
     }
     for path in &sources {
@@ -75,6 +76,8 @@ fn library(out: &Path, headers: &Path, dpdk: &pkg_config::Library, compiler: &cc
         "rte_swx_pipeline_internal.h",
         "-include",
         "c/widths.h",
+        "-include",
+        "c/rx.h",
         "-o",
     ]);
     command.arg(out.join("pipeline.so")).arg(&code).arg(format!("-I{}", headers.display()));

@@ -209,6 +209,7 @@ impl State {
                 updates.push(Update { operation, entry: entry.clone() });
             }
         }
+        self.rest.disturb();
         match self.ask(Ask::Write(updates)) {
             Told::Done => {
                 for seid in &seids {

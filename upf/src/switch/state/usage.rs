@@ -84,12 +84,21 @@ impl State {
         whole
     }
 
-    /// All sessions on the switch.
+    /// All sessions on the switch, unless nothing has passed there for a while.
     pub fn settle_all(&mut self) -> bool {
-        let on_switch = |(seid, known): (&u64, &Known)| matches!(known.place, Place::Switch(_)).then_some(*seid);
-        let seids: Vec<u64> = self.known.iter().filter_map(on_switch).collect();
+        let is_there = |known: &&Known| matches!(known.place, Place::Switch(_));
+        let limited = |known: &Known| {
+            known.session.urrs.values().any(|urr| urr.volume_threshold.is_some() || urr.volume_quota.is_some())
+        };
+        let limits = self.known.values().filter(is_there).any(limited);
+        if !self.rest.is_over(Instant::now(), self.config.sample(), limits) {
+            return true;
+        }
+        let seids: Vec<u64> = self.known.iter().filter(|(_, known)| is_there(known)).map(|(seid, _)| *seid).collect();
+        let before = self.happened.octets;
         let whole = self.settle(&seids);
         self.looked = SystemTime::now();
+        self.spread = self.rest.asked(Instant::now(), self.happened.octets != before);
         whole
     }
 

@@ -19,7 +19,14 @@
 /* Receive queues of one interface. */
 #define MSWX_LANES 16
 
+/* Frames that leave by a program at once, and octets of the memory of each. */
+#define MSWX_LIVE 512
+#define MSWX_LIVE_SLOT 2048
+/* So many frames for one port have to wait before they leave by a program. */
+#define MSWX_LIVE_LEAST 64
+
 struct mswx_lane;
+struct mswx_live;
 
 struct mswx_action {
 	struct rte_swx_ctl_action_info info;
@@ -54,6 +61,7 @@ struct mswx {
 	int fds[MSWX_PORTS];
 	struct mswx_lane *lanes[MSWX_PORTS][MSWX_LANES];
 	uint32_t n_lanes[MSWX_PORTS];
+	struct mswx_live *live[MSWX_PORTS];
 	int bypass[MSWX_PORTS];
 	struct mswx_port_counters counters[MSWX_PORTS];
 
@@ -84,5 +92,10 @@ uint32_t mswx_lane_receive(struct mswx *m, uint32_t port, uint32_t lane, struct 
 void mswx_lane_send(struct mswx *m, uint32_t port, struct rte_mbuf **packets, const uint32_t *lengths, uint32_t n);
 /* Has the kernel send what waits; gives how many frames still do. */
 uint32_t mswx_lane_kick(struct mswx *m, uint32_t port);
+/* Whether frames may leave a port by a program now. */
+int mswx_live_takes(struct mswx *m, uint32_t port, uint64_t now);
+/* Sends frames by a program; gives how many, from the first one on. The packets stay the caller's. */
+uint32_t mswx_live_send(struct mswx *m, uint32_t port, struct rte_mbuf **packets, const uint32_t *lengths, uint32_t n);
+void mswx_close_live(struct mswx *m, uint32_t port);
 int mswx_lane_fd(const struct mswx *m, uint32_t port, uint32_t lane);
 #endif

@@ -27,9 +27,13 @@
 #define LONGEST_LEAVE 50000000
 /* Instructions after which the packets that were under way in the pipeline are out of it: 16 at a time, of 1,024 each. */
 #define UNDER_WAY (16 * 1024)
+/* Bursts of frames that are taken from a port before the pipeline has them: what comes in large numbers leaves in such, too. */
+#define BURSTS 8
 /* Where fewer packets than this wait, the pipeline runs for a short while before one looks at what came out. */
 #define FEW 8
 #define SHORT_QUANTUM 256
+/* In which most of those come out that are in the pipeline and its ports' caches. */
+#define LAST_QUANTUM 1024
 
 static uint16_t be16(const uint8_t *at)
 {
@@ -330,8 +334,17 @@ static uint32_t receive(struct mswx *m, uint32_t port)
 		return 0;
 	if (m->fds[port] >= 0 && rte_ring_free_count(m->in[port]) >= MSWX_BURST)
 		n += receive_by_socket(m, port);
-	for (lane = 0; lane < m->n_lanes[port] && rte_ring_free_count(m->in[port]) >= MSWX_BURST; lane++)
-		n += receive_by_lane(m, port, lane);
+	for (lane = 0; lane < m->n_lanes[port]; lane++) {
+		uint32_t bursts;
+
+		for (bursts = 0; bursts < BURSTS && rte_ring_free_count(m->in[port]) >= MSWX_BURST; bursts++) {
+			uint32_t come = receive_by_lane(m, port, lane);
+
+			n += come;
+			if (come < MSWX_BURST)
+				break;
+		}
+	}
 	return n;
 }
 
@@ -377,6 +390,26 @@ static void ring(struct mswx *m)
 		m->rung = come;
 }
 
+/* What waits for a port, where it is much, by a program; the rest is left. */
+static uint32_t send_live(struct mswx *m, uint32_t port)
+{
+	struct rte_mbuf *packets[MSWX_LIVE];
+	uint32_t lengths[MSWX_LIVE], n, i, gone;
+
+	/* Nothing overtakes what the socket still has. */
+	if (rte_ring_count(m->out[port]) < MSWX_LIVE_LEAST || mswx_lane_kick(m, port) || !mswx_live_takes(m, port, now_ns()))
+		return 0;
+	n = rte_ring_dequeue_burst(m->out[port], (void **)packets, MSWX_LIVE, NULL);
+	for (i = 0; i < n; i++)
+		lengths[i] = leaving(packets[i]);
+	gone = mswx_live_send(m, port, packets, lengths, n);
+	for (i = 0; i < gone; i++)
+		rte_pktmbuf_free(packets[i]);
+	for (i = gone; i < n; i += MSWX_BURST)
+		send_all(m, port, packets + i, n - i < MSWX_BURST ? n - i : MSWX_BURST);
+	return n;
+}
+
 /* Out of the rings to the sockets; without a socket they wait to be collected. */
 static uint32_t flush(struct mswx *m)
 {
@@ -387,6 +420,8 @@ static uint32_t flush(struct mswx *m)
 		struct rte_mbuf *packets[MSWX_BURST];
 		uint32_t n;
 
+		while (m->live[port] && (n = send_live(m, port)))
+			busy += n;
 		while (leads_out(m, port) && (n = rte_ring_dequeue_burst(m->out[port], (void **)packets, MSWX_BURST, NULL))) {
 			send_all(m, port, packets, n);
 			busy += n;
@@ -536,6 +571,13 @@ static uint32_t round_of_all(struct mswx *m)
 
 		run_for(m, instructions);
 		m->since_last += instructions;
+		/* What came together leaves together: those that are still on their way, too. */
+		while (there >= MSWX_LIVE_LEAST && waiting(m)) {
+			run_for(m, QUANTUM);
+			m->since_last += QUANTUM;
+		}
+		if (there >= MSWX_LIVE_LEAST)
+			run_for(m, LAST_QUANTUM);
 		return flush(m) + 1;
 	}
 	/* Nothing is in the pipeline: whoever waits for what was has waited long enough. */

@@ -1,5 +1,6 @@
 /* A pipeline and its ports, made and ended. See switch.h. */
 #include "internal.h"
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -266,6 +267,20 @@ int mswx_build(struct mswx *m)
 	return status ? status : learn(m);
 }
 
+/* Has a pipeline of a library take packets as rx.h says. */
+static void take_rx(struct mswx *m, const char *library)
+{
+	/* DPDK has it open, and keeps it so. */
+	void *code = dlopen(library, RTLD_LAZY), *take;
+
+	if (!code)
+		return;
+	take = dlsym(code, "mswx_take_rx");
+	if (take)
+		((void (*)(struct rte_swx_pipeline *))take)(m->p);
+	dlclose(code);
+}
+
 int mswx_load(struct mswx *m, const char *library, const char *pcap, uint32_t packets)
 {
 	char *text = NULL;
@@ -293,6 +308,8 @@ int mswx_load(struct mswx *m, const char *library, const char *pcap, uint32_t pa
 	if (ports) {
 		status = rte_swx_pipeline_build_from_lib(&m->p, m->name, library, ports, 0);
 		fclose(ports);
+		if (!status)
+			take_rx(m, library);
 	}
 	free(text);
 	return status ? status : learn(m);

@@ -103,6 +103,8 @@ void mswx_run(struct mswx *m, uint32_t instructions);
 void mswx_attach(struct mswx *m, uint32_t port, int fd, int bypass);
 /* The same by AF_XDP, for one receive queue of an interface: gives the socket, which stays the port's. */
 int mswx_open_lane(struct mswx *m, uint32_t port, uint32_t ifindex, uint32_t queue, int bypass);
+/* Has frames leave a port by an XDP program where many wait: program and memory, which stay the caller's, are those of lanes.rs. */
+int mswx_live(struct mswx *m, uint32_t port, int program, int area, const char *interface);
 void mswx_close_lanes(struct mswx *m, uint32_t port);
 /* Where the loop is to write, at least every 20 ms, the time at which it still lives; and 0 when it ends. */
 void mswx_alive(struct mswx *m, uint64_t *at);

@@ -81,6 +81,7 @@ static void close_lane(struct mswx_lane *lane)
 
 void mswx_close_lanes(struct mswx *m, uint32_t port)
 {
+	mswx_close_live(m, port);
 	while (m->n_lanes[port])
 		close_lane(m->lanes[port][--m->n_lanes[port]]);
 }

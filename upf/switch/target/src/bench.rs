@@ -1,16 +1,16 @@
 //! Packets through the pipeline in memory: from a source that never ends into a sink.
 use crate::as_target::SwitchTarget;
 use crate::assemble::{Engine, Ports};
+use crate::pcap::Writer;
 use crate::serve::base;
 use crate::switch::Switch;
 use crate::{UPF, dpdk};
 use martlet_switch_control::model::{Call, FieldMatch, Key, Operation, TableEntry, Update};
 use martlet_switch_control::tables::Tables;
-use std::io::Write;
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, UNIX_EPOCH};
 
 /// Which way packets go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,12 +100,9 @@ pub(crate) fn frame(way: Way, ue: u32, octets: usize) -> Vec<u8> {
 
 /// A pcap file of frames.
 pub fn write_pcap(path: &Path, frames: impl Iterator<Item = Vec<u8>>) -> std::io::Result<()> {
-    let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
-    let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
-    file.write_all(&words(&[0xa1b2_c3d4, 0x0004_0002, 0, 0, 65535, 1]))?;
+    let mut file = Writer::create(path)?;
     for frame in frames {
-        file.write_all(&words(&[0, 0, frame.len() as u32, frame.len() as u32]))?;
-        file.write_all(&frame)?;
+        file.write(UNIX_EPOCH, &frame)?;
     }
     file.flush()
 }

@@ -118,6 +118,7 @@ unsafe extern "C" {
     pub fn mswx_collect(m: *mut Raw, port: u32, frame: *mut u8, size: u32) -> c_int;
     pub fn mswx_run(m: *mut Raw, instructions: u32);
     pub fn mswx_open_lane(m: *mut Raw, port: u32, ifindex: u32, queue: u32, bypass: c_int) -> c_int;
+    pub fn mswx_live(m: *mut Raw, port: u32, program: c_int, area: c_int, interface: *const c_char) -> c_int;
     pub fn mswx_close_lanes(m: *mut Raw, port: u32);
     pub fn mswx_alive(m: *mut Raw, at: *mut u64);
     pub fn mswx_spin(m: *mut Raw, nanoseconds: u64);

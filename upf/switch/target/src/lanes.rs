@@ -117,18 +117,56 @@ const fn instruction(code: u8, to: u8, from: u8, offset: i16, value: i32) -> u64
     (code as u64) | (registers as u64) << 8 | (offset as u16 as u64) << 16 | (value as u32 as u64) << 32
 }
 
-/// The program: `PATIENCE` after `alive`, and where no socket is there for the queue, frames are the kernel's.
-fn program(alive: RawFd, sockets: RawFd) -> Vec<u64> {
-    const LOAD_MAP: u8 = 0x18;
-    const MAP: u8 = 1;
-    const MAP_VALUE: u8 = 2;
+/// Frames that wait for the program to send them, and octets of each (`c/live.c`).
+const LIVE: u32 = 512;
+const LIVE_SLOT: u32 = 2048;
+/// Octets of the memory that they lie in, behind which are the number of the next one and a gap.
+const LIVE_AREA: u32 = 64 + LIVE * LIVE_SLOT;
+/// The first interface of every network namespace, which runs of a program say that they come from.
+const LOOPBACK: i32 = 1;
+
+/// What the program does with frames of ours: the memory that they lie in, and the interface that they leave by.
+#[derive(Debug, Clone, Copy)]
+struct Out {
+    area: RawFd,
+    ifindex: u32,
+}
+
+/// The program. What comes is the kernel's `PATIENCE` after `alive`, and where no socket is there for the queue. A run that the
+/// switch asks for takes the next frame of its memory, and sends it.
+fn program(alive: RawFd, sockets: RawFd, out: Option<Out>) -> Vec<u64> {
+    const INGRESS: i16 = 12;
+    let coming = coming(alive, sockets);
+    let mut code = vec![
+        // r6 = context
+        instruction(0xbf, 6, 1, 0, 0),
+    ];
+    if let Some(out) = out {
+        code.extend([
+            // r2 = ingress interface; the loopback's: behind what is for frames that come
+            instruction(0x61, 2, 6, INGRESS, 0),
+            instruction(0x15, 2, 0, coming.len() as i16, LOOPBACK),
+        ]);
+        code.extend(coming);
+        code.extend(leaving(out));
+    } else {
+        code.extend(coming);
+    }
+    code
+}
+
+const LOAD_MAP: u8 = 0x18;
+const MAP: u8 = 1;
+const MAP_VALUE: u8 = 2;
+const EXIT: u64 = instruction(0x95, 0, 0, 0, 0);
+
+/// Of frames that come; r6 is the context.
+fn coming(alive: RawFd, sockets: RawFd) -> Vec<u64> {
     const COARSE_TIME: i32 = 160;
     const REDIRECT: i32 = 51;
     const PASS: i32 = 2;
     const RX_QUEUE: i16 = 16;
     vec![
-        // r6 = context
-        instruction(0xbf, 6, 1, 0, 0),
         // r1 = where the switch says that it lives; r7 = when it did
         instruction(LOAD_MAP, 1, MAP_VALUE, 0, alive),
         instruction(0, 0, 0, 0, 0),
@@ -144,9 +182,62 @@ fn program(alive: RawFd, sockets: RawFd) -> Vec<u64> {
         instruction(0, 0, 0, 0, 0),
         instruction(0xb7, 3, 0, 0, PASS),
         instruction(0x85, 0, 0, 0, REDIRECT),
-        instruction(0x95, 0, 0, 0, 0),
+        EXIT,
         instruction(0xb7, 0, 0, 0, PASS),
-        instruction(0x95, 0, 0, 0, 0),
+        EXIT,
+    ]
+}
+
+/// Of frames of ours; r6 is the context.
+fn leaving(out: Out) -> Vec<u64> {
+    const ADJUST_TAIL: i32 = 65;
+    const STORE: i32 = 190;
+    const REDIRECT_TO: i32 = 23;
+    const DROP: i32 = 1;
+    const DATA: i16 = 0;
+    const DATA_END: i16 = 4;
+    vec![
+        // r7 = the memory; r8 = the number of the frame, which the next run has one more of
+        instruction(LOAD_MAP, 7, MAP_VALUE, 0, out.area),
+        instruction(0, 0, 0, 0, 0),
+        instruction(0x61, 8, 7, 0, 0),
+        instruction(0xbf, 1, 8, 0, 0),
+        instruction(0x07, 1, 0, 0, 1),
+        instruction(0x63, 7, 1, 0, 0),
+        // r7 = its place; r9 = its length
+        instruction(0x57, 8, 0, 0, LIVE as i32 - 1),
+        instruction(0x67, 8, 0, 0, LIVE_SLOT.ilog2() as i32),
+        instruction(0x07, 7, 0, 0, 64),
+        instruction(0x0f, 7, 8, 0, 0),
+        instruction(0x61, 9, 7, 0, 0),
+        // A length that none has: to the last two.
+        instruction(0x25, 9, 0, 21, LIVE_SLOT as i32 - 8),
+        instruction(0xa5, 9, 0, 20, 14),
+        // r2 = by how much the packet is to grow, below 0 where it is longer
+        instruction(0x61, 1, 6, DATA, 0),
+        instruction(0x61, 3, 6, DATA_END, 0),
+        instruction(0x1f, 3, 1, 0, 0),
+        instruction(0xbf, 2, 9, 0, 0),
+        instruction(0x1f, 2, 3, 0, 0),
+        instruction(0x15, 2, 0, 3, 0),
+        instruction(0xbf, 1, 6, 0, 0),
+        instruction(0x85, 0, 0, 0, ADJUST_TAIL),
+        instruction(0x55, 0, 0, 11, 0),
+        // Its octets, from eight behind its place.
+        instruction(0xbf, 1, 6, 0, 0),
+        instruction(0xb7, 2, 0, 0, 0),
+        instruction(0xbf, 3, 7, 0, 0),
+        instruction(0x07, 3, 0, 0, 8),
+        instruction(0xbf, 4, 9, 0, 0),
+        instruction(0x85, 0, 0, 0, STORE),
+        instruction(0x55, 0, 0, 4, 0),
+        // return redirect_to(interface)
+        instruction(0xb7, 1, 0, 0, out.ifindex as i32),
+        instruction(0xb7, 2, 0, 0, 0),
+        instruction(0x85, 0, 0, 0, REDIRECT_TO),
+        EXIT,
+        instruction(0xb7, 0, 0, 0, DROP),
+        EXIT,
     ]
 }
 
@@ -223,6 +314,8 @@ fn queues(interface: &str) -> u32 {
 pub struct Lanes {
     _link: OwnedFd,
     _sockets: OwnedFd,
+    /// What frames leave by where many wait: program and memory.
+    _out: Option<(OwnedFd, OwnedFd)>,
     /// Whether frames are taken in the driver.
     pub in_driver: bool,
 }
@@ -252,9 +345,23 @@ pub fn open(
     }
     let sockets = make_map(MAP_TYPE_XSKMAP, 4, QUEUES, 0, "switch_sockets");
     let sockets = sockets.map_err(|error| failed("no map", error))?;
-    let code = program(alive.map.as_raw_fd(), sockets.as_raw_fd());
-    let program = load(PROG_TYPE_XDP, ATTACH_XDP, &code, "martlet_switch");
-    let program = program.map_err(|error| failed("the kernel refuses its program", error))?;
+    let (alive, sockets_fd) = (alive.map.as_raw_fd(), sockets.as_raw_fd());
+    let made = |out| load(PROG_TYPE_XDP, ATTACH_XDP, &program(alive, sockets_fd, out), "martlet_switch");
+    // Only where sockets make a packet buffer for each frame is a program the better way.
+    let area = if crate::sockets::is_veth(interface) {
+        make_map(MAP_TYPE_ARRAY, LIVE_AREA, 1, MMAPABLE, "switch_frames").ok()
+    } else {
+        None
+    };
+    let sends = area.and_then(|area| {
+        let made = made(Some(Out { area: area.as_raw_fd(), ifindex }));
+        let failed = |error: &std::io::Error| tracing::info!(interface, %error, "frames leave by a socket alone");
+        Some((made.inspect_err(failed).ok()?, area))
+    });
+    let (program, area) = match sends {
+        Some((program, area)) => (program, Some(area)),
+        None => (made(None).map_err(|error| failed("the kernel refuses its program", error))?, None),
+    };
     let attach = |flags| {
         let program = program.as_raw_fd() as u32;
         bpf_open(LINK_CREATE, &Link { program, ifindex, attach_type: ATTACH_XDP, flags, order: [0; 2] })
@@ -284,5 +391,10 @@ pub fn open(
             return Err(failed("no socket", error));
         }
     }
-    Ok(Lanes { _link: link, _sockets: sockets, in_driver })
+    // The kernel runs a program that is attached in a driver at once, and others only after it has waited for all processors.
+    let out = area.filter(|_| in_driver).and_then(|area| {
+        let told = switch.send_by_program(port, program.as_raw_fd(), area.as_raw_fd(), interface);
+        told.ok().map(|()| (program, area))
+    });
+    Ok(Lanes { _link: link, _sockets: sockets, _out: out, in_driver })
 }

@@ -1,36 +1,39 @@
 //! Ports on files: what comes in is read from one capture, what leaves is written into another, as by tcpdump and Wireshark
 //! (draft-ietf-opsawg-pcap).
 use crate::switch::Switch;
+use pcap_file::pcap::{PcapHeader, PcapPacket, PcapReader, PcapWriter};
+use pcap_file::{DataLink, PcapError, TsResolution};
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Error, ErrorKind, Read, Result, Write};
+use std::io::{BufWriter, Error, ErrorKind, Read, Result, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-const MICROSECONDS: u32 = 0xa1b2_c3d4;
-const NANOSECONDS: u32 = 0xa1b2_3c4d;
-const ETHERNET: u32 = 1;
 /// No frame of a capture is longer.
 const LONGEST: u32 = 262_144;
 /// Frames that are put into a port before those that have come out are looked at.
 const AT_A_TIME: usize = 256;
 
+fn wrong(why: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::InvalidData, why.to_string())
+}
+
+fn failed(error: PcapError) -> Error {
+    match error {
+        PcapError::IoError(error) => error,
+        other => wrong(other),
+    }
+}
+
 /// The frames of a capture, one after the other, as far as they were captured.
-pub struct Reader<R> {
-    file: R,
-    swapped: bool,
-}
+pub struct Reader<R: Read>(PcapReader<R>);
 
-fn wrong(why: impl Into<String>) -> Error {
-    Error::new(ErrorKind::InvalidData, why.into())
-}
-
-impl Reader<BufReader<File>> {
+impl Reader<File> {
     /// Opens a file.
     pub fn open(path: &Path) -> Result<Self> {
-        Self::new(BufReader::new(File::open(path)?))
+        Self::new(File::open(path)?)
     }
 }
 
@@ -39,19 +42,14 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// It is none, or not one of Ethernet frames.
-    pub fn new(mut file: R) -> Result<Self> {
-        let mut head = [0; 24];
-        file.read_exact(&mut head)?;
-        let word = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().expect("4 octets"));
-        let swapped = match word(0) {
-            MICROSECONDS | NANOSECONDS => false,
-            magic if [MICROSECONDS, NANOSECONDS].contains(&magic.swap_bytes()) => true,
-            _ => return Err(wrong("this is no pcap file (of pcapng: editcap -F pcap makes one of it)")),
-        };
-        let link = if swapped { word(20).swap_bytes() } else { word(20) } & 0xffff;
-        match link {
-            ETHERNET => Ok(Reader { file, swapped }),
-            other => Err(wrong(format!("its frames are of link type {other}, not of Ethernet"))),
+    pub fn new(file: R) -> Result<Self> {
+        let reader = PcapReader::new(file).map_err(|error| match error {
+            PcapError::IoError(error) => error,
+            other => wrong(format!("this is no pcap file (of pcapng: editcap -F pcap makes one of it): {other}")),
+        })?;
+        match reader.header().datalink {
+            DataLink::ETHERNET => Ok(Reader(reader)),
+            other => Err(wrong(format!("its frames are of link type {}, not of Ethernet", u32::from(other)))),
         }
     }
 }
@@ -60,29 +58,28 @@ impl<R: Read> Iterator for Reader<R> {
     type Item = Result<Vec<u8>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let mut head = [0; 16];
-        match self.file.read(&mut head[..1]) {
-            Ok(0) => return None,
-            Ok(_) => {}
-            Err(error) => return Some(Err(error)),
-        }
-        let mut frame = || {
-            self.file.read_exact(&mut head[1..])?;
-            let length = u32::from_le_bytes(head[8..12].try_into().expect("4 octets"));
-            let length = if self.swapped { length.swap_bytes() } else { length };
-            if length > LONGEST {
-                return Err(wrong(format!("a frame of {length} octets: the file is damaged")));
-            }
-            let mut frame = vec![0; length as usize];
-            self.file.read_exact(&mut frame)?;
-            Ok(frame)
-        };
-        Some(frame())
+        Some(self.0.next_packet()?.map(|packet| packet.data.into_owned()).map_err(failed))
+    }
+}
+
+/// What a writer of captures writes to, which keeps it for itself, and what of it has to be flushed.
+struct Shared<W>(Arc<Mutex<W>>);
+
+impl<W: Write> Write for Shared<W> {
+    fn write(&mut self, octets: &[u8]) -> Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(octets)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).flush()
     }
 }
 
 /// A capture that is written.
-pub struct Writer<W>(W);
+pub struct Writer<W: Write> {
+    capture: PcapWriter<Shared<W>>,
+    file: Shared<W>,
+}
 
 impl Writer<BufWriter<File>> {
     /// Makes a file; one that is there is overwritten.
@@ -93,26 +90,28 @@ impl Writer<BufWriter<File>> {
 
 impl<W: Write> Writer<W> {
     /// Writes the head.
-    pub fn new(mut file: W) -> Result<Self> {
-        for word in [NANOSECONDS, 0x0004_0002, 0, 0, LONGEST, ETHERNET] {
-            file.write_all(&word.to_le_bytes())?;
-        }
-        Ok(Writer(file))
+    pub fn new(file: W) -> Result<Self> {
+        let header = PcapHeader {
+            snaplen: LONGEST,
+            datalink: DataLink::ETHERNET,
+            ts_resolution: TsResolution::NanoSecond,
+            ..PcapHeader::default()
+        };
+        let file = Arc::new(Mutex::new(file));
+        let capture = PcapWriter::with_header(Shared(file.clone()), header).map_err(failed)?;
+        Ok(Writer { capture, file: Shared(file) })
     }
 
     /// Adds a frame.
     pub fn write(&mut self, at: SystemTime, frame: &[u8]) -> Result<()> {
         let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let length = frame.len() as u32;
-        for word in [since.as_secs() as u32, since.subsec_nanos(), length, length] {
-            self.0.write_all(&word.to_le_bytes())?;
-        }
-        self.0.write_all(frame)
+        let packet = PcapPacket::new(since, frame.len() as u32, frame);
+        self.capture.write_packet(&packet).map(drop).map_err(failed)
     }
 
     /// Has everything in the file.
     pub fn flush(&mut self) -> Result<()> {
-        self.0.flush()
+        self.file.flush()
     }
 }
 
@@ -128,7 +127,7 @@ pub struct Files {
 struct Bound {
     port: u32,
     name: String,
-    reader: Option<Reader<BufReader<File>>>,
+    reader: Option<Reader<File>>,
     writer: Option<Writer<BufWriter<File>>>,
     next: Option<Vec<u8>>,
 }

@@ -143,6 +143,20 @@ pub(crate) fn ethtool(interface: &str, data: *mut libc::c_void) -> std::io::Resu
     if status < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// Whether an interface is one end of a veth pair.
+pub(crate) fn is_veth(interface: &str) -> bool {
+    /// `struct ethtool_drvinfo`.
+    #[repr(C)]
+    struct Driver {
+        command: u32,
+        name: [u8; 32],
+        rest: [u8; 160],
+    }
+    const GET_DRIVER: u32 = 0x03;
+    let mut driver = Driver { command: GET_DRIVER, name: [0; 32], rest: [0; 160] };
+    ethtool(interface, (&raw mut driver).cast()).is_ok() && driver.name.starts_with(b"veth\0")
+}
+
 /// A port on an interface.
 pub struct Port {
     /// Where its frames are read and written.

@@ -322,6 +322,21 @@ impl Switch {
         if fd < 0 { Err(std::io::Error::from_raw_os_error(-fd)) } else { Ok(fd) }
     }
 
+    /// Has frames leave a port on AF_XDP by an XDP program where many wait, before the switch starts. Program and memory stay
+    /// open for as long as the switch runs.
+    pub(crate) fn send_by_program(
+        &self,
+        port: u32,
+        program: RawFd,
+        area: RawFd,
+        interface: &str,
+    ) -> std::io::Result<()> {
+        let interface = std::ffi::CString::new(interface)?;
+        // SAFETY: a switch that is built, whose thread does not run yet; the name is copied.
+        let status = unsafe { ffi::mswx_live(self.raw(), port, program, area, interface.as_ptr()) };
+        if status < 0 { Err(std::io::Error::from_raw_os_error(-status)) } else { Ok(()) }
+    }
+
     /// Takes the sockets of a port away again, before the switch starts.
     pub(crate) fn close_lanes(&self, port: u32) {
         // SAFETY: as above.
