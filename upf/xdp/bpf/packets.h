@@ -32,8 +32,9 @@ global int show_answer(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 	return give(ctx, offset, flow->length, NONE, 0);
 }
 
-/* Lets a packet pass, or gives what becomes of it instead. Less than 0: it passes. */
-inline_always int admit(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule, enum origin origin)
+/* Lets a packet pass, or gives what becomes of it instead. Less than 0: it passes, and is still to be counted. */
+inline_always int admit(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule, __u64 ticks,
+			enum origin origin)
 {
 	__u32 flags = rule->flags;
 	if (unlikely(flags & (RULE_DROP | RULE_BUFFER | RULE_HELD | RULE_SOCKET | RULE_NAMES))) {
@@ -48,11 +49,9 @@ inline_always int admit(struct xdp_md *ctx, __u32 offset, struct flow *flow, str
 		if (flags & RULE_NAMES)
 			show_answer(ctx, offset, flow);
 	}
-	__u64 ticks = bpf_jiffies64();
 	int reason = enforce(rule, flow->length, ticks);
 	if (unlikely(reason >= 0))
 		return dropped_of(rule, reason);
-	count(rule, flow->length, ticks);
 	if (unlikely(trace.wanted))
 		trace_rule(rule);
 	return -1;
@@ -80,12 +79,17 @@ inline_always int to_ue(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u
 	/* It was translated for a session that had this address before. */
 	if (unlikely(flow->incarnation && flow->incarnation != rule->incarnation))
 		return dropped_of(rule, DROP_NAT);
-	int verdict = admit(ctx, offset, flow, rule, origin);
+	__u64 ticks = bpf_jiffies64();
+	__u32 octets = flow->length;
+	int verdict = admit(ctx, offset, flow, rule, ticks, origin);
 	if (verdict >= 0)
 		return verdict;
 	if (likely(rule->flags & RULE_TUNNEL))
-		return into_tunnel(ctx, offset, flow->length, rule, qfi_of(rule, NULL), origin);
-	return to_network(ctx, offset, flow, NULL, 0, origin);
+		verdict = into_tunnel(ctx, offset, octets, rule, qfi_of(rule, NULL), origin);
+	else
+		verdict = to_network(ctx, offset, flow, NULL, 0, origin);
+	count(rule, octets, ticks);
+	return verdict;
 }
 
 /* The same for a packet that another UE sent. */
@@ -111,6 +115,30 @@ global int hairpin(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct r
 		return 0;
 	flow->read = 0;
 	return nat_out(ctx, offset, rule, 0) && nat_in(ctx, offset, flow) == NAT_DONE ? 1 : -1;
+}
+
+/* The way of a packet out of its tunnel that its rule lets pass. */
+inline_always int from_ue(struct xdp_md *ctx, __u32 offset, struct tunnelled *tunnel, struct flow *flow, struct rule *rule,
+			  __u64 hash, enum origin origin)
+{
+	if (unlikely(rule->flags & RULE_TUNNEL))
+		return into_tunnel(ctx, offset, flow->length, rule, qfi_of(rule, tunnel), origin);
+	if (settings.local_switching) {
+		__u32 other = entrance_of_ue(flow, 0);
+		if (unlikely(other)) {
+			NOTE(switched);
+			return between_ues(ctx, offset, flow, other, origin);
+		}
+	}
+	if (settings.nat.addresses && unlikely(flow->version == 4 && is_public(flow->destination4))) {
+		int outcome = hairpin(ctx, offset, flow, rule);
+		__u32 other = outcome > 0 ? entrance_of_ue(flow, 0) : NONE;
+		if (other)
+			NOTE(switched);
+		if (outcome)
+			return other ? between_ues(ctx, offset, flow, other, origin) : lost(DROP_NAT);
+	}
+	return to_network(ctx, offset, flow, rule, hash, origin);
 }
 
 /* A G-PDU. Packets of unknown tunnels are seen by user space, within a rate, for it to send Error Indications. */
@@ -147,25 +175,12 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 	} else if (rule->flags & RULE_UPLINK && is_foreign(rule, flow)) {
 		return dropped_of(rule, DROP_FOREIGN_SOURCE);
 	}
-	int verdict = admit(ctx, offset, flow, rule, origin);
+	__u64 ticks = bpf_jiffies64();
+	__u32 octets = flow->length;
+	int verdict = admit(ctx, offset, flow, rule, ticks, origin);
 	if (verdict >= 0)
 		return verdict;
-	if (unlikely(rule->flags & RULE_TUNNEL))
-		return into_tunnel(ctx, offset, flow->length, rule, qfi_of(rule, tunnel), origin);
-	if (settings.local_switching) {
-		__u32 other = entrance_of_ue(flow, 0);
-		if (unlikely(other)) {
-			NOTE(switched);
-			return between_ues(ctx, offset, flow, other, origin);
-		}
-	}
-	if (settings.nat.addresses && unlikely(flow->version == 4 && is_public(flow->destination4))) {
-		int outcome = hairpin(ctx, offset, flow, rule);
-		__u32 other = outcome > 0 ? entrance_of_ue(flow, 0) : NONE;
-		if (other)
-			NOTE(switched);
-		if (outcome)
-			return other ? between_ues(ctx, offset, flow, other, origin) : lost(DROP_NAT);
-	}
-	return to_network(ctx, offset, flow, rule, hash, origin);
+	verdict = from_ue(ctx, offset, tunnel, flow, rule, hash, origin);
+	count(rule, octets, ticks);
+	return verdict;
 }
