@@ -33,7 +33,7 @@ capture=$(program martlet-upf capture)
 export RUST_BACKTRACE=0
 echo "Starting a guest with Debian's kernel."
 mkdir -p target/guest
-deploy/guest/run.sh --kernel "$kernel" --modules "veth tun" --timeout 900 bash -c '
+deploy/guest/run.sh --kernel "$kernel" --modules "veth tun" --timeout 1200 bash -c '
     failed=0
     "$1" --color never || failed=1
     "$2" --color never --test-threads 1 || failed=1

@@ -140,8 +140,10 @@ impl Forwarder {
                 let what = match entrance {
                     Entrance::Teid(teid) => format!("TEID {teid:#010x}"),
                     Entrance::Ue(address) => format!("{address:?}"),
-                    Entrance::Route4(network, length) => format!("the network {network}/{length}"),
-                    Entrance::Route6(upper, length) => format!("the network {upper:#x}/{length} of IPv6"),
+                    Entrance::Route4(..) | Entrance::Route6(..) => match entrance.route() {
+                        Some(route) => format!("the network {}/{}", route.network, route.length),
+                        None => continue,
+                    },
                 };
                 return Err(DatapathError::Pdr { pdr, why: format!("{what} belongs to another session") });
             }

@@ -32,6 +32,7 @@ mod nat;
 mod packet_socket;
 mod places;
 mod ring;
+mod router;
 mod seldom;
 mod shape;
 mod slots;

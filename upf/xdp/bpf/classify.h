@@ -290,8 +290,9 @@ global __u32 routed(struct flow *flow, int source)
 		struct route4 key = { .length = 32, .network = source ? flow->source4 : flow->destination4 };
 		entrance = bpf_map_lookup_elem(&routes4, &key);
 	} else {
-		__u64 upper = source ? flow->source6[0] : flow->destination6[0];
-		struct route6 key = { .length = 64, .network = { upper, upper >> 32 } };
+		__be64 *address = source ? flow->source6 : flow->destination6;
+		__u64 upper = address[0], lower = address[1];
+		struct route6 key = { .length = 128, .network = { upper, upper >> 32, lower, lower >> 32 } };
 		entrance = bpf_map_lookup_elem(&routes6, &key);
 	}
 	return entrance ? *entrance : NONE;

@@ -195,8 +195,10 @@ global int tell_mark(struct rule *rule, __u64 before, __u64 after)
 
 /* Counts a packet that is forwarded. That comes last: the processor waits here for the rule's line of the cache, and has done
  * the rest of its work until then. */
-inline_always void count(struct rule *rule, __u32 octets, __u64 ticks)
+inline_always void count(struct rule *rule, __u32 octets)
 {
+	/* Asked for once more, for there is little room to keep it. */
+	__u64 ticks = bpf_jiffies64();
 	spend_own(rule, octets, ticks * settings.tick);
 	__u64 before = __sync_fetch_and_add(&rule->octets, octets), after = before + octets;
 	__sync_fetch_and_add(&rule->packets, 1);

@@ -109,14 +109,14 @@ struct cells {
 	__u64 more;		/* so many others are in another table */
 };
 
-/* A network behind a UE (TS 23.501, 5.6.14); of IPv6 no longer prefix than of 64 bits. */
+/* A network behind a UE (TS 23.501, 5.6.14). */
 struct route4 {
 	__u32 length;
 	__be32 network;
 };
 struct route6 {
 	__u32 length;
-	__be32 network[2];
+	__be32 network[4];
 };
 
 /* Where a tunnel or an address leads: a rule, or with this bit a list of candidates, by its first group. */

@@ -429,7 +429,7 @@ impl Programs {
         let _ = self.by_ue6.delete(&prefix);
     }
 
-    /// Has a network behind a UE lead to an entrance: so many bits of an address, of which of IPv6 only the upper half counts.
+    /// Has a network behind a UE lead to an entrance: so many bits of an address.
     /// `known`: it leads somewhere already.
     ///
     /// # Errors
@@ -454,7 +454,7 @@ impl Programs {
     fn route(&self, network: IpAddr, length: u8) -> (&MapHandle, Vec<u8>) {
         let (map, octets) = match network {
             IpAddr::V4(ip) => (&self.routes[0], ip.octets().to_vec()),
-            IpAddr::V6(ip) => (&self.routes[1], ip.octets()[..8].to_vec()),
+            IpAddr::V6(ip) => (&self.routes[1], ip.octets().to_vec()),
         };
         (map, [&u32::from(length).to_ne_bytes()[..], &octets].concat())
     }
