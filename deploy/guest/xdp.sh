@@ -33,17 +33,17 @@ capture=$(program martlet-upf capture)
 export RUST_BACKTRACE=0
 echo "Starting a guest with Debian's kernel."
 mkdir -p target/guest
-deploy/guest/run.sh --kernel "$kernel" --modules "veth tun" --timeout 900 bash -c '
+deploy/guest/run.sh --kernel "$kernel" --modules "veth tun" --timeout 1200 bash -c '
     failed=0
-    "$1" || failed=1
-    "$2" --test-threads 1 || failed=1
-    "$3" --test-threads 1 native || failed=1
-    "$4" --test-threads 1 || failed=1
-    "$5" --test-threads 1 || failed=1
-    "$6" --test-threads 1 || failed=1
-    "$7" --test-threads 1 || failed=1
-    "$8" --test-threads 1 || failed=1
-    "$9" --test-threads 1 || failed=1
+    "$1" --color never || failed=1
+    "$2" --color never --test-threads 1 || failed=1
+    "$3" --color never --test-threads 1 native || failed=1
+    "$4" --color never --test-threads 1 || failed=1
+    "$5" --color never --test-threads 1 || failed=1
+    "$6" --color never --test-threads 1 || failed=1
+    "$7" --color never --test-threads 1 || failed=1
+    "$8" --color never --test-threads 1 || failed=1
+    "$9" --color never --test-threads 1 || failed=1
     exit $failed
 ' guest "$load" "$packets" "$conformance" "$nat" "$controller" "$telemetry" "$ipv6" "$sockets" "$capture" | tee target/guest/output
 if grep -q SKIPPED target/guest/output || ! grep -q "conforms_in_native_mode ... ok" target/guest/output; then

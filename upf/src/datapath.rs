@@ -14,6 +14,9 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 use tokio::sync::mpsc;
 
+/// Which TEIDs a datapath finds at once; see [`Datapath::at_once`].
+pub type AtOnce = Box<dyn Fn(u32) -> bool + Send>;
+
 /// Carries packets as rules say.
 pub trait Datapath: Send + 'static {
     /// Its name in configuration, status and metrics.
@@ -64,6 +67,12 @@ pub trait Datapath: Send + 'static {
     /// What sessions have sent, received and lost; in the order in which they are asked for.
     fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
         vec![Traffic::default(); seids.len()]
+    }
+
+    /// Says of a TEID whether packets of its tunnel would be found at once, where that is not the same for all: such ones are
+    /// given out first.
+    fn at_once(&self) -> Option<AtOnce> {
+        None
     }
 
     /// How full its tables are.

@@ -27,6 +27,7 @@ pub mod rules;
 mod signalling;
 mod start;
 mod switch;
+mod tally;
 pub mod telemetry;
 pub mod thermal;
 mod xdp;

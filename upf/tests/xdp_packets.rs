@@ -527,7 +527,7 @@ fn every_session_is_found_wherever_its_rules_have_found_room() {
 #[test]
 fn networks_behind_a_ue_are_reached_through_it_and_speak_through_it() {
     Bench::each(|mut bench| {
-        let routes = ["10.60.0.0/24", "fd60::/48"];
+        let routes = ["10.60.0.0/24", "fd60::/48", "fd62::7:0/112"];
         let routed = |session: &mut Session, ids: &[u16], routes: &[&str]| {
             for id in ids {
                 let prefix = |text: &&str| {
@@ -561,6 +561,7 @@ fn networks_behind_a_ue_are_reached_through_it_and_speak_through_it() {
             bench.run_n6(&ethernet(bench.n6.own, bench.n6.peer, 0x86dd, &packet)).0
         };
         assert_eq!((six("fd60::7:1"), six("fd61::7:1")), (Verdict::Redirect(0), Verdict::Pass));
+        assert_eq!((six("fd62::7:1"), six("fd62::8:1")), (Verdict::Redirect(0), Verdict::Pass));
         let nowhere = udp_packet(THERE, (Ipv4Addr::new(10, 60, 1, 7), 9000), b"down");
         assert_eq!(bench.run_n6(&ethernet(bench.n6.own, bench.n6.peer, 0x0800, &nowhere)).0, Verdict::Pass);
         // From there: its own UE may send it, and no other one.

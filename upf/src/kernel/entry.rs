@@ -4,6 +4,7 @@ use super::lan::Lan;
 use crate::counters::DropReason;
 use crate::datapath::Usage;
 use crate::rules::{Action, Direction, Far, Flow, Pdr, Prefix, Session, SessionKind, Tunnel, UeAddress, Urr};
+use crate::tally::{Tally, place};
 use crate::telemetry::{Traffic, Volume};
 use martlet_pfcp::ie::{Interface, ReportingTriggers};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -88,20 +89,10 @@ pub(super) struct QerState {
 
 pub(super) struct UrrState {
     pub urr: Urr,
-    octets: [u64; 2],
-    packets: [u64; 2],
-    first: Option<SystemTime>,
-    last: Option<SystemTime>,
+    since: Tally,
     quota_used: [u64; 2],
     pub threshold_told: bool,
     pub quota_told: bool,
-}
-
-pub(super) fn index(direction: Direction) -> usize {
-    match direction {
-        Direction::Uplink => 0,
-        Direction::Downlink => 1,
-    }
 }
 
 impl State {
@@ -151,7 +142,7 @@ impl State {
             let old = old_qers.iter_mut().find(|old| old.id == qer.id);
             let mut kept = old.map_or([None, None], |old| std::mem::take(&mut old.buckets));
             for direction in [Direction::Uplink, Direction::Downlink] {
-                let place = &mut kept[index(direction)];
+                let place = &mut kept[place(direction)];
                 let rate = qer.mbr.map(|mbr| mbr.of(direction));
                 if place.as_ref().map(Bucket::rate) != rate {
                     *place = rate.map(|rate| Bucket::new(rate, burst, now));
@@ -267,15 +258,15 @@ fn target(far: &Far) -> Target {
 
 impl QerState {
     pub fn is_open(&self, direction: Direction) -> bool {
-        self.open[index(direction)]
+        self.open[place(direction)]
     }
 
     pub fn has_tokens(&mut self, direction: Direction, octets: usize, now: Instant) -> bool {
-        self.buckets[index(direction)].as_mut().is_none_or(|bucket| bucket.has(octets, now))
+        self.buckets[place(direction)].as_mut().is_none_or(|bucket| bucket.has(octets, now))
     }
 
     pub fn take_tokens(&mut self, direction: Direction, octets: usize) {
-        if let Some(bucket) = &mut self.buckets[index(direction)] {
+        if let Some(bucket) = &mut self.buckets[place(direction)] {
             bucket.take(octets);
         }
     }
@@ -286,10 +277,7 @@ impl UrrState {
         let Some(mut state) = old else {
             return UrrState {
                 urr: urr.clone(),
-                octets: [0; 2],
-                packets: [0; 2],
-                first: None,
-                last: None,
+                since: Tally::default(),
                 quota_used: [0; 2],
                 threshold_told: false,
                 quota_told: false,
@@ -310,13 +298,10 @@ impl UrrState {
     }
 
     pub fn count(&mut self, direction: Direction, octets: usize, wall: SystemTime) {
-        let at = index(direction);
+        let at = place(direction);
         let octets = octets as u64;
-        self.octets[at] = self.octets[at].saturating_add(octets);
-        self.packets[at] = self.packets[at].saturating_add(1);
+        self.since.add(direction, octets, 1, wall, wall);
         self.quota_used[at] = self.quota_used[at].saturating_add(octets);
-        self.first.get_or_insert(wall);
-        self.last = Some(wall);
     }
 
     pub fn quota_reached(&self) -> bool {
@@ -325,24 +310,14 @@ impl UrrState {
     }
 
     pub fn threshold_reached(&self) -> bool {
-        let [uplink, downlink] = self.octets;
+        let [uplink, downlink] = self.since.octets();
         self.urr.triggers.has(ReportingTriggers::VOLTH)
             && self.urr.volume_threshold.is_some_and(|threshold| threshold.reached(uplink, downlink))
     }
 
     /// What was counted since the last time.
     pub fn take(&mut self) -> Usage {
-        let usage = Usage {
-            urr: self.urr.id,
-            uplink_octets: self.octets[0],
-            downlink_octets: self.octets[1],
-            uplink_packets: self.packets[0],
-            downlink_packets: self.packets[1],
-            first: self.first,
-            last: self.last,
-        };
-        (self.octets, self.packets, self.first, self.last) = ([0; 2], [0; 2], None, None);
         self.threshold_told = false;
-        usage
+        self.since.take(self.urr.id)
     }
 }

@@ -27,7 +27,7 @@ pub(crate) mod netlink;
 pub(crate) mod netns;
 mod outlet;
 mod packets;
-mod router;
+pub(crate) mod router;
 mod shape;
 pub(crate) mod sockets;
 pub(crate) mod threads;

@@ -1,5 +1,5 @@
 //! The way of a packet: find its rule, enforce, count, forward or buffer (TS 29.244, 5.2.1).
-use super::entry::{Entry, State, Target, index};
+use super::entry::{Entry, State, Target};
 use super::exits::exit_of;
 use super::forwarder::{Forwarder, lock};
 use super::frame::{Frame, HEADROOM};
@@ -9,6 +9,7 @@ use crate::counters::DropReason;
 use crate::datapath::{Event, Reached};
 use crate::names::answer_in;
 use crate::rules::{Direction, Flow, SessionKind};
+use crate::tally::place;
 use martlet_gtpu::PduSessionContainer;
 use std::net::SocketAddrV6;
 use std::sync::atomic::Ordering;
@@ -231,7 +232,7 @@ impl<O: Outlet> Forwarder<O> {
         };
         packets.add(1);
         bytes.add(octets as u64);
-        let forwarded = &mut state.forwarded[index(direction)];
+        let forwarded = &mut state.forwarded[place(direction)];
         (forwarded.octets, forwarded.packets) = (forwarded.octets + octets as u64, forwarded.packets + 1);
         let State { rules, urrs, .. } = state;
         let Some(rule) = rules.get(rule).filter(|rule| !rule.urrs.is_empty()) else { return };

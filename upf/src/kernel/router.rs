@@ -15,7 +15,7 @@ const MTU: u32 = 1400;
 
 /// Whether a packet of a UE asks for its prefix: to a link-local or multicast address, with the hop limit that shows that it
 /// comes from the link.
-pub(super) fn is_solicitation(packet: &[u8], flow: &Flow) -> bool {
+pub(crate) fn is_solicitation(packet: &[u8], flow: &Flow) -> bool {
     let IpAddr::V6(to) = flow.destination else { return false };
     let here = to.is_multicast() || to.is_unicast_link_local();
     let icmp = flow.protocol == ICMPV6 && packet.get(6) == Some(&ICMPV6);
@@ -23,7 +23,7 @@ pub(super) fn is_solicitation(packet: &[u8], flow: &Flow) -> bool {
 }
 
 /// ROUTER ADVERTISEMENT with a prefix of 64 bits, given by its upper half, behind so many octets of headroom.
-pub(super) fn advertisement(headroom: usize, to: IpAddr, prefix: u64) -> Vec<u8> {
+pub(crate) fn advertisement(headroom: usize, to: IpAddr, prefix: u64) -> Vec<u8> {
     let to = match to {
         IpAddr::V6(to) if to.is_unicast_link_local() => to,
         _ => ALL_NODES,

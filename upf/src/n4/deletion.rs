@@ -64,7 +64,7 @@ impl N4 {
         self.unindex_remote(&session);
         self.teids.release(session.teids());
         self.addresses.give_back(context.leases);
-        self.by_cp.remove(&(session.cp.seid, cp_address(&session.cp)));
+        self.by_cp.remove(cp_address(&session.cp), &session.cp.seid);
         for urr in session.urrs.keys() {
             self.cancel_urr(seid, *urr);
         }

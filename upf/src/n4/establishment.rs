@@ -52,7 +52,7 @@ impl N4 {
         }
         // One that comes again when its answer is no longer known makes no second session.
         let peer = cp_address(&request.cp_fseid);
-        if self.by_cp.contains_key(&(request.cp_fseid.seid, peer)) {
+        if self.by_cp.get(peer, &request.cp_fseid.seid).is_some() {
             let why = "there is a session with this CP F-SEID";
             let offending = Some(martlet_pfcp::ie::FSeid::TYPE);
             return Err(RuleError { offending, ..RuleError::other(Cause::REJECTED, why) }.into());
@@ -82,7 +82,7 @@ impl N4 {
         let seid = session.seid;
         tracing::debug!(seid, cp_seid = session.cp.seid, pdrs = session.pdrs.len(), "session established");
         self.index_remote(&session);
-        self.by_cp.insert((session.cp.seid, peer), seid);
+        self.by_cp.insert(peer, session.cp.seid, seid);
         self.sessions.insert(seid, Box::new(Context::new(session, association, leases, now)));
         if let Some(association) = self.associations.get_mut(&association) {
             association.sessions.insert(seid);

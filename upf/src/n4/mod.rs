@@ -4,6 +4,7 @@
 //! [`run`] puts it on a UDP socket. One file for each procedure.
 mod alarms;
 mod association;
+mod by_peer;
 mod clock;
 mod context;
 mod deletion;

@@ -124,8 +124,8 @@ impl N4 {
         self.index_remote(&session);
         if let Some(context) = self.sessions.get_mut(&seid) {
             if old.cp != session.cp {
-                self.by_cp.remove(&(old.cp.seid, cp_address(&old.cp)));
-                self.by_cp.insert((session.cp.seid, cp_address(&session.cp)), seid);
+                self.by_cp.remove(cp_address(&old.cp), &old.cp.seid);
+                self.by_cp.insert(cp_address(&session.cp), session.cp.seid, seid);
             }
             context.set(session);
             context.leases = leases;

@@ -1,4 +1,5 @@
 //! Sessions by the far ends of their tunnels, of which hardly any two have the same.
+use super::by_peer::ByPeer;
 use std::collections::HashMap;
 use std::net::IpAddr;
 
@@ -7,14 +8,14 @@ type End = (IpAddr, u32);
 
 #[derive(Default)]
 pub(super) struct Remote {
-    first: HashMap<End, u64>,
+    first: ByPeer<u32>,
     /// Those that are not the first of an end.
     others: HashMap<End, Vec<u64>>,
 }
 
 impl Remote {
     pub fn insert(&mut self, end: End, seid: u64) {
-        let first = *self.first.entry(end).or_insert(seid);
+        let first = self.first.get_or_insert(end.0, end.1, seid);
         if first != seid {
             let others = self.others.entry(end).or_default();
             if !others.contains(&seid) {
@@ -26,23 +27,24 @@ impl Remote {
     pub fn remove(&mut self, end: End, seid: u64) {
         if let Some(others) = self.others.get_mut(&end) {
             others.retain(|other| *other != seid);
-            if self.first.get(&end) == Some(&seid)
+            if self.first.get(end.0, &end.1) == Some(seid)
                 && let Some(next) = others.pop()
             {
-                self.first.insert(end, next);
+                self.first.insert(end.0, end.1, next);
             }
             if others.is_empty() {
                 self.others.remove(&end);
             }
         }
-        if self.first.get(&end) == Some(&seid) {
-            self.first.remove(&end);
+        if self.first.get(end.0, &end.1) == Some(seid) {
+            self.first.remove(end.0, &end.1);
         }
     }
 
     /// Sessions that send there.
     pub fn sessions(&self, end: End) -> Vec<u64> {
-        self.first.get(&end).into_iter().chain(self.others.get(&end).into_iter().flatten()).copied().collect()
+        let others = self.others.get(&end).into_iter().flatten().copied();
+        self.first.get(end.0, &end.1).into_iter().chain(others).collect()
     }
 
     #[cfg(test)]

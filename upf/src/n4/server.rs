@@ -1,6 +1,7 @@
 //! What comes in on N4, and who takes care of it.
 use super::alarms::{Alarm, Alarms};
 use super::association::Association;
+use super::by_peer::ByPeer;
 use super::clock::ntp_seconds;
 use super::context::Context;
 use super::deletion::Removed;
@@ -19,7 +20,7 @@ use martlet_pfcp::ie::RecoveryTimeStamp;
 use martlet_pfcp::transaction::{Answers, Due, Requests, Seen};
 use martlet_pfcp::{DecodeError, Header, Message, Packet, is_request};
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Instant;
 
 /// The type of a Session Deletion Request (TS 29.244, 7.3).
@@ -45,7 +46,7 @@ pub struct N4 {
     /// Sessions by the far ends of their tunnels.
     pub(super) remote: Remote,
     /// Sessions by the CP function's end.
-    pub(super) by_cp: HashMap<(u64, IpAddr), u64>,
+    pub(super) by_cp: ByPeer<u64>,
     pub(super) teids: Teids,
     pub(super) addresses: Addresses,
     pub(super) applications: Applications,
@@ -65,7 +66,7 @@ impl N4 {
     /// Without associations and sessions. `start` is when the node started: SMFs tell a restart by it.
     pub fn new(settings: Settings, datapath: Box<dyn Datapath>, start: Moment) -> Self {
         let limits = settings.transactions;
-        let addresses = Addresses::new(&settings);
+        let (addresses, teids) = (Addresses::new(&settings), Teids::new(datapath.at_once()));
         N4 {
             settings,
             recovery: RecoveryTimeStamp(ntp_seconds(start.wall)),
@@ -74,8 +75,8 @@ impl N4 {
             last_association: 0,
             sessions: HashMap::new(),
             remote: Remote::default(),
-            by_cp: HashMap::new(),
-            teids: Teids::default(),
+            by_cp: ByPeer::default(),
+            teids,
             addresses,
             applications: Applications::new(),
             addresses_of: Learned::default(),

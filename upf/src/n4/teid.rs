@@ -2,27 +2,40 @@
 use super::pfd::{self, Applications};
 use super::settings::Settings;
 use super::ue_address::{Lease, Leasing};
+use crate::datapath::AtOnce;
 use crate::rules::{Found, LocalTunnel, RuleError};
 use martlet_pfcp::IeValue;
 use martlet_pfcp::ie::{Cause, CreatedPdr, FTeid, FailedRuleId, Pdi, PdrId};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+/// Tries to draw one that the datapath finds at once.
+const TRIES: usize = 8;
+
 /// Those that are in use. They are drawn at random, so that one cannot be guessed from another.
 #[derive(Default)]
 pub(super) struct Teids {
     used: HashSet<u32>,
+    at_once: Option<AtOnce>,
 }
 
 impl Teids {
+    /// None is in use. `at_once` says which ones the datapath finds at once.
+    pub fn new(at_once: Option<AtOnce>) -> Self {
+        Teids { used: HashSet::new(), at_once }
+    }
+
     fn draw(&mut self) -> Option<u32> {
+        let used = &self.used;
         // With any sensible number of sessions the first one is free.
-        for _ in 0..64 {
-            let teid = rand::random::<u32>();
-            if teid != 0 && self.used.insert(teid) {
-                return Some(teid);
-            }
-        }
-        None
+        let drawn = (0..64).map(|_| rand::random::<u32>());
+        let mut free = drawn.filter(|teid| *teid != 0 && !used.contains(teid)).take(TRIES).peekable();
+        let first = free.peek().copied()?;
+        let teid = match &self.at_once {
+            Some(at_once) => free.find(|teid| at_once(*teid)).unwrap_or(first),
+            None => first,
+        };
+        self.used.insert(teid);
+        Some(teid)
     }
 
     #[cfg(test)]
@@ -151,5 +164,20 @@ impl<'a> Choice<'a> {
         let Choice { teids, taken, own, leasing, .. } = self;
         teids.release(own.into_iter().chain(taken).filter(|teid| !now.contains(teid)));
         leasing.keep()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tunnel_that_the_datapath_finds_at_once_is_taken_where_there_is_one() {
+        let mut teids = Teids::new(Some(Box::new(|teid| teid % 2 == 0)));
+        let even = (0..1000).filter(|_| teids.draw().unwrap() % 2 == 0).count();
+        // Of eight that are drawn none is with one of 256.
+        assert!(even > 950 && teids.len() == 1000, "{even}");
+        assert!(Teids::new(Some(Box::new(|_| false))).draw().is_some());
+        assert!(Teids::default().draw().is_some());
     }
 }

@@ -2,6 +2,7 @@
 //! has not been reported yet.
 use crate::datapath::Usage;
 use crate::rules::{Direction, Session, Urr, VolumeLimit};
+use crate::tally::{Tally, place};
 use martlet_pfcp::ie::ReportingTriggers;
 use std::time::SystemTime;
 
@@ -9,10 +10,7 @@ use std::time::SystemTime;
 #[derive(Debug, Clone)]
 pub(super) struct Account {
     pub urr: u32,
-    octets: [u64; 2],
-    packets: [u64; 2],
-    first: Option<SystemTime>,
-    last: Option<SystemTime>,
+    since: Tally,
     /// Octets on the switch since the quota was given.
     quota: [u64; 2],
     /// Octets on the native UPF since then, as far as they have been taken from it.
@@ -22,18 +20,11 @@ pub(super) struct Account {
     told: bool,
 }
 
-fn index(direction: Direction) -> usize {
-    usize::from(direction == Direction::Downlink)
-}
-
 impl Account {
     fn new(urr: &Urr) -> Self {
         Account {
             urr: urr.id,
-            octets: [0; 2],
-            packets: [0; 2],
-            first: None,
-            last: None,
+            since: Tally::default(),
             quota: [0; 2],
             native_quota: [0; 2],
             quota_given: urr.quota_given,
@@ -43,51 +34,27 @@ impl Account {
 
     /// The switch has forwarded so many packets and octets, some time between the two.
     pub fn count(&mut self, direction: Direction, news: (u64, u64), since: SystemTime, now: SystemTime) {
-        let at = index(direction);
-        self.packets[at] += news.0;
-        self.octets[at] += news.1;
-        self.quota[at] += news.1;
-        self.first.get_or_insert(since);
-        self.last = Some(now);
+        self.since.add(direction, news.1, news.0, since, now);
+        self.quota[place(direction)] += news.1;
     }
 
     /// Takes over what the native UPF has counted.
     pub fn carry(&mut self, usage: &Usage) {
-        for (at, (octets, packets)) in
-            [(usage.uplink_octets, usage.uplink_packets), (usage.downlink_octets, usage.downlink_packets)]
-                .into_iter()
-                .enumerate()
-        {
-            self.octets[at] += octets;
-            self.packets[at] += packets;
-            self.native_quota[at] += octets;
-        }
-        self.first = match (self.first, usage.first) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
-        self.last = self.last.max(usage.last);
+        self.since.add_usage(usage);
+        self.native_quota[0] += usage.uplink_octets;
+        self.native_quota[1] += usage.downlink_octets;
     }
 
     /// Gives it all, and starts anew.
     pub fn take(&mut self) -> Usage {
-        let usage = Usage {
-            urr: self.urr,
-            uplink_octets: self.octets[0],
-            downlink_octets: self.octets[1],
-            uplink_packets: self.packets[0],
-            downlink_packets: self.packets[1],
-            first: self.first,
-            last: self.last,
-        };
-        (self.octets, self.packets, self.first, self.last, self.told) = ([0; 2], [0; 2], None, None, false);
-        usage
+        self.told = false;
+        self.since.take(self.urr)
     }
 
     /// Its threshold is reached, and this is the first time that it is seen.
     pub fn reaches_threshold(&mut self, urr: &Urr) -> bool {
         let reached = urr.triggers.has(ReportingTriggers::VOLTH)
-            && urr.volume_threshold.is_some_and(|limit| limit.reached(self.octets[0], self.octets[1]));
+            && urr.volume_threshold.is_some_and(|limit| limit.reached(self.since.octets()[0], self.since.octets()[1]));
         reached && !std::mem::replace(&mut self.told, true)
     }
 
@@ -153,7 +120,7 @@ impl Accounts {
     /// The session for the native UPF: what it counts by itself reaches what is left of each limit when all together
     /// reaches the limit.
     pub fn adjusted(&self, session: &Session) -> Option<Session> {
-        let counts = |account: &&Account| account.octets != [0; 2] || account.quota != [0; 2];
+        let counts = |account: &&Account| account.since.octets() != [0; 2] || account.quota != [0; 2];
         let limited = |account: &&Account| {
             session.urrs.get(&account.urr).is_some_and(|u| u.volume_threshold.is_some() || u.volume_quota.is_some())
         };
@@ -165,7 +132,7 @@ impl Accounts {
             let Some(urr) = adjusted.urrs.get_mut(&account.urr) else { continue };
             // What was told of already, and not asked for yet, is not told of a second time.
             let threshold = urr.volume_threshold.filter(|_| !account.told);
-            urr.volume_threshold = Account::less(threshold, account.octets);
+            urr.volume_threshold = Account::less(threshold, account.since.octets());
             urr.volume_quota = Account::less(urr.volume_quota, account.quota);
         }
         Some(adjusted)
@@ -179,19 +146,13 @@ impl Accounts {
                 usage.push(own);
                 continue;
             };
-            for at in 0..2 {
-                // What was taken from the native UPF is no more in its count, but is of the quota.
-                account.native_quota[at] += if at == 0 { native.uplink_octets } else { native.downlink_octets };
-            }
-            native.uplink_octets += own.uplink_octets;
-            native.downlink_octets += own.downlink_octets;
-            native.uplink_packets += own.uplink_packets;
-            native.downlink_packets += own.downlink_packets;
-            native.first = match (native.first, own.first) {
-                (Some(a), Some(b)) => Some(a.min(b)),
-                (a, b) => a.or(b),
-            };
-            native.last = native.last.max(own.last);
+            // What was taken from the native UPF is no more in its count, but is of the quota.
+            account.native_quota[0] += native.uplink_octets;
+            account.native_quota[1] += native.downlink_octets;
+            let mut both = Tally::default();
+            both.add_usage(native);
+            both.add_usage(&own);
+            *native = both.take(own.urr);
         }
     }
 }

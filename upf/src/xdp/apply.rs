@@ -15,6 +15,7 @@ use crate::rules::{ById, Direction, Prefix, Qer, Session, UeAddress, shared};
 use martlet_upf_xdp::Programs;
 use martlet_upf_xdp::types::{self, rule_flag};
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -35,6 +36,8 @@ struct Taken {
     groups: Vec<(u32, u32)>,
     buckets: Vec<u32>,
     limits: Option<(u32, u32)>,
+    /// Places at which packets find lists.
+    lists: Vec<u32>,
 }
 
 impl Taken {
@@ -45,6 +48,7 @@ impl Taken {
             state.rates.give_back(programs, at.rate);
         }
         self.groups.into_iter().for_each(|(at, length)| state.group_slots.give_back(at, length));
+        self.lists.into_iter().for_each(|at| state.places.give_back(at));
         self.buckets.into_iter().for_each(|at| state.bucket_slots.give_back(at, 1));
         if let Some((at, length)) = self.limits {
             state.limit_slots.give_back(at, length);
@@ -104,7 +108,7 @@ impl Forwarder {
         if change.renotify {
             entry.notified = false;
         }
-        state.by_slot.insert(entry.slot, entry.seid);
+        state.by_slot.set(entry.slot, entry.seid);
         let seid = entry.seid;
         state.sessions.insert(seid, entry);
         if buffered_before || !change.end_markers.is_empty() {
@@ -136,8 +140,10 @@ impl Forwarder {
                 let what = match entrance {
                     Entrance::Teid(teid) => format!("TEID {teid:#010x}"),
                     Entrance::Ue(address) => format!("{address:?}"),
-                    Entrance::Route4(network, length) => format!("the network {network}/{length}"),
-                    Entrance::Route6(upper, length) => format!("the network {upper:#x}/{length} of IPv6"),
+                    Entrance::Route4(..) | Entrance::Route6(..) => match entrance.route() {
+                        Some(route) => format!("the network {}/{}", route.network, route.length),
+                        None => continue,
+                    },
                 };
                 return Err(DatapathError::Pdr { pdr, why: format!("{what} belongs to another session") });
             }
@@ -215,7 +221,10 @@ impl Forwarder {
                     true => HOME | rules[*n],
                     false => rules[*n],
                 },
-                _ => LIST | self.list(state, plan, list, &rules, taken)?,
+                _ => {
+                    let first = self.list(state, plan, list, &rules, taken)?;
+                    self.list_home(state, *entrance, first, taken).map_or(LIST | first, |place| HOME | place)
+                }
             };
             entrances.insert(*entrance, leads_to);
         }
@@ -231,9 +240,35 @@ impl Forwarder {
     fn home(&self, state: &mut State, plan: &Plan, n: usize) -> Option<(Entrance, u32)> {
         let alone = |list: &[(usize, Vec<filters::Compiled>)]| matches!(list, [(m, f)] if *m == n && f.is_empty());
         plan.entrances.iter().filter(|(_, list)| alone(list)).find_map(|(entrance, _)| {
-            let place = state.places.take_home(self.programs.homes_of(key_of(*entrance)?))?;
+            let place = state.places.take_home(self.homes_of(*entrance)?)?;
             Some((*entrance, place))
         })
+    }
+
+    /// A place at which packets find a list by its key, where there is one.
+    fn list_home(&self, state: &mut State, entrance: Entrance, first: u32, taken: &mut Taken) -> Option<u32> {
+        let place = state.places.take_home(self.homes_of(entrance)?)?;
+        let flags = rule_flag::RULE_LIST.0;
+        self.programs.rules.write(place, types::rule { flags, rest: first, mark: u32::MAX, ..Default::default() });
+        taken.lists.push(place);
+        Some(place)
+    }
+
+    /// The places at which packets find what an entrance leads to, where there are such.
+    fn homes_of(&self, entrance: Entrance) -> Option<[u32; 2]> {
+        match entrance {
+            // 0 stands for none.
+            Entrance::Teid(0) | Entrance::Ue(UeAddress::V4(Ipv4Addr::UNSPECIFIED)) => None,
+            Entrance::Teid(teid) => Some(self.programs.homes_of_teid(teid)),
+            Entrance::Ue(UeAddress::V4(address)) => Some(self.programs.homes_of_ue4(address)),
+            Entrance::Ue(UeAddress::V6(_)) | Entrance::Route4(..) | Entrance::Route6(..) => None,
+        }
+    }
+
+    /// Whether packets would find what a tunnel leads to at once.
+    pub fn has_home(&self, teid: u32) -> bool {
+        let homes = self.homes_of(Entrance::Teid(teid));
+        homes.is_some_and(|homes| self.lock().places.has_home(homes))
     }
 
     /// Writes the list of one entrance.
@@ -357,7 +392,7 @@ impl Forwarder {
         let mut list_of = |urrs: &[u32]| {
             let known = lists.iter().find(|list| ***list == *urrs).cloned();
             known.unwrap_or_else(|| {
-                lists.push(urrs.into());
+                lists.push(shared(urrs.into()));
                 lists.last().cloned().unwrap_or_default()
             })
         };
@@ -369,6 +404,10 @@ impl Forwarder {
             state.group_slots.give_back(at, length);
         }
         entry.groups.set(taken.groups);
+        for place in entry.list_homes.take() {
+            state.places.give_back(place);
+        }
+        entry.list_homes.set(taken.lists);
         let mut fresh = taken.buckets.into_iter();
         let (mut old, mut rates) = (entry.rates.take(), Vec::new());
         for (qer, direction, rate) in shared_rates(session, &plan) {
@@ -554,7 +593,7 @@ impl Forwarder {
         }
         let Some(mut entry) = state.sessions.remove(&seid) else { return Vec::new() };
         let (usage, _) = entry.take_usage(&self.programs, |_| true);
-        state.by_slot.remove(&entry.slot);
+        state.by_slot.set(entry.slot, 0);
         self.programs.sessions.write(entry.slot, types::session::default());
         state.session_slots.give_back(entry.slot, 1);
         for placed in entry.rules.iter().chain(entry.old_rules.iter().map(|(_, placed)| placed)) {
@@ -565,21 +604,11 @@ impl Forwarder {
             groups: entry.groups.take(),
             buckets: entry.rates.iter().map(|rate| rate.bucket).collect(),
             limits: entry.limits_at,
+            lists: entry.list_homes.take(),
         };
         taken.give_back(&self.programs, state);
         usage
     }
-}
-
-/// The octets by which packets find a rule at once, where there are such.
-fn key_of(entrance: Entrance) -> Option<[u8; 4]> {
-    let key = match entrance {
-        Entrance::Teid(teid) => teid.to_be_bytes(),
-        Entrance::Ue(UeAddress::V4(address)) => address.octets(),
-        Entrance::Ue(UeAddress::V6(_)) | Entrance::Route4(..) | Entrance::Route6(..) => return None,
-    };
-    // 0 stands for none.
-    Some(key).filter(|key| *key != [0; 4])
 }
 
 /// The QERs with a bit rate that several rules of a direction share, or that are not the first of theirs, each once.

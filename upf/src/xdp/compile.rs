@@ -20,20 +20,14 @@ pub(super) enum Entrance {
     Ue(UeAddress),
     /// A network behind a UE: its address, and its bits.
     Route4(Ipv4Addr, u8),
-    /// The same of IPv6, by the upper half of its address.
-    Route6(u64, u8),
+    Route6(Ipv6Addr, u8),
 }
 
 impl Entrance {
-    fn of_route(route: &Prefix) -> Result<Entrance, String> {
+    fn of_route(route: &Prefix) -> Entrance {
         match route.network {
-            IpAddr::V4(network) => Ok(Entrance::Route4(network, route.length)),
-            IpAddr::V6(network) if route.length <= 64 => {
-                Ok(Entrance::Route6((network.to_bits() >> 64) as u64, route.length))
-            }
-            IpAddr::V6(network) => {
-                Err(format!("has a network {network}/{} behind its UE: 64 bits are the most", route.length))
-            }
+            IpAddr::V4(network) => Entrance::Route4(network, route.length),
+            IpAddr::V6(network) => Entrance::Route6(network, route.length),
         }
     }
 
@@ -42,9 +36,7 @@ impl Entrance {
         match self {
             Entrance::Teid(_) | Entrance::Ue(_) => None,
             Entrance::Route4(network, length) => Some(Prefix { network: network.into(), length }),
-            Entrance::Route6(upper, length) => {
-                Some(Prefix { network: Ipv6Addr::from_bits(u128::from(upper) << 64).into(), length })
-            }
+            Entrance::Route6(network, length) => Some(Prefix { network: network.into(), length }),
         }
     }
 }
@@ -106,7 +98,6 @@ pub(super) fn plan(session: &Session) -> Result<Plan, DatapathError> {
             Some(local) => vec![Entrance::Teid(local.teid)],
             None => {
                 let routes = pdr.routes().iter().map(Entrance::of_route);
-                let routes: Vec<Entrance> = routes.collect::<Result<_, _>>().map_err(refuse)?;
                 pdr.ue.iter().copied().map(Entrance::Ue).chain(routes).collect()
             }
         };

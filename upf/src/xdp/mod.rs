@@ -32,6 +32,7 @@ mod nat;
 mod packet_socket;
 mod places;
 mod ring;
+mod router;
 mod seldom;
 mod shape;
 mod slots;
@@ -44,7 +45,7 @@ mod waiting;
 
 use crate::config::{N6Mode, UpfConfig, XdpMode};
 use crate::counters::Counters;
-use crate::datapath::{Buffered, Change, Datapath, DatapathError, EventSender, Shaping, Usage};
+use crate::datapath::{AtOnce, Buffered, Change, Datapath, DatapathError, EventSender, Shaping, Usage};
 use crate::gtpu::Gtpu;
 use crate::kernel::beside::Beside;
 use crate::kernel::exits::Exits;
@@ -399,6 +400,11 @@ impl Datapath for XdpDatapath {
             }
         }
         all
+    }
+
+    fn at_once(&self) -> Option<AtOnce> {
+        let forwarder = self.forwarder.clone();
+        Some(Box::new(move |teid| forwarder.has_home(teid)))
     }
 
     fn tables(&self) -> Vec<Fill> {

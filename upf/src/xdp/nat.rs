@@ -79,7 +79,7 @@ impl Forwarder {
         let state = &mut *self.lock();
         let State { flows, by_slot, sessions, .. } = state;
         flows.sweep(&self.programs, &self.nat, ticks, |slot, incarnation| {
-            let entry = by_slot.get(&slot).and_then(|seid| sessions.get(seid));
+            let entry = by_slot.get(slot).and_then(|seid| sessions.get(&seid));
             entry.is_some_and(|entry| entry.incarnation == incarnation)
         });
     }

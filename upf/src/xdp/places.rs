@@ -33,9 +33,18 @@ impl Places {
             self.given_back.pop_front();
             self.taken[place as usize / 64] &= !(1 << (place % 64));
         }
-        let free = homes.into_iter().find(|place| self.taken[*place as usize / 64] & 1 << (place % 64) == 0)?;
+        let free = homes.into_iter().find(|place| self.is_free(*place))?;
         self.taken[free as usize / 64] |= 1 << (free % 64);
         Some(free)
+    }
+
+    fn is_free(&self, place: u32) -> bool {
+        self.taken[place as usize / 64] & 1 << (place % 64) == 0
+    }
+
+    /// Whether one of the two places that a key says is free.
+    pub fn has_home(&self, homes: [u32; 2]) -> bool {
+        homes.into_iter().any(|place| self.is_free(place))
     }
 
     /// Another place.

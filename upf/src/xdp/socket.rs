@@ -2,6 +2,8 @@
 use super::forwarder::Forwarder;
 use crate::counters::DropReason;
 use crate::kernel::limiter::Limiter;
+use crate::kernel::router;
+use crate::rules::Flow;
 use crate::signalling::{self, Reply};
 use martlet_gtpu::{DecodeError, GPdu, Message, decode, error_indication, supported_extension_headers};
 use martlet_upf_xdp::{LINK_MAC, Program};
@@ -54,6 +56,11 @@ impl Socket {
         (from, local): (SocketAddr, IpAddr),
         now: Instant,
     ) {
+        if let Some(asked) = Flow::of(pdu.payload).filter(|flow| router::is_solicitation(pdu.payload, flow))
+            && forwarder.advertise(pdu.teid, asked.source)
+        {
+            return;
+        }
         if forwarder.lock().by_teid.contains_key(&pdu.teid) {
             // The kernel has put it together, or the session is newer than the packet: it goes the way of the others.
             self.wrap(datagram, from, local);

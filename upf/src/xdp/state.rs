@@ -41,6 +41,8 @@ pub(super) struct Entry {
     pub entrances: ById<Entrance, u32>,
     /// Runs of groups of candidates.
     pub groups: Seldom<Vec<(u32, u32)>>,
+    /// Places at which packets find those by their key.
+    pub list_homes: Seldom<Vec<u32>>,
     pub rates: Seldom<Vec<Rate>>,
     pub accounts: Vec<Account>,
     pub limits: Arc<[Limit]>,
@@ -82,10 +84,29 @@ pub(super) struct Rate {
     pub bucket: u32,
 }
 
+/// Sessions by their places in the table of sessions. SEIDs are never 0.
+#[derive(Default)]
+pub(super) struct BySlot(Vec<u64>);
+
+impl BySlot {
+    pub fn get(&self, slot: u32) -> Option<u64> {
+        self.0.get(slot as usize).copied().filter(|seid| *seid != 0)
+    }
+
+    /// A slot is a session's, or with 0 nobody's.
+    pub fn set(&mut self, slot: u32, seid: u64) {
+        let slot = slot as usize;
+        if slot >= self.0.len() {
+            self.0.resize(slot + 1, 0);
+        }
+        self.0[slot] = seid;
+    }
+}
+
 /// Sessions and the places that are in use.
 pub(super) struct State {
     pub sessions: HashMap<u64, Box<Entry>>,
-    pub by_slot: HashMap<u32, u64>,
+    pub by_slot: BySlot,
     pub by_teid: HashMap<u32, u64>,
     pub by_ue: HashMap<UeAddress, u64>,
     /// Networks behind UEs.
@@ -114,7 +135,7 @@ impl State {
     pub fn new(programs: &Programs) -> Self {
         State {
             sessions: HashMap::new(),
-            by_slot: HashMap::new(),
+            by_slot: BySlot::default(),
             by_teid: HashMap::new(),
             by_ue: HashMap::new(),
             by_route: BTreeMap::new(),
@@ -208,6 +229,7 @@ impl Entry {
             old_rules: Seldom::default(),
             entrances: ById::new(),
             groups: Seldom::default(),
+            list_homes: Seldom::default(),
             rates: Seldom::default(),
             accounts: Vec::new(),
             limits: Arc::new([]),

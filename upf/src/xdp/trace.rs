@@ -59,7 +59,7 @@ impl Forwarder {
         let untold = untold.saturating_sub(std::mem::replace(&mut tracer.untold, untold));
         let state = self.lock();
         let packets = told.iter().map(|t| {
-            let seid = state.by_slot.get(&t.session).copied();
+            let seid = state.by_slot.get(t.session);
             let seid = seid.filter(|seid| state.sessions.get(seid).is_some_and(|e| e.incarnation == t.incarnation));
             let frame = t.octets.get(..(t.length as usize).min(t.octets.len())).unwrap_or_default().to_vec();
             let drop = if t.reason == FORWARDED { None } else { DropReason::ALL.get(t.reason as usize).copied() };

@@ -2,6 +2,7 @@
 use super::compile::{Limit, Planned};
 use crate::datapath::Usage;
 use crate::rules::{Direction, Urr};
+use crate::tally::{Tally, place};
 use martlet_upf_xdp::types::{rule, rule_flag, rule_rest};
 use martlet_upf_xdp::{Programs, Table};
 use std::mem::offset_of;
@@ -98,48 +99,26 @@ pub(super) struct Account {
     pub urr: u32,
     /// As [`Urr::quota_given`].
     pub quota_given: u32,
-    octets: [u64; 2],
-    packets: [u64; 2],
-    first: Option<SystemTime>,
-    last: Option<SystemTime>,
+    since: Tally,
     /// Octets since the quota was given.
     quota: [u64; 2],
 }
 
-fn index(direction: Direction) -> usize {
-    match direction {
-        Direction::Uplink => 0,
-        Direction::Downlink => 1,
-    }
-}
-
 impl Account {
     pub fn new(urr: &Urr) -> Self {
-        Account {
-            urr: urr.id,
-            quota_given: urr.quota_given,
-            octets: [0; 2],
-            packets: [0; 2],
-            first: None,
-            last: None,
-            quota: [0; 2],
-        }
+        Account { urr: urr.id, quota_given: urr.quota_given, since: Tally::default(), quota: [0; 2] }
     }
 
     /// Adds what a rule has counted, with the times of the first and the last of it.
-    pub fn add(&mut self, direction: Direction, news: (u64, u64), first: SystemTime, last: SystemTime) {
-        let at = index(direction);
-        self.octets[at] += news.0;
-        self.packets[at] += news.1;
-        self.quota[at] += news.0;
-        self.first = Some(self.first.map_or(first, |since| since.min(first)));
-        self.last = Some(self.last.map_or(last, |until| until.max(last)));
+    pub fn add(&mut self, direction: Direction, (octets, packets): (u64, u64), first: SystemTime, last: SystemTime) {
+        self.since.add(direction, octets, packets, first, last);
+        self.quota[place(direction)] += octets;
     }
 
     /// Octets that count for a limit.
     pub fn used(&self, limit: &Limit) -> u64 {
-        let counted = if limit.quota { self.quota } else { self.octets };
-        limit.of.map_or(counted[0] + counted[1], |direction| counted[index(direction)])
+        let counted = if limit.quota { self.quota } else { self.since.octets() };
+        limit.of.map_or(counted[0] + counted[1], |direction| counted[place(direction)])
     }
 
     /// A quota was given anew.
@@ -149,17 +128,7 @@ impl Account {
 
     /// Gives it, and starts anew.
     pub fn take(&mut self) -> Usage {
-        let usage = Usage {
-            urr: self.urr,
-            uplink_octets: self.octets[0],
-            downlink_octets: self.octets[1],
-            uplink_packets: self.packets[0],
-            downlink_packets: self.packets[1],
-            first: self.first,
-            last: self.last,
-        };
-        (self.octets, self.packets, self.first, self.last) = ([0; 2], [0; 2], None, None);
-        usage
+        self.since.take(self.urr)
     }
 }
 

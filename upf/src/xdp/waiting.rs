@@ -68,12 +68,12 @@ impl Forwarder {
                     }
                 }
                 Told::Limit { session, limit } => {
-                    if let Some(seid) = state.by_slot.get(&session).copied() {
+                    if let Some(seid) = state.by_slot.get(session) {
                         self.limit_reached(state, seid, limit);
                     }
                 }
                 Told::Mark { session } => {
-                    if let Some(seid) = state.by_slot.get(&session).copied() {
+                    if let Some(seid) = state.by_slot.get(session) {
                         let entry = state.sessions.get_mut(&seid);
                         let reached = entry.map(|entry| entry.check(&self.programs, || self.fence()));
                         for limit in reached.into_iter().flatten() {
@@ -88,7 +88,7 @@ impl Forwarder {
 
     /// Keeps a packet; gives its session if it may leave.
     fn keep(&self, state: &mut State, slot: u32, (pdr, notify): (u16, bool), waiting: Waiting) -> Option<u64> {
-        let seid = state.by_slot.get(&slot).copied();
+        let seid = state.by_slot.get(slot);
         let full = state.waiting >= self.limits.buffer_packets;
         let Some(entry) = seid.and_then(|seid| state.sessions.get_mut(&seid)) else {
             self.counters.dropped(DropReason::BufferDropped);

@@ -96,7 +96,7 @@ struct search {
 	struct flow *flow;
 	struct tunnelled *tunnel;
 	__u64 ports;		/* of the remote side, and in the upper half of the UE's */
-	__u32 first;
+	__u32 next;		/* group */
 	__u32 found;
 	__be32 remote;
 	__be32 any;		/* bits that never match, where the packet is not IPv4 */
@@ -115,18 +115,33 @@ global int matches_rest(__u32 at, __u32 found, struct flow *flow, struct tunnell
 	return !(found & CANDIDATE_MORE) || matches_more(at, flow, up);
 }
 
-/* One step of a search; 1 ends it. */
+/* Groups that a step passes over. */
+#define STRIDE 4
+
+/* One step of a search, up to the next group that may have what it looks for; 1 ends it. */
 static long step(__u32 i, struct search *search)
 {
-	__u32 at = search->first + i;
-	struct group *group = bpf_map_lookup_elem(&groups, &at);
-	if (!group)
-		return 1;
-	__u32 remote = search->remote, any = search->any, kind = search->kind;
+	__u32 at = search->next, remote = search->remote, any = search->any, kind = search->kind;
 	__u64 ports = search->ports, guarded = ports | PORT_GUARD;
-	/* A guard bit is lost where a port is beyond an end of its range. */
-	if (((guarded - group->low) & (group->high - ports) & PORT_GUARD) != PORT_GUARD)
-		return group->last & 1;
+	struct group *group = NULL;
+	int fits = 0;
+#pragma unroll
+	for (int n = 0; n < STRIDE; n++) {
+		group = bpf_map_lookup_elem(&groups, &at);
+		if (!group)
+			return 1;
+		at++;
+		/* A guard bit is lost where a port is beyond an end of its range. */
+		if (((guarded - group->low) & (group->high - ports) & PORT_GUARD) == PORT_GUARD) {
+			fits = 1;
+			break;
+		}
+		if (group->last & 1)
+			return 1;
+	}
+	search->next = at;
+	if (!fits || !group)
+		return 0;
 #pragma unroll
 	for (int n = 0; n < GROUP; n++) {
 		struct candidate *c = &group->candidate[n];
@@ -138,7 +153,7 @@ static long step(__u32 i, struct search *search)
 			continue;
 		__u32 rule = c->rule;
 		if (likely(!(rule & (CANDIDATE_MORE | CANDIDATE_RULE_ASKS))) ||
-		    matches_rest(at * GROUP + n, rule, search->flow, search->tunnel, search->up)) {
+		    matches_rest((at - 1) * GROUP + n, rule, search->flow, search->tunnel, search->up)) {
 			search->found = rule & CANDIDATE_RULE;
 			return 1;
 		}
@@ -156,7 +171,7 @@ global __u32 of_list(struct flow *flow, struct tunnelled *tunnel, __u32 first, i
 	struct search search = {
 		.flow = flow,
 		.tunnel = tunnel,
-		.first = first,
+		.next = first,
 		.remote = up ? flow->destination4 : flow->source4,
 		.any = flow->version == 4 ? 0 : 0xffffffff,
 		.ports = up ? destination | source << 32 : source | destination << 32,
@@ -204,7 +219,7 @@ inline_always __u32 place_of(__u32 key, __u32 most)
 	return ((__u64)key * most) >> 32;
 }
 
-/* A rule that lies at a place, if it is that of a key: its index, else none. */
+/* What lies at a place, if it is that of a key: the rule, or the list that it leads to; else none. */
 inline_always __u32 at_home(__u32 index, __be32 key, __u32 of_teid)
 {
 	struct rule *rule = rule_at(index);
@@ -217,13 +232,21 @@ inline_always __u32 at_home(__u32 index, __be32 key, __u32 of_teid)
 		return NONE;
 	/* What is read of the rule from here on is as new as its key, for its place hangs on that. */
 	barrier_var(differ);
+	if (unlikely((__u32)(first >> 32) & RULE_LIST))
+		return ENTRANCE_LIST | rule->rest;
 	return index + differ;
 }
 
-/* The first two places are nobody's. Which one of a pair is looked at first, the hash says, too. */
+/* Keys that follow each other lie evenly spread then, as those of most sessions do, and no three of them in a pair: addresses
+ * of UEs come from pools. Other keys lie as if drawn at random. */
+#define HOME_SPREAD 0x2fdad06b
+
+/* The first two places are nobody's; then come those of TEIDs, and then those of addresses. Which one of a pair is looked at
+ * first, the hash says, too. */
 inline_always __u32 find_home(__be32 key, __u32 of_teid)
 {
-	__u32 place = place_of(key, settings.homes) + 2;
+	__u32 hash = bpf_ntohl(key) * HOME_SPREAD;
+	__u32 place = ((__u64)hash * settings.homes >> 32) + (of_teid ? 2 : settings.homes + 2);
 	__u32 found = at_home(place, key, of_teid);
 	return likely(found) ? found : at_home(place ^ 1, key, of_teid);
 }
@@ -267,8 +290,9 @@ global __u32 routed(struct flow *flow, int source)
 		struct route4 key = { .length = 32, .network = source ? flow->source4 : flow->destination4 };
 		entrance = bpf_map_lookup_elem(&routes4, &key);
 	} else {
-		__u64 upper = source ? flow->source6[0] : flow->destination6[0];
-		struct route6 key = { .length = 64, .network = { upper, upper >> 32 } };
+		__be64 *address = source ? flow->source6 : flow->destination6;
+		__u64 upper = address[0], lower = address[1];
+		struct route6 key = { .length = 128, .network = { upper, upper >> 32, lower, lower >> 32 } };
 		entrance = bpf_map_lookup_elem(&routes6, &key);
 	}
 	return entrance ? *entrance : NONE;

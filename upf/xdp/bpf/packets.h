@@ -32,7 +32,7 @@ global int show_answer(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 	return give(ctx, offset, flow->length, NONE, 0);
 }
 
-/* Lets a packet pass, or gives what becomes of it instead. Less than 0: it passes. */
+/* Lets a packet pass, or gives what becomes of it instead. Less than 0: it passes, and is still to be counted. */
 inline_always int admit(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule, enum origin origin)
 {
 	__u32 flags = rule->flags;
@@ -48,11 +48,9 @@ inline_always int admit(struct xdp_md *ctx, __u32 offset, struct flow *flow, str
 		if (flags & RULE_NAMES)
 			show_answer(ctx, offset, flow);
 	}
-	__u64 ticks = bpf_jiffies64();
-	int reason = enforce(rule, flow->length, ticks);
+	int reason = enforce(rule, flow->length, bpf_jiffies64());
 	if (unlikely(reason >= 0))
 		return dropped_of(rule, reason);
-	count(rule, flow->length, ticks);
 	if (unlikely(trace.wanted))
 		trace_rule(rule);
 	return -1;
@@ -84,8 +82,11 @@ inline_always int to_ue(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u
 	if (verdict >= 0)
 		return verdict;
 	if (likely(rule->flags & RULE_TUNNEL))
-		return into_tunnel(ctx, offset, flow->length, rule, qfi_of(rule, NULL), origin);
-	return to_network(ctx, offset, flow, NULL, 0, origin);
+		verdict = into_tunnel(ctx, offset, flow->length, rule, qfi_of(rule, NULL), origin);
+	else
+		verdict = to_network(ctx, offset, flow, NULL, 0, origin);
+	count(rule, flow->length);
+	return verdict;
 }
 
 /* The same for a packet that another UE sent. */
@@ -96,21 +97,57 @@ noinline int between_ues(struct xdp_md *ctx, __u32 offset, struct flow *flow, __
 	return to_ue(ctx, offset, flow, entrance, origin);
 }
 
-/* Whether a packet of a UE is for the public end of another one, to which it goes at once (RFC 4787, REQ-9): it is
- * translated then. Less than 0: it cannot be. */
-global int hairpin(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule)
+/* Whether a packet of a UE is for the public end of another one, to which it goes at once (RFC 4787, REQ-9). */
+global int is_hairpin(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 {
-	if (!flow || !rule || offset > 1024)
+	if (!flow || offset > 1024)
 		return 0;
 	struct nat_place place = {};
 	struct iphdr *ip = data_of(ctx) + offset;
 	if ((void *)(ip + 1) > end_of(ctx) || flow->fragment || !nat_places(ip, end_of(ctx), 0, &place))
 		return 0;
 	struct nat_end end = { .address = ip->daddr, .port = *place.far, .protocol = ip->protocol };
-	if (!bpf_map_lookup_elem(&nat_of_public, &end))
+	return bpf_map_lookup_elem(&nat_of_public, &end) != NULL;
+}
+
+#define SOLICITATION 133
+
+/* Whether a packet of a UE asks for its prefix (RFC 4861, 4.1): to a multicast or link-local address. */
+global int is_solicitation(struct xdp_md *ctx, __u32 offset, struct flow *flow)
+{
+	if (!flow || offset > 1024 || flow->protocol != IPPROTO_ICMPV6)
 		return 0;
-	flow->read = 0;
-	return nat_out(ctx, offset, rule, 0) && nat_in(ctx, offset, flow) == NAT_DONE ? 1 : -1;
+	__u64 to = bpf_be64_to_cpu(flow->destination6[0]);
+	__u8 *type = data_of(ctx) + offset + sizeof(struct ipv6hdr);
+	return (to >> 56 == 0xff || to >> 54 == 0xfe8 >> 2) && (void *)(type + 2) <= end_of(ctx) &&
+	       type[0] == SOLICITATION && !type[1];
+}
+
+/* The way of a packet out of its tunnel that its rule lets pass. */
+inline_always int from_ue(struct xdp_md *ctx, __u32 offset, struct tunnelled *tunnel, struct flow *flow, struct rule *rule,
+			  __u64 hash, enum origin origin)
+{
+	if (unlikely(rule->flags & RULE_TUNNEL))
+		return into_tunnel(ctx, offset, flow->length, rule, qfi_of(rule, tunnel), origin);
+	if (settings.local_switching) {
+		__u32 other = entrance_of_ue(flow, 0);
+		if (unlikely(other)) {
+			NOTE(switched);
+			return between_ues(ctx, offset, flow, other, origin);
+		}
+	}
+	if (settings.nat.addresses && unlikely(flow->version == 4 && is_public(flow->destination4))) {
+		if (is_hairpin(ctx, offset, flow)) {
+			flow->read = 0;
+			int done = nat_out(ctx, offset, rule, 0) && nat_in(ctx, offset, flow) == NAT_DONE;
+			__u32 other = done ? entrance_of_ue(flow, 0) : NONE;
+			if (!other)
+				return lost(DROP_NAT);
+			NOTE(switched);
+			return between_ues(ctx, offset, flow, other, origin);
+		}
+	}
+	return to_network(ctx, offset, flow, rule, hash, origin);
 }
 
 /* A G-PDU. Packets of unknown tunnels are seen by user space, within a rate, for it to send Error Indications. */
@@ -136,6 +173,9 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 		struct rule *of_frames = any_of(entrance);
 		return of_frames && of_frames->flags & RULE_SOCKET ? not_ours() : dropped(DROP_MALFORMED);
 	}
+	/* User space answers, as often as it does those that have no tunnel. The hop limit shows that it comes from the link. */
+	if (unlikely(flow->version == 6 && flow->ttl == 255) && is_solicitation(ctx, offset, flow))
+		return complain(DROP_RATE);
 	struct rule *rule = classify(ctx, offset, flow, tunnel, entrance, 1);
 	/* A PDR need not name the UE's address; that of its session counts all the same. */
 	if (unlikely(!rule)) {
@@ -150,22 +190,7 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 	int verdict = admit(ctx, offset, flow, rule, origin);
 	if (verdict >= 0)
 		return verdict;
-	if (unlikely(rule->flags & RULE_TUNNEL))
-		return into_tunnel(ctx, offset, flow->length, rule, qfi_of(rule, tunnel), origin);
-	if (settings.local_switching) {
-		__u32 other = entrance_of_ue(flow, 0);
-		if (unlikely(other)) {
-			NOTE(switched);
-			return between_ues(ctx, offset, flow, other, origin);
-		}
-	}
-	if (settings.nat.addresses && unlikely(flow->version == 4 && is_public(flow->destination4))) {
-		int outcome = hairpin(ctx, offset, flow, rule);
-		__u32 other = outcome > 0 ? entrance_of_ue(flow, 0) : NONE;
-		if (other)
-			NOTE(switched);
-		if (outcome)
-			return other ? between_ues(ctx, offset, flow, other, origin) : lost(DROP_NAT);
-	}
-	return to_network(ctx, offset, flow, rule, hash, origin);
+	verdict = from_ue(ctx, offset, tunnel, flow, rule, hash, origin);
+	count(rule, flow->length);
+	return verdict;
 }

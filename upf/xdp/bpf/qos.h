@@ -7,15 +7,32 @@
 /* Tries of a bucket that others empty at the same time. */
 #define TRIES 4
 
-/* Takes a packet's tokens from a bucket, if it has them. `now` is in sixteenths of a nanosecond. */
+/* Whether a bucket has a packet's tokens. `now` is in sixteenths of a nanosecond. */
+inline_always int has_tokens(__u64 full_at, __u64 burst, __u64 cost, __u64 now)
+{
+	__u64 from = full_at > now ? full_at : now;
+	return from + cost - now <= burst;
+}
+
+/* Takes a packet's tokens from a bucket, which had them a moment ago. Where processors met meanwhile, their packets are paid
+ * for by those that come next. */
+inline_always void spend_tokens(__u64 *place, __u64 cost, __u64 now)
+{
+	__u64 full_at = *(volatile __u64 *)place;
+	__u64 from = full_at > now ? full_at : now;
+	if (unlikely(__sync_val_compare_and_swap(place, full_at, from + cost) != full_at))
+		__sync_fetch_and_add(place, cost);
+}
+
+/* Takes a packet's tokens from a bucket, if it has them. */
 inline_always int take_tokens(__u64 *place, __u64 burst, __u64 cost, __u64 now)
 {
 	__u64 full_at = *(volatile __u64 *)place;
 #pragma unroll
 	for (int i = 0; i < TRIES; i++) {
-		__u64 from = full_at > now ? full_at : now;
-		if (from + cost - now > burst)
+		if (!has_tokens(full_at, burst, cost, now))
 			return 0;
+		__u64 from = full_at > now ? full_at : now;
 		__u64 seen = __sync_val_compare_and_swap(place, full_at, from + cost);
 		if (likely(seen == full_at))
 			return 1;
@@ -66,27 +83,28 @@ global int within_shared_rates(struct rule *rule, __u32 octets, __u64 now)
 	return 0;
 }
 
-/* All rates of a rule let a packet pass, and count it, or none does. */
+/* Whether all rates of a rule let a packet pass. Those that it shares count it; for its own one `spend_own` does. */
 inline_always int within_rates(struct rule *rule, __u32 octets, __u64 now)
 {
-	__u64 cost = 0;
 	now <<= 4;
 	__u32 which = rule->rate;
 	if (which) {
 		struct rate *rate = bpf_map_lookup_elem(&rates, &which);
-		if (!rate)
-			return 0;
-		cost = cost_of(rate->per_octet, octets);
-		if (!take_tokens(&rule->full_at, rate->burst, cost, now))
+		if (!rate ||
+		    !has_tokens(*(volatile __u64 *)&rule->full_at, rate->burst, cost_of(rate->per_octet, octets), now))
 			return 0;
 	}
-	if (likely(!(rule->flags & RULE_SHARED)))
-		return 1;
-	if (within_shared_rates(rule, octets, now))
-		return 1;
-	if (cost)
-		__sync_fetch_and_add(&rule->full_at, -cost);
-	return 0;
+	return likely(!(rule->flags & RULE_SHARED)) || within_shared_rates(rule, octets, now);
+}
+
+inline_always void spend_own(struct rule *rule, __u32 octets, __u64 now)
+{
+	__u32 which = rule->rate;
+	if (!which)
+		return;
+	struct rate *rate = bpf_map_lookup_elem(&rates, &which);
+	if (rate)
+		spend_tokens(&rule->full_at, cost_of(rate->per_octet, octets), now << 4);
 }
 
 inline_always __s64 *limit_of(struct rule_rest *rest, int i)
@@ -175,9 +193,13 @@ global int tell_mark(struct rule *rule, __u64 before, __u64 after)
 	return 0;
 }
 
-/* Counts a packet that is forwarded. */
-inline_always void count(struct rule *rule, __u32 octets, __u64 ticks)
+/* Counts a packet that is forwarded. That comes last: the processor waits here for the rule's line of the cache, and has done
+ * the rest of its work until then. */
+inline_always void count(struct rule *rule, __u32 octets)
 {
+	/* Asked for once more, for there is little room to keep it. */
+	__u64 ticks = bpf_jiffies64();
+	spend_own(rule, octets, ticks * settings.tick);
 	__u64 before = __sync_fetch_and_add(&rule->octets, octets), after = before + octets;
 	__sync_fetch_and_add(&rule->packets, 1);
 	__u32 flags = rule->flags;

@@ -44,6 +44,7 @@ enum rule_flag {
 	RULE_SHARED = 1 << 19,	/* QER: rates that it shares with other rules */
 	RULE_SOCKET = 1 << 21,	/* user space carries what comes in its tunnel */
 	RULE_TUNNEL6 = 1 << 20,	/* FAR: whose end has an IPv6 address, `peer6` */
+	RULE_LIST = 1 << 22,	/* it is no rule: `key` leads to a list of candidates, whose first group is `rest` */
 };
 
 /* A PDR with its FAR and QERs, as far as common packets need it: one line of the cache. What is not counted does not change
@@ -108,14 +109,14 @@ struct cells {
 	__u64 more;		/* so many others are in another table */
 };
 
-/* A network behind a UE (TS 23.501, 5.6.14); of IPv6 no longer prefix than of 64 bits. */
+/* A network behind a UE (TS 23.501, 5.6.14). */
 struct route4 {
 	__u32 length;
 	__be32 network;
 };
 struct route6 {
 	__u32 length;
-	__be32 network[2];
+	__be32 network[4];
 };
 
 /* Where a tunnel or an address leads: a rule, or with this bit a list of candidates, by its first group. */
@@ -398,7 +399,7 @@ struct settings {
 	__u32 bounce;		/* packets to the kernel are first sent to our own end, for their checksums are not to be trusted */
 	__u32 teid_cells;	/* how many there are of `struct cells` */
 	__u32 ue4_cells;
-	__u32 homes;		/* how many places there are for rules by their key; even */
+	__u32 homes;		/* how many places there are for rules by their TEID, and as many by address; even */
 	__u32 has_ip6;		/* N3 has `n3_ip6` */
 	__u32 tick;		/* nanoseconds */
 	__u32 transmit;		/* frames may go back where they came from */

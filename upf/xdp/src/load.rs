@@ -1,5 +1,5 @@
 //! The programs, loaded.
-use crate::cells::{Cells, place_of};
+use crate::cells::Cells;
 use crate::nat::NatTables;
 use crate::skeleton::ProgramsSkelBuilder;
 use crate::table::Table;
@@ -9,7 +9,7 @@ use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, RingBuffer, RingBufferBuilder};
 use std::io;
 use std::mem::{MaybeUninit, offset_of};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -122,6 +122,9 @@ pub struct Programs {
     pub limits: Table<i64>,
 }
 
+/// As in `bpf/classify.h`.
+const HOME_SPREAD: u32 = 0x2fda_d06b;
+
 fn load_error(error: libbpf_rs::Error) -> XdpError {
     XdpError::Load(format!("{error:#}"))
 }
@@ -133,8 +136,8 @@ fn complete(settings: &mut types::settings, sizes: &Sizes) -> (u32, u32, u32) {
     // A list fills its last group with nothing.
     let groups = sizes.filters / 2 + 2;
     (settings.teid_cells, settings.ue4_cells) = (cells, cells);
-    // A TEID and an address for each session, and twice the room: nine of ten find it.
-    settings.homes = sizes.sessions.max(16) * 4;
+    // A TEID and an address for each session, and a little more room: what lies dense stays in the caches.
+    settings.homes = (sizes.sessions.max(16) / 8 * 9 + 2).next_multiple_of(2);
     settings.tick = tick();
     // Both directions of a flow, two in a line, and twice the room.
     let nat_lines = (sizes.nat_flows * 2).max(2).next_multiple_of(2);
@@ -175,7 +178,7 @@ impl Programs {
             (&mut maps.by_ue6, sizes.sessions),
             (&mut maps.routes4, sizes.sessions),
             (&mut maps.routes6, sizes.sessions),
-            (&mut maps.rules, homes + 2 + sizes.rules),
+            (&mut maps.rules, homes * 2 + 2 + sizes.rules),
             (&mut maps.rule_rests, sizes.rules + 1),
             (&mut maps.teid_cells, cells),
             (&mut maps.ue4_cells, cells),
@@ -344,12 +347,23 @@ impl Programs {
 
     /// The first of the places for rules that are not found by their key.
     pub fn behind_homes(&self) -> u32 {
-        self.homes + 2
+        self.homes * 2 + 2
     }
 
-    /// The two places in which a rule is found by its TEID, or by the IPv4 address of its UE: octets as packets have them.
-    pub fn homes_of(&self, key: [u8; 4]) -> [u32; 2] {
-        let place = place_of(u32::from_ne_bytes(key), self.homes) + 2;
+    /// The two places in which a rule is found by its TEID.
+    pub fn homes_of_teid(&self, teid: u32) -> [u32; 2] {
+        self.homes_of(teid, 2)
+    }
+
+    /// The same by the IPv4 address of its UE.
+    pub fn homes_of_ue4(&self, address: Ipv4Addr) -> [u32; 2] {
+        self.homes_of(address.to_bits(), self.homes + 2)
+    }
+
+    /// As `find_home` in `bpf/classify.h`.
+    fn homes_of(&self, key: u32, first: u32) -> [u32; 2] {
+        let hash = u64::from(key.wrapping_mul(HOME_SPREAD));
+        let place = (hash * u64::from(self.homes) >> 32) as u32 + first;
         [place, place ^ 1]
     }
 
@@ -415,7 +429,7 @@ impl Programs {
         let _ = self.by_ue6.delete(&prefix);
     }
 
-    /// Has a network behind a UE lead to an entrance: so many bits of an address, of which of IPv6 only the upper half counts.
+    /// Has a network behind a UE lead to an entrance: so many bits of an address.
     /// `known`: it leads somewhere already.
     ///
     /// # Errors
@@ -440,7 +454,7 @@ impl Programs {
     fn route(&self, network: IpAddr, length: u8) -> (&MapHandle, Vec<u8>) {
         let (map, octets) = match network {
             IpAddr::V4(ip) => (&self.routes[0], ip.octets().to_vec()),
-            IpAddr::V6(ip) => (&self.routes[1], ip.octets()[..8].to_vec()),
+            IpAddr::V6(ip) => (&self.routes[1], ip.octets().to_vec()),
         };
         (map, [&u32::from(length).to_ne_bytes()[..], &octets].concat())
     }

@@ -1,0 +1,42 @@
+//! Sessions by what a peer calls them or their tunnels. There are few peers: each has a table of its own, so that its address is not
+//! kept with every entry.
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::net::IpAddr;
+
+/// Sessions by a number of a peer.
+pub(super) struct ByPeer<K>(HashMap<IpAddr, HashMap<K, u64>>);
+
+impl<K> Default for ByPeer<K> {
+    fn default() -> Self {
+        ByPeer(HashMap::new())
+    }
+}
+
+impl<K: Eq + Hash> ByPeer<K> {
+    pub fn get(&self, peer: IpAddr, key: &K) -> Option<u64> {
+        self.0.get(&peer)?.get(key).copied()
+    }
+
+    pub fn insert(&mut self, peer: IpAddr, key: K, seid: u64) {
+        self.0.entry(peer).or_default().insert(key, seid);
+    }
+
+    /// The session that there is, or this one from now on.
+    pub fn get_or_insert(&mut self, peer: IpAddr, key: K, seid: u64) -> u64 {
+        *self.0.entry(peer).or_default().entry(key).or_insert(seid)
+    }
+
+    pub fn remove(&mut self, peer: IpAddr, key: &K) {
+        let Some(of_peer) = self.0.get_mut(&peer) else { return };
+        of_peer.remove(key);
+        if of_peer.is_empty() {
+            self.0.remove(&peer);
+        }
+    }
+
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.0.values().map(HashMap::len).sum()
+    }
+}
