@@ -119,13 +119,14 @@ lab-upf: packages-lab ## Measure the user plane: costs, links, N4, and the study
 lab-switch: release ## Measure the programmable switch in memory and over interfaces (half an hour): report, raw data and plots in lab-results (uses root for a namespace)
 	$(AS_ROOT) target/release/martlet --log warn lab switch --interfaces
 
-lab-positioning: packages-channels ## Measure LCS-UPP over every secure channel, in a build of its own (wolfSSL is GPL: not for release)
+lab-positioning: packages-channels ## Measure LCS-UPP over every secure channel, and under the radio model (a quarter of an hour), in a build of its own (wolfSSL is GPL: not for release)
 	$(CARGO) build --release --locked -p martlet -p martlet-lcs-endpoint \
 		--features martlet/openssl,martlet/wolfssl,martlet/mbedtls,martlet/msquic --target-dir target/positioning
 	$(AS_ROOT) env LD_LIBRARY_PATH="$$(echo target/positioning/release/build/msquic-*/out/lib)" \
 		target/positioning/release/martlet --log warn lab lcs-upp
 	$(AS_ROOT) env LD_LIBRARY_PATH="$$(echo target/positioning/release/build/msquic-*/out/lib)" \
-		target/positioning/release/martlet --log warn lab lcs-upp --path radio --radio loss=0.005 --realtime --rounds 200
+		target/positioning/release/martlet --log warn lab lcs-upp --path radio --radio loss=0.005 --realtime \
+		--channels wolfssl_default,wolfssl,mbedtls,msquic,rustls,quinn,quinn_roused
 
 lab-positioning-guest: packages-channels packages-guest ## Measure all three types of LCS-UPP data path beside wolfSSL, in a guest with Debian's kernel (wolfSSL is GPL: not for release)
 	$(CARGO) build --release --locked -p martlet -p martlet-lcs-endpoint \

@@ -12,12 +12,16 @@ use std::time::{Duration, Instant};
 /// How long a position may take.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Asks the core where a phone is: once, or again and again while it moves.
-///
-/// The core has to run with its LMF, and the phone to be registered. The LMF asks the phone for measurements, over the user plane (LCS-UPP)
-/// where the phone has that, else over NAS, or asks its gNB, and takes the best method that phone and gNBs have: the phone's own
-/// satellite receiver, round trips (multi-RTT), differences of times (DL-TDOA), or how loud it hears cells (E-CID). Where cells are, and how the LMF
-/// listens for phones, `lmf` of the configuration says: see `martlet defaults`.
+/// What `martlet locate --help` begins with.
+pub const ABOUT: &str = "\
+Find where a phone is: once, or with --every again and again while it moves
+
+The core has to run with its LMF, and the phone to be registered. The LMF asks the phone for measurements, over the user plane (LCS-UPP) where the
+phone has that, else over NAS, or asks its gNB. It takes the best method that phone and gNBs have: the phone's own satellite receiver, round trips
+(multi-RTT), differences of times (DL-TDOA), how loud the phone hears cells (NR E-CID), or its cell. Where cells are, and how the LMF listens for
+phones, `lmf` of the configuration says: see `martlet defaults`.";
+
+/// Whom to find, and how to tell it.
 #[derive(Args)]
 pub struct LocateArgs {
     /// The phone's IMSI, such as imsi-001010000000001

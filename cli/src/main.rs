@@ -62,6 +62,7 @@ enum Command {
     /// Show what a phone did
     Ue(ue::UeArgs),
     /// Find where a phone is
+    #[command(long_about = locate::ABOUT)]
     Locate(locate::LocateArgs),
     /// Show what phones have used, and set what they may use
     Charging(charging::ChargingArgs),

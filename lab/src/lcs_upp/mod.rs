@@ -158,6 +158,9 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
             resident: 0,
         });
     }
+    if args.realtime {
+        in_force(&subjects)?;
+    }
     let mut random = StdRng::seed_from_u64(args.seed);
     let mut order: Vec<usize> = (0..subjects.len()).collect();
     let blocks = rounds.div_ceil(BLOCK);
@@ -211,8 +214,8 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
     output.finish()
 }
 
-/// Each end asked for the real-time properties before there was a channel: whether all of its threads, those of a library too, had
-/// them to the end.
+/// Each end asked for the real-time properties before there was a channel: whether all of its threads, those of a library too, have
+/// them.
 fn in_force(subjects: &[Subject]) -> Result<()> {
     for subject in subjects {
         for (end, process) in [("client", subject.client.pid()), ("server", subject.server.pid())] {

@@ -224,8 +224,25 @@ impl Tls {
         let _ = unsafe { sys::wolfSSL_shutdown(self.session.as_ptr()) };
     }
 
-    /// What is kept for the next connection.
+    #[cfg(wolfssl_tickets)]
+    fn has_ticket(&mut self) -> bool {
+        let mut room = [0u8; 4096];
+        let mut length = room.len() as sys::word32;
+        // SAFETY: it writes no more than it is told there is room for, and how much it was.
+        let code = unsafe { sys::wolfSSL_get_SessionTicket(self.session.as_ptr(), room.as_mut_ptr(), &mut length) };
+        code == sys::WOLFSSL_SUCCESS as c_int && length > 0
+    }
+
+    #[cfg(not(wolfssl_tickets))]
+    fn has_ticket(&mut self) -> bool {
+        false
+    }
+
+    /// What is kept for the next connection, where the server gave something.
     pub(super) fn ticket(&mut self) -> Option<Ticket> {
+        if !self.has_ticket() {
+            return None;
+        }
         let _counting = counting();
         // SAFETY: the reference is the caller's.
         NonNull::new(unsafe { sys::wolfSSL_get1_session(self.session.as_ptr()) }).map(Ticket)
