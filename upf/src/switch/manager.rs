@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 const AT_A_TIME: usize = 256;
 /// How long the native UPF may take to finish what it has of a session. The switch holds packets for 250 ms.
 const LONGEST_DRAIN: Duration = Duration::from_millis(120);
+/// Silence of the native UPF says nothing where this thread was kept from looking for longer: so was the UPF, then.
+const LATE: Duration = Duration::from_millis(4);
 /// Neighbours are looked at again after this time.
 const HOPS: Duration = Duration::from_secs(1);
 
@@ -133,18 +135,15 @@ fn move_on(state: &Mutex<State>, seids: &[u64]) {
         return;
     }
     let settle = Duration::from_millis(lock(state).config.settle_ms);
-    let mut waiting: Vec<(u64, [u64; 2], Instant)> = held.iter().map(|seid| (*seid, [u64::MAX; 2], started)).collect();
+    let mut waiting: Vec<(u64, Silence)> = held.iter().map(|seid| (*seid, Silence::default())).collect();
     let mut quiet = Vec::new();
     while !waiting.is_empty() && started.elapsed() < LONGEST_DRAIN {
+        let asleep = Instant::now();
         std::thread::sleep(Duration::from_millis(1));
         let state = lock(state);
-        let now = Instant::now();
-        waiting.retain_mut(|(seid, seen, since)| {
-            let forwarded = state.native.forwarded(*seid);
-            if forwarded != *seen {
-                (*seen, *since) = (forwarded, now);
-            }
-            let finished = now.duration_since(*since) >= settle;
+        let step = asleep.elapsed();
+        waiting.retain_mut(|(seid, silence)| {
+            let finished = silence.look(state.native.forwarded(*seid), step) >= settle;
             if finished {
                 quiet.push(*seid);
             }
@@ -155,12 +154,46 @@ fn move_on(state: &Mutex<State>, seids: &[u64]) {
     let moving = |seid: &u64| matches!(state.known.get(seid), Some(Known { place: Place::Moving(_), .. }));
     let still: Vec<u64> = quiet.into_iter().filter(moving).collect();
     // What the native UPF does not come to an end with goes back to it, in order, and is tried again later.
-    let busy: Vec<u64> = waiting.iter().map(|(seid, ..)| *seid).filter(moving).collect();
+    let busy: Vec<u64> = waiting.iter().map(|(seid, _)| *seid).filter(moving).collect();
     state.take_off(&busy);
     for seid in busy {
         state.retry(seid, "the native UPF does not come to an end with its packets".into());
     }
     if !still.is_empty() {
         state.put_on(&still, true);
+    }
+}
+
+/// For how long the native UPF has forwarded nothing of a session, by looks that came in time.
+#[derive(Debug, Default)]
+struct Silence {
+    seen: [u64; 2],
+    lasts: Duration,
+}
+
+impl Silence {
+    /// What it has forwarded, `step` after the look before. A machine that stood still has kept the native UPF from its packets,
+    /// too: it has to be silent from then on.
+    fn look(&mut self, forwarded: [u64; 2], step: Duration) -> Duration {
+        let silent = forwarded == self.seen && step <= LATE;
+        self.seen = forwarded;
+        self.lasts = if silent { self.lasts + step } else { Duration::ZERO };
+        self.lasts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_that_stood_still_is_no_silence() {
+        let ms = Duration::from_millis;
+        let mut silence = Silence::default();
+        assert_eq!(silence.look([5, 0], ms(1)), ms(0));
+        (1..=9).for_each(|n| assert_eq!(silence.look([5, 0], ms(1)), ms(n)));
+        assert_eq!(silence.look([5, 0], ms(500)), ms(0));
+        assert_eq!(silence.look([5, 0], ms(2)), ms(2));
+        assert_eq!(silence.look([5, 1], ms(2)), ms(0));
     }
 }

@@ -1,23 +1,19 @@
 //! From capture to capture: what goes in is read from pcap files, what comes out is written into others, for every action of
 //! every table of the program; and the switch process with files as its ports.
+mod bed;
 mod common;
 mod process;
 
+use bed::*;
 use common::*;
 use martlet_switch_control::model::{Call, FieldMatch, Key, Operation, TableEntry, Update};
-use martlet_switch_control::rules;
 use martlet_switch_control::tables::Tables;
 use martlet_switch_target::pcap::{Carrier, Files, Reader, Writer};
-use martlet_switch_target::serve::base;
-use martlet_switch_target::{Engine, Ports, Switch, SwitchTarget, UPF, dpdk};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 const RULES: &str = "
-    hop number 1 source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port 1
-    hop number 2 source 02:00:00:00:00:03 destination 02:00:00:00:00:04 port 0
     decap teid 0x1001 ue 10.60.0.1 via 1 counter 1
     encap ue 10.60.0.1 teid 0x2001 from 192.168.70.1 to 192.168.70.2 qfi 9 via 2 counter 2
     decap-filtered teid 0x1002 ue 10.60.0.2 session 4
@@ -108,21 +104,6 @@ fn udp_packet(source: [u8; 4], destination: [u8; 4], ports: (u16, u16), ttl: u8,
 
 fn in_tunnel(teid: u32, inner: &[u8]) -> Vec<u8> {
     ethernet(&ipv4(17, 64, GNB, N3, &udp(2152, 2152, &gtp(teid, 1, 9, inner))))
-}
-
-/// A frame as the switch makes it of a packet for a UE.
-fn to_gnb(teid: u32, qfi: u8, inner: &[u8]) -> Vec<u8> {
-    let outer = ipv4(17, 64, N3, GNB, &udp(2152, 2152, &gtp(teid, 0, qfi, inner)));
-    [&[2, 0, 0, 0, 0, 4, 2, 0, 0, 0, 0, 3, 8, 0][..], &outer].concat()
-}
-
-fn to_gnb6(teid: u32, qfi: u8, inner: &[u8]) -> Vec<u8> {
-    let outer = ipv6(64, N36, GNB6, &udp(2152, 2152, &gtp(teid, 0, qfi, inner)));
-    [&[2, 0, 0, 0, 0, 4, 2, 0, 0, 0, 0, 3, 0x86, 0xdd][..], &outer].concat()
-}
-
-fn to_network(packet: &[u8]) -> Vec<u8> {
-    [&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0][..], packet].concat()
 }
 
 fn for_controller(port: u32, frame: &[u8]) -> Vec<u8> {
@@ -219,23 +200,12 @@ fn all_are_there(tables: &Tables) {
 
 #[test]
 fn every_action_of_every_table_does_what_it_says() {
-    dpdk::start(512).expect("DPDK");
-    let program = Arc::new(martlet_p4c_swx::compile(UPF).expect("our program"));
-    let mut engines = vec![Engine::Interpreter, Engine::best()];
-    engines.dedup();
-    for engine in engines {
-        let switch = Arc::new(Switch::new(program.clone(), Ports::Rings, engine).expect("a switch"));
-        let target = Arc::new(SwitchTarget::new(switch.clone()).expect("its numbers"));
-        let tables = Tables::new(program.clone(), target);
-        let mut updates = base(&program);
-        for line in RULES.lines().filter(|line| !line.trim().is_empty()) {
-            let read = rules::parse(&program.info, &rules::words(line), 999, false, &mut || None);
-            let entry = read.unwrap_or_else(|error| panic!("{}", error.shown(line)));
-            updates.push(Update { operation: Operation::Insert, entry });
-        }
-        updates.extend(OTHERS.iter().map(|of| Update { operation: Operation::Insert, entry: entry(&tables, *of) }));
-        tables.write(&updates).expect("all of them");
-        all_are_there(&tables);
+    for engine in engines() {
+        let bed = Bed::new(engine, &[HOPS, RULES].concat());
+        let Bed { switch, tables, .. } = &bed;
+        let others = OTHERS.iter().map(|of| Update { operation: Operation::Insert, entry: entry(tables, *of) });
+        tables.write(&others.collect::<Vec<_>>()).expect("all of them");
+        all_are_there(tables);
 
         let folder = Folder::new("actions");
         let cases = cases();
@@ -258,7 +228,7 @@ fn every_action_of_every_table_does_what_it_says() {
         }
         (0..4).for_each(|port| switch.bypass(port, [2, 3, 0, 1][port as usize]));
         switch.start().expect("its thread");
-        let carrier = Carrier::start(&switch, &ports).expect("the files");
+        let carrier = Carrier::start(switch, &ports).expect("the files");
         let until = Instant::now() + Duration::from_secs(10);
         while !carrier.at_end() {
             assert!(Instant::now() < until, "the files are not read");
@@ -280,10 +250,7 @@ fn every_action_of_every_table_does_what_it_says() {
             assert!(came == wanted, "{engine:?}, port {port}: missing {lost:?}, too much {more:x?}");
         }
         // And counted: packets, and octets as a URR counts them.
-        let count = |counter: &str, index| {
-            let read = |of: &str| switch.register(&format!("{counter}_{of}"), index).expect("a counter");
-            (read("packets"), read("octets"))
-        };
+        let count = |counter: &str, index| bed.count(counter, index);
         assert_eq!([count("rules", 1), count("rules", 2)], [(2, 196), (1, 98)]);
         assert_eq!([count("rules", 15), count("rules", 17), count("rules", 16)], [(1, 98), (1, 98), (0, 0)]);
         assert_eq!([count("rules", 10), count("rules", 12)], [(1, 110); 2]);
@@ -297,7 +264,7 @@ fn a_switch_process_carries_captures() {
     const FRAMES: u32 = 20_000;
     let folder = Folder::new("process");
     let rules = folder.0.join("rules");
-    let text = RULES.lines().filter(|line| line.contains(" 0x1001 ") || line.contains("hop ")).map(str::trim);
+    let text = HOPS.lines().chain(RULES.lines().filter(|line| line.contains(" 0x1001 "))).map(str::trim);
     std::fs::write(&rules, text.collect::<Vec<_>>().join("\n")).expect("a file");
     let inner = |n: u32, ttl| ipv4(17, ttl, UE, REMOTE, &udp(1000, 53, &[&payload(0)[..], &n.to_be_bytes()].concat()));
     // Every other one has no rule.

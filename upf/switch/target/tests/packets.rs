@@ -1,38 +1,19 @@
 //! Frames in at a port, out at a port, for each table and action; from and to pcap files, so that what runs is the P4
 //! program and nothing that a test made for itself.
+mod bed;
 mod common;
 
+use bed::*;
 use common::*;
-use martlet_switch_control::model::{Operation, Update};
-use martlet_switch_control::rules;
-use martlet_switch_control::tables::Tables;
+use martlet_switch_control::model::Operation;
 use martlet_switch_target::serve::base;
-use martlet_switch_target::{Engine, Ports, Switch, SwitchTarget, UPF, bench, dpdk};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// One switch at a time: each takes some 200 MiB.
-static ONE: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-struct Bed {
-    // Ends before the lock.
-    switch: Arc<Switch>,
-    tables: Tables,
-    _alone: MutexGuard<'static, ()>,
-}
+use martlet_switch_target::{Engine, Ports, bench};
 
 const RULES: &str = "
-    hop number 1 source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port 1
-    hop number 2 source 02:00:00:00:00:03 destination 02:00:00:00:00:04 port 0
     decap teid 0x1000 ue 10.60.0.1 via 1 counter 5
     encap ue 10.60.0.1 teid 0x2000 from 192.168.70.1 to 192.168.70.2 qfi 9 via 2 counter 6
 ";
 const FILTERED: &str = "
-    hop number 1 source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port 1
-    hop number 2 source 02:00:00:00:00:03 destination 02:00:00:00:00:04 port 0
     decap-filtered teid 0x1000 ue 10.60.0.1 session 4
     encap-filtered ue 10.60.0.1 session 4
     application application 1 session 4 remote 8.8.0.0/16 ports 80-90 protocol tcp priority 10
@@ -43,77 +24,23 @@ const FILTERED: &str = "
     downlink-closed session 4 application 2 counter 13
 ";
 
-impl Bed {
-    fn new(engine: Engine, text: &str) -> Bed {
-        let _alone = alone();
-        dpdk::start(768).expect("DPDK");
-        let program = Arc::new(martlet_p4c_swx::compile(UPF).expect("our program"));
-        let switch = Arc::new(Switch::new(program.clone(), Ports::Rings, engine).expect("a switch"));
-        let target = Arc::new(SwitchTarget::new(switch.clone()).expect("its numbers"));
-        let tables = Tables::new(program.clone(), target);
-        tables.write(&base(&program)).expect("the ports");
-        let bed = Bed { switch, tables, _alone };
-        bed.write(Operation::Insert, text).expect("rules");
-        bed
-    }
-
-    fn write(&self, operation: Operation, text: &str) -> Result<(), String> {
-        let info = &self.tables.program().info;
-        let update = |line: &str| {
-            let entry = rules::parse(info, &rules::words(line), 999, operation == Operation::Delete, &mut || Some(99));
-            Update { operation, entry: entry.unwrap_or_else(|error| panic!("{}", error.shown(line))) }
-        };
-        let updates: Vec<Update> = text.lines().filter(|line| !line.trim().is_empty()).map(update).collect();
-        self.tables.write(&updates).map_err(|error| error.to_string())
-    }
-
-    /// What comes out when a frame goes in: port and frame.
-    fn through(&self, port: u32, frame: &[u8]) -> Vec<(u32, Vec<u8>)> {
-        self.switch.inject(port, frame).expect("room");
-        self.switch.settle();
-        (0..8)
-            .flat_map(|port| std::iter::from_fn(move || self.switch.collect(port)).map(move |frame| (port, frame)))
-            .collect()
-    }
-
-    fn count(&self, counter: &str, index: u32) -> (u64, u64) {
-        let read = |of: &str| self.switch.register(&format!("{counter}_{of}"), index).expect("a counter");
-        (read("packets"), read("octets"))
-    }
-}
-
-/// Both ways of running the pipeline, where this build has both.
-fn engines() -> Vec<Engine> {
-    if Engine::best() == Engine::Interpreter {
-        eprintln!("SKIPPED: the pipeline as machine code; run deploy/install/swx-headers.sh and build again");
-    }
-    let mut all = vec![Engine::Interpreter, Engine::best()];
-    all.dedup();
-    all
-}
-
-fn framed(source: [u8; 6], destination: [u8; 6], packet: &[u8]) -> Vec<u8> {
-    [&destination[..], &source, &[8, 0], packet].concat()
+fn with(rules: &str) -> String {
+    [HOPS, rules].concat()
 }
 
 fn out_1(packet: &[u8]) -> Vec<(u32, Vec<u8>)> {
-    vec![(1, framed([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2], packet))]
+    vec![(1, to_network(packet))]
 }
 
 #[test]
 fn a_packet_leaves_its_tunnel_and_enters_it() {
     for engine in engines() {
-        let bed = Bed::new(engine, RULES);
+        let bed = Bed::new(engine, &with(RULES));
         for length in [0, 1, 5, 18, 100, 1372] {
             let inner = |ttl| ipv4(17, ttl, UE, REMOTE, &udp(1000, 53, &vec![7; length]));
             assert_eq!(bed.through(0, &uplink(&inner(64))), out_1(&inner(63)), "{engine:?} {length}");
             let packet = |ttl| ipv4(17, ttl, REMOTE, UE, &udp(53, 1000, &vec![8; length]));
-            let mut outer = ipv4(17, 64, N3, GNB, &udp(2152, 2152, &gtp(0x2000, 0, 9, &packet(63))));
-            // The outer header's checksum is that of its fields.
-            outer[10..12].fill(0);
-            let sum = checksum(&outer[..20]);
-            outer[10..12].copy_from_slice(&sum.to_be_bytes());
-            let expected = vec![(0, framed([2, 0, 0, 0, 0, 3], [2, 0, 0, 0, 0, 4], &outer))];
+            let expected = vec![(0, to_gnb(0x2000, 9, &packet(63)))];
             assert_eq!(bed.through(1, &ethernet(&packet(64))), expected, "{engine:?} {length}");
         }
         // Octets of IP packets without tunnel headers, as a URR counts them.
@@ -124,7 +51,7 @@ fn a_packet_leaves_its_tunnel_and_enters_it() {
 
 #[test]
 fn checksums_hold_for_all_values_of_the_field() {
-    let bed = Bed::new(Engine::best(), RULES);
+    let bed = Bed::new(Engine::best(), &with(RULES));
     // The identification makes the checksum what it likes; the carry comes round at some of them.
     for identification in (0..=u16::MAX).step_by(97).chain(0xb900..0xbb00) {
         let mut inner = ipv4(17, 64, UE, REMOTE, &udp(1, 2, b""));
@@ -141,7 +68,7 @@ fn checksums_hold_for_all_values_of_the_field() {
 #[test]
 fn what_has_no_rule_goes_to_the_native_path_as_it_is_and_comes_back() {
     for engine in engines() {
-        let bed = Bed::new(engine, RULES);
+        let bed = Bed::new(engine, &with(RULES));
         let inner = ipv4(17, 64, UE, REMOTE, &udp(1000, 53, b"hello"));
         let with = |change: &dyn Fn(&mut Vec<u8>)| {
             let mut frame = uplink(&inner);
@@ -217,21 +144,18 @@ fn what_has_no_rule_goes_to_the_native_path_as_it_is_and_comes_back() {
 #[test]
 fn a_tunnel_may_be_over_ipv6() {
     const OVER_IPV6: &str = "
-        hop number 1 source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port 1
-        hop number 2 source 02:00:00:00:00:03 destination 02:00:00:00:00:04 port 0
         decap teid 0x1000 ue 10.60.0.1 via 1 counter 5
         peer6 number 7 from fd70::1 to fd70::2
         encap6 ue 10.60.0.1 teid 0x2000 peer 7 qfi 9 via 2 counter 6
     ";
     for engine in engines() {
-        let bed = Bed::new(engine, OVER_IPV6);
+        let bed = Bed::new(engine, &with(OVER_IPV6));
         for length in [0, 1, 5, 18, 100, 1352] {
             let inner = |ttl| ipv4(17, ttl, UE, REMOTE, &udp(1000, 53, &vec![7; length]));
             assert_eq!(bed.through(0, &in_tunnel6(0x1000, &inner(64))), out_1(&inner(63)), "{engine:?} {length}");
             let packet = |ttl| ipv4(17, ttl, REMOTE, UE, &udp(53, 1000, &vec![8; length]));
-            let outer = ipv6(64, N36, GNB6, &udp(2152, 2152, &gtp(0x2000, 0, 9, &packet(63))));
-            let frame = [&[2, 0, 0, 0, 0, 4, 2, 0, 0, 0, 0, 3, 0x86, 0xdd][..], &outer].concat();
-            assert_eq!(bed.through(1, &ethernet(&packet(64))), vec![(0, frame)], "{engine:?} {length}");
+            let expected = vec![(0, to_gnb6(0x2000, 9, &packet(63)))];
+            assert_eq!(bed.through(1, &ethernet(&packet(64))), expected, "{engine:?} {length}");
         }
         // Octets as a URR counts them have nothing of the tunnel, of whichever version.
         let octets: u64 = [0, 1, 5, 18, 100, 1352].iter().map(|length| length + 28).sum();
@@ -248,7 +172,7 @@ fn a_tunnel_may_be_over_ipv6() {
 
 #[test]
 fn frames_of_every_length_do_no_harm() {
-    let bed = Bed::new(Engine::best(), RULES);
+    let bed = Bed::new(Engine::best(), &with(RULES));
     let whole = uplink(&ipv4(17, 64, UE, REMOTE, &udp(1000, 53, b"hello")));
     for length in 0..whole.len() {
         // Cut off, its length does not agree with its headers: nothing may come out by a rule.
@@ -267,7 +191,7 @@ fn frames_of_every_length_do_no_harm() {
 #[test]
 fn applications_are_told_apart_and_gates_close() {
     for engine in engines() {
-        let bed = Bed::new(engine, FILTERED);
+        let bed = Bed::new(engine, &with(FILTERED));
         let web = |ttl| ipv4(6, ttl, UE, REMOTE, &tcp(1000, 85));
         assert_eq!(bed.through(0, &uplink(&web(64))), out_1(&web(63)));
         let dns = ipv4(17, 64, UE, REMOTE, &udp(1000, 53, b"who"));
@@ -293,10 +217,7 @@ fn applications_are_told_apart_and_gates_close() {
 #[test]
 fn a_meter_lets_through_what_it_says() {
     for engine in engines() {
-        let bed = Bed::new(
-            engine,
-            "decap teid 0x1000 ue 10.60.0.1 via 1 counter 5 meter 3\nhop number 1 source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port 1",
-        );
+        let bed = Bed::new(engine, &with("decap teid 0x1000 ue 10.60.0.1 via 1 counter 5 meter 3"));
         // 10 packets of 128 octets at once, and then hardly any.
         bed.tables.set_meter(0, 3, Some((1, 1280))).expect("a meter");
         let inner = ipv4(17, 64, UE, REMOTE, &udp(1000, 53, &[0; 100]));
@@ -310,7 +231,7 @@ fn a_meter_lets_through_what_it_says() {
 
 #[test]
 fn the_controller_takes_and_sends_packets() {
-    let bed = Bed::new(Engine::best(), RULES);
+    let bed = Bed::new(Engine::best(), &with(RULES));
     let target = bed.tables.target().clone();
     let frame = ethernet(&ipv4(17, 64, REMOTE, UE, &udp(53, 1000, &[3; 70])));
     target.send(3, &frame).expect("sent");
@@ -333,7 +254,7 @@ fn the_controller_takes_and_sends_packets() {
 
 #[test]
 fn a_batch_is_written_whole_or_not_at_all() {
-    let bed = Bed::new(Engine::best(), RULES);
+    let bed = Bed::new(Engine::best(), &with(RULES));
     for (text, why) in [
         ("decap teid 7 ue 10.60.0.7 via 1\ndecap teid 0x1000 ue 10.60.0.1 via 1", "already has"),
         (
@@ -368,22 +289,14 @@ fn a_batch_is_written_whole_or_not_at_all() {
 #[test]
 fn from_pcap_to_pcap() {
     // The same packets from a file, through DPDK's own source, as many times as the file has them.
-    let _alone = alone();
-    dpdk::start(768).expect("DPDK");
     let path = std::env::temp_dir().join(format!("martlet-switch-test-{}.pcap", std::process::id()));
     bench::write_pcap(&path, (0..3).map(|n| uplink(&ipv4(17, 64, UE, REMOTE, &udp(1000, 53, &[n; 30])))))
         .expect("a file");
-    let program = Arc::new(martlet_p4c_swx::compile(UPF).expect("our program"));
-    let switch =
-        Switch::new(program.clone(), Ports::Memory { pcap: &path, packets: 3 }, Engine::best()).expect("a switch");
-    let switch = Arc::new(switch);
-    let target = Arc::new(SwitchTarget::new(switch.clone()).expect("its numbers"));
-    let tables = Tables::new(program.clone(), target);
-    tables.write(&base(&program)).expect("the ports");
+    let bed = Bed::of(Engine::best(), Ports::Memory { pcap: &path, packets: 3 });
+    let switch = &bed.switch;
     switch.measure(2_000_000);
     assert!(switch.sunk(2).0 > 0, "without rules, to the native path");
-    let bed = Bed { switch: switch.clone(), tables, _alone };
-    bed.write(Operation::Insert, RULES).expect("rules");
+    bed.write(Operation::Insert, &with(RULES)).expect("rules");
     let before = switch.sunk(2).0;
     switch.measure(2_000_000);
     let (packets, octets) = switch.sunk(1);

@@ -29,14 +29,20 @@ pub fn ip(arguments: &str) {
 pub struct End(OwnedFd);
 
 impl End {
+    /// Of IPv4 packets.
     pub fn open(interface: &str) -> End {
+        End::open_for(interface, libc::ETH_P_IP as u16)
+    }
+
+    /// Of frames of a type.
+    pub fn open_for(interface: &str, kind: u16) -> End {
         let index = nix::net::if_::if_nametoindex(interface).expect("the interface");
         // SAFETY: a new socket, whose descriptor is ours alone; an address of the length said.
         unsafe {
             let fd = libc::socket(
                 libc::AF_PACKET,
                 libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC,
-                (libc::ETH_P_IP as u16).to_be().into(),
+                kind.to_be().into(),
             );
             assert!(fd >= 0, "a packet socket");
             // Room for all that is sent before it is looked at.
@@ -50,7 +56,7 @@ impl End {
             );
             let mut address: libc::sockaddr_ll = std::mem::zeroed();
             address.sll_family = libc::AF_PACKET as u16;
-            address.sll_protocol = (libc::ETH_P_IP as u16).to_be();
+            address.sll_protocol = kind.to_be();
             address.sll_ifindex = index as i32;
             assert_eq!(libc::bind(fd, (&raw const address).cast(), size_of_val(&address) as u32), 0);
             End(OwnedFd::from_raw_fd(fd))
