@@ -188,6 +188,20 @@ async fn smf_of_a_set_is_killed(site: &Site) -> Result<()> {
     // A session of which nobody says anything is taken over, too: its UPF's reports have somebody to go to.
     until(&core, "smf", "it has all sessions", |smf| smf["sessions"] == 2).await?;
     is_reached((&active, addresses[0]), (&idle, addresses[1]), 7).await.context("the phone that is idle")?;
+    // A change of policy reaches a session at its new SMF: the association has moved with it.
+    let flow = "{ name: video, five_qi: 7, filters: [permit out 6 from any 443 to assigned] }";
+    std::fs::write(site.config(), format!("{common}{}pcf: {{ flows: [{flow}] }}\n", set(1, "10.45.0.0/17", 10)))?;
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(core.id() as i32), nix::sys::signal::Signal::SIGHUP)?;
+    let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+    while active.status().await?.sessions.iter().all(|session| session.flows != [(1, 9), (2, 7)]) {
+        ensure!(
+            tokio::time::Instant::now() < give_up,
+            "the policy has not come: {:?}",
+            active.status().await?.sessions
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    std::fs::write(site.config(), &common)?;
     third.register().await?;
     let new = third.establish_pdu_session(internet()).await?;
     ensure!(new.ipv4.is_some_and(|address| address.octets()[2] < 128), "of the pool of the SMF that is left: {new:?}");

@@ -26,7 +26,10 @@ impl Amf {
 
 /// Wakes the tasks of UEs that another AMF has taken; ends with an error where another process has this AMF's name.
 pub(crate) async fn watch(amf: &Arc<Amf>, shutdown: &Shutdown) -> Result<(), StartError> {
-    let Some(journal) = &amf.journal else { return Ok(shutdown.wait().await) };
+    let Some(journal) = &amf.journal else {
+        shutdown.wait().await;
+        return Ok(());
+    };
     let (sender, mut taken) = mpsc::unbounded_channel();
     journal.on_taken(move |id| {
         let _ = sender.send(id.to_string());

@@ -195,7 +195,10 @@ impl Session {
 
 /// Tells sessions that another SMF has taken; ends with an error where another process has this SMF's name.
 pub async fn fence(smf: &Arc<Smf>, shutdown: &Shutdown) -> Result<(), StartError> {
-    let Some(journal) = &smf.journal else { return Ok(shutdown.wait().await) };
+    let Some(journal) = &smf.journal else {
+        shutdown.wait().await;
+        return Ok(());
+    };
     let (sender, mut taken) = mpsc::unbounded_channel();
     journal.on_taken(move |id| {
         let _ = sender.send(id.to_string());

@@ -93,8 +93,10 @@ mod tests {
             areas: Some(vec![Area { tacs: Some(vec![Tac::from_u32(2), Tac::from_u32(3)]), area_code: None }]),
             ..Default::default()
         };
-        let without =
-            |kind| (1..=4).filter(|tac| is_without_service(&of(kind), Tai { plmn, tac: *tac })).collect::<Vec<_>>();
+        let without = |kind| {
+            let restriction = of(kind);
+            (1..=4).filter(|tac| is_without_service(&restriction, Tai { plmn, tac: *tac })).collect::<Vec<_>>()
+        };
         assert_eq!(without(Some(RestrictionType::AllowedAreas)), [1, 4]);
         assert_eq!(without(Some(RestrictionType::NotAllowedAreas)), [2, 3]);
         assert_eq!(without(None), [] as [u32; 0]);
