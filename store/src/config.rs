@@ -1,5 +1,5 @@
 //! Where a network function keeps its contexts, in its section of the configuration.
-use crate::{Journal, Kept, Place, StoreError};
+use crate::{Journal, Kept, Place, StoreError, Timing};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
@@ -16,11 +16,14 @@ pub struct StateConfig {
     pub key_file: String,
     /// Milliseconds after which a change is written: what is lost when the process is killed.
     pub interval_ms: u32,
+    /// Milliseconds for which nobody else of the set takes a context, counted from the last time that this process was
+    /// seen by the database: 100 to 60,000. A function that was not seen for so long asks before it does anything.
+    pub lease_ms: u32,
 }
 
 impl Default for StateConfig {
     fn default() -> Self {
-        StateConfig { keep: true, place: String::new(), key_file: String::new(), interval_ms: 20 }
+        StateConfig { keep: true, place: String::new(), key_file: String::new(), interval_ms: 20, lease_ms: 1000 }
     }
 }
 
@@ -51,7 +54,8 @@ impl StateConfig {
             return Ok(None);
         }
         let key_file = Some(Path::new(&self.key_file)).filter(|file| !file.as_os_str().is_empty());
-        let interval = Duration::from_millis(self.interval_ms.into());
-        Journal::open(&Place::parse(&self.place), key_file, owner, interval).map(Some)
+        let ms = |ms: u32| Duration::from_millis(ms.into());
+        let timing = Timing { interval: ms(self.interval_ms), lease: ms(self.lease_ms.clamp(100, 60_000)) };
+        Journal::open(&Place::parse(&self.place), key_file, owner, timing).map(Some)
     }
 }

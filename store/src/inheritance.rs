@@ -1,9 +1,13 @@
 //! Contexts of a function that is gone, for another one of its set to go on with.
-use crate::journal::Database;
+use crate::database::{Database, Taking};
 use crate::seal::Seal;
 use crate::{Kept, Place, StoreError};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+/// What a lease is waited for beyond its end.
+const MARGIN: Duration = Duration::from_millis(5);
 
 /// What an owner has left in a place that several functions share. Each call waits for the database: it is for threads that
 /// may.
@@ -57,11 +61,24 @@ impl Inheritance {
         sealed.map(|value| self.seal.open(&format!("{}/{id}", self.owner), &value)).transpose()
     }
 
-    /// Takes a context away: true for the one who does, of all that try.
+    /// Takes a context away from who has it, and is the one that has it now: of all that try, one. Waits until the owner's lease is
+    /// over; none for a context that is gone, or whose owner turns out to be at work.
     ///
     /// # Errors
-    /// The database fails.
-    pub fn claim(&self, id: &str) -> Result<bool, StoreError> {
-        self.database().take(&self.owner, id)
+    /// The database fails, or holds contexts that were sealed with another key.
+    pub fn claim(&self, id: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let open = |value: Vec<u8>| self.seal.open(&format!("{}/{id}", self.owner), &value).map(Some);
+        let first = self.database().take(&self.owner, id)?;
+        let patience = match first {
+            Taking::Taken(value) => return open(value),
+            Taking::Gone => return Ok(None),
+            Taking::Leased(left) => left,
+        };
+        std::thread::sleep(patience + MARGIN);
+        match self.database().take(&self.owner, id)? {
+            Taking::Taken(value) => open(value),
+            // It was renewed.
+            Taking::Gone | Taking::Leased(_) => Ok(None),
+        }
     }
 }

@@ -4,8 +4,13 @@
 //! transaction, and of a context that changed several times the last. A function that is killed loses what it learnt
 //! within that moment ([`Journal::interval`]); one that ends in order loses nothing. Values are sealed with the operator's
 //! key, since they hold keys of UEs.
+//!
+//! Functions of a set have one place. Before a function acts for a context it asks [`Journal::is_ours`], which costs a look at a clock as
+//! long as the function writes or asks now and then: another one may have taken the context for that of a function which is gone.
+use crate::database::{Database, Look, Member};
+use crate::fence::{Fence, Moment, Says};
 use crate::seal::Seal;
-use crate::{Place, StoreError, postgres, schema, sqlite};
+use crate::{Place, StoreError};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,123 +25,16 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// How long the end of a function waits for a database that fails.
 const LAST_ATTEMPTS: u32 = 3;
 
-pub(crate) enum Database {
-    Sqlite(rusqlite::Connection),
-    Postgres(Box<::postgres::Client>, String),
-}
+/// Leases between the looks of a member of a set that has nothing to do.
+const LEASES_AT_REST: u32 = 3;
 
-impl Database {
-    pub(crate) fn open(place: &Place) -> Result<Database, StoreError> {
-        match place {
-            Place::Memory => Err(StoreError::Key("a journal in memory outlives nothing".into())),
-            Place::File(path) => sqlite::connect(path).map(Database::Sqlite),
-            Place::Postgres(address) => {
-                let mut client = postgres::connect(address)?;
-                schema::migrate_postgres(&mut client)?;
-                Ok(Database::Postgres(client.into(), address.clone()))
-            }
-        }
-    }
-
-    pub(crate) fn load(&mut self, owner: &str) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
-        match self {
-            Database::Sqlite(connection) => {
-                let mut statement = connection.prepare("SELECT id, value FROM state WHERE owner = ?1 ORDER BY id")?;
-                let rows = statement.query_map([owner], |row| Ok((row.get(0)?, row.get(1)?)))?;
-                Ok(rows.collect::<Result<_, _>>()?)
-            }
-            Database::Postgres(client, _) => {
-                let rows = client.query("SELECT id, value FROM state WHERE owner = $1 ORDER BY id", &[&owner])?;
-                Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
-            }
-        }
-    }
-
-    /// The owners whose names begin so.
-    pub(crate) fn owners(&mut self, prefix: &str) -> Result<Vec<String>, StoreError> {
-        let length = i32::try_from(prefix.len()).unwrap_or(i32::MAX);
-        match self {
-            Database::Sqlite(connection) => {
-                let sql = "SELECT DISTINCT owner FROM state WHERE substr(owner, 1, ?1) = ?2 ORDER BY owner";
-                let mut statement = connection.prepare(sql)?;
-                let rows = statement.query_map(rusqlite::params![length, prefix], |row| row.get(0))?;
-                Ok(rows.collect::<Result<_, _>>()?)
-            }
-            Database::Postgres(client, _) => {
-                let sql = "SELECT DISTINCT owner FROM state WHERE substr(owner, 1, $1) = $2 ORDER BY owner";
-                Ok(client.query(sql, &[&length, &prefix])?.iter().map(|row| row.get(0)).collect())
-            }
-        }
-    }
-
-    /// One row.
-    pub(crate) fn get(&mut self, owner: &str, id: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        match self {
-            Database::Sqlite(connection) => {
-                let mut statement = connection.prepare("SELECT value FROM state WHERE owner = ?1 AND id = ?2")?;
-                let mut rows = statement.query_map([owner, id], |row| row.get(0))?;
-                Ok(rows.next().transpose()?)
-            }
-            Database::Postgres(client, _) => {
-                let sql = "SELECT value FROM state WHERE owner = $1 AND id = $2";
-                Ok(client.query_opt(sql, &[&owner, &id])?.map(|row| row.get(0)))
-            }
-        }
-    }
-
-    /// Takes a row away; whether it was there.
-    pub(crate) fn take(&mut self, owner: &str, id: &str) -> Result<bool, StoreError> {
-        let taken = match self {
-            Database::Sqlite(connection) => {
-                connection.execute("DELETE FROM state WHERE owner = ?1 AND id = ?2", [owner, id])? as u64
-            }
-            Database::Postgres(client, address) => {
-                if client.is_closed() {
-                    **client = postgres::connect(address)?;
-                }
-                client.execute("DELETE FROM state WHERE owner = $1 AND id = $2", &[&owner, &id])?
-            }
-        };
-        Ok(taken == 1)
-    }
-
-    fn write(&mut self, owner: &str, batch: &[(String, Option<Vec<u8>>)]) -> Result<(), StoreError> {
-        match self {
-            Database::Sqlite(connection) => {
-                let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-                for (id, value) in batch {
-                    match value {
-                        Some(value) => {
-                            let sql = "INSERT INTO state (owner, id, value) VALUES (?1, ?2, ?3) \
-                                       ON CONFLICT (owner, id) DO UPDATE SET value = excluded.value";
-                            transaction.prepare_cached(sql)?.execute(rusqlite::params![owner, id, value])?
-                        }
-                        None => {
-                            let sql = "DELETE FROM state WHERE owner = ?1 AND id = ?2";
-                            transaction.prepare_cached(sql)?.execute([owner, id])?
-                        }
-                    };
-                }
-                Ok(transaction.commit()?)
-            }
-            Database::Postgres(client, address) => {
-                if client.is_closed() {
-                    **client = postgres::connect(address)?;
-                }
-                let of = |put: bool| batch.iter().filter(move |(_, value)| value.is_some() == put);
-                let (ids, values): (Vec<&str>, Vec<&[u8]>) =
-                    of(true).map(|(id, value)| (id.as_str(), value.as_deref().unwrap_or_default())).unzip();
-                let gone: Vec<&str> = of(false).map(|(id, _)| id.as_str()).collect();
-                let mut transaction = client.transaction()?;
-                // One statement for all: a round trip, not one for each.
-                let sql = "INSERT INTO state (owner, id, value) SELECT $1, * FROM unnest($2::text[], $3::bytea[]) \
-                           ON CONFLICT (owner, id) DO UPDATE SET value = excluded.value";
-                transaction.execute(sql, &[&owner, &ids, &values])?;
-                transaction.execute("DELETE FROM state WHERE owner = $1 AND id = ANY($2)", &[&owner, &gone])?;
-                Ok(transaction.commit()?)
-            }
-        }
-    }
+/// How a journal keeps time.
+#[derive(Debug, Clone, Copy)]
+pub struct Timing {
+    /// What changes is written after this.
+    pub interval: Duration,
+    /// For how long after a write nobody else takes a context.
+    pub lease: Duration,
 }
 
 #[derive(Default)]
@@ -146,6 +44,8 @@ struct Waiting {
     /// Changes handed over, and changes written.
     handed_over: u64,
     written: u64,
+    /// Somebody wants to know at once what others have taken.
+    asked: bool,
     ending: bool,
 }
 
@@ -155,9 +55,18 @@ struct Shared {
     written: Condvar,
     failures: AtomicU64,
     interval: Duration,
+    fence: Fence,
 }
 
 impl Shared {
+    fn ask(&self) {
+        let mut waiting = self.waiting();
+        if !waiting.asked {
+            waiting.asked = true;
+            self.stirred.notify_one();
+        }
+    }
+
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(|e| e.into_inner())
     }
@@ -173,7 +82,7 @@ pub struct Journal {
 pub type Kept = Vec<(String, Vec<u8>)>;
 
 impl Journal {
-    /// Opens a place, and gives the contexts that this owner has there. What changes is written after `interval`.
+    /// Opens a place, and gives the contexts that this owner has there.
     ///
     /// # Errors
     /// The database cannot be opened, or holds contexts that were sealed with another key.
@@ -181,7 +90,7 @@ impl Journal {
         place: &Place,
         key_file: Option<&Path>,
         owner: &str,
-        interval: Duration,
+        timing: Timing,
     ) -> Result<(Journal, Kept), StoreError> {
         let seal = Seal::at(place, key_file)?;
         let shared = Arc::new(Shared {
@@ -189,7 +98,8 @@ impl Journal {
             stirred: Condvar::new(),
             written: Condvar::new(),
             failures: AtomicU64::new(0),
-            interval,
+            interval: timing.interval,
+            fence: Fence::new(timing.lease),
         });
         let (sender, loaded) = std::sync::mpsc::channel();
         let (place, owner, writer) = (place.clone(), owner.to_string(), shared.clone());
@@ -205,7 +115,8 @@ impl Journal {
             match opened {
                 Ok((database, kept)) => {
                     let _ = sender.send(Ok(kept));
-                    Writer { database, owner, seal, shared: writer }.run();
+                    let member = Member { owner, epoch: None, lease: timing.lease };
+                    Writer { database, member, seal, alone: None, shared: writer }.run();
                 }
                 Err(error) => {
                     let _ = sender.send(Err(error));
@@ -248,6 +159,48 @@ impl Journal {
         waiting.written >= until
     }
 
+    /// Whether this function still has a context, or none has it yet. Returns at once where the database has seen this function within its
+    /// lease; else waits until it does.
+    pub async fn is_ours(&self, id: impl std::fmt::Display) -> bool {
+        let says = || self.shared.fence.says(&id);
+        match says() {
+            Says::Ours => return true,
+            Says::Others => return false,
+            Says::OursStill => {
+                self.shared.ask();
+                return true;
+            }
+            Says::Ask => {}
+        }
+        let mut looks = self.shared.fence.looks();
+        loop {
+            looks.mark_unchanged();
+            self.shared.ask();
+            match says() {
+                Says::Others => return false,
+                Says::Ours | Says::OursStill => return true,
+                // The writer is there as long as the journal is.
+                Says::Ask if looks.changed().await.is_err() => return true,
+                Says::Ask => {}
+            }
+        }
+    }
+
+    /// A context that was another function's is this one's now, by a claim: also one that was taken from this one before.
+    pub fn adopt(&self, id: &str) {
+        self.shared.fence.has_again(id);
+    }
+
+    /// Is told of each context that another function has taken, in the journal's thread.
+    pub fn on_taken(&self, told: impl Fn(&str) + Send + Sync + 'static) {
+        self.shared.fence.on_taken(Box::new(told));
+    }
+
+    /// Returns when there is a later process of this name, which has all its contexts.
+    pub async fn deposed(&self) {
+        self.shared.fence.deposed().await;
+    }
+
     /// How old the changes may be that are not written yet: what a function that is killed may lose.
     pub fn interval(&self) -> Duration {
         self.shared.interval
@@ -272,8 +225,10 @@ impl Drop for Journal {
 
 struct Writer {
     database: Database,
-    owner: String,
+    member: Member,
     seal: Seal,
+    /// Whether there was no other member when the database was last reached, where it was.
+    alone: Option<bool>,
     shared: Arc<Shared>,
 }
 
@@ -282,18 +237,25 @@ impl Writer {
         loop {
             let ending = {
                 let waiting = self.shared.waiting();
-                let idle = |waiting: &mut Waiting| waiting.changed.is_empty() && !waiting.ending;
-                let waiting = self.shared.stirred.wait_while(waiting, idle).unwrap_or_else(|e| e.into_inner());
+                let idle = |waiting: &mut Waiting| waiting.changed.is_empty() && !waiting.ending && !waiting.asked;
+                // A member of a set with nothing to do looks now and then whether it has been taken for gone.
+                let patience = if self.alone == Some(false) { self.member.lease * LEASES_AT_REST } else { Duration::MAX };
+                let rested = self.shared.stirred.wait_timeout_while(waiting, patience, idle);
+                let (waiting, _) = rested.unwrap_or_else(|e| e.into_inner());
                 // Others come within the interval, and are written with the first.
-                let moment = self.shared.stirred.wait_timeout_while(waiting, self.shared.interval, |w| !w.ending);
-                let (waiting, _) = moment.unwrap_or_else(|e| e.into_inner());
+                let interval = if waiting.changed.is_empty() { Duration::ZERO } else { self.shared.interval };
+                let moment = self.shared.stirred.wait_timeout_while(waiting, interval, |w| !w.ending && !w.asked);
+                let (mut waiting, _) = moment.unwrap_or_else(|e| e.into_inner());
                 if waiting.ending && waiting.changed.is_empty() {
-                    return;
+                    break;
                 }
+                waiting.asked = false;
                 waiting.ending
             };
             self.write_all(ending);
         }
+        // Whoever is next need not wait.
+        let _ = self.database.leave(&self.member);
     }
 
     fn write_all(&mut self, ending: bool) {
@@ -301,20 +263,29 @@ impl Writer {
             let mut waiting = self.shared.waiting();
             (std::mem::take(&mut waiting.changed), waiting.handed_over)
         };
+        let owner = &self.member.owner;
         let sealed = changed.into_iter().filter_map(|(id, value)| match value {
             None => Some((id, None)),
             // Sealing fails for want of random numbers alone.
-            Some(value) => self.seal.seal(&format!("{}/{id}", self.owner), &value).ok().map(|value| (id, Some(value))),
+            Some(value) => self.seal.seal(&format!("{owner}/{id}"), &value).ok().map(|value| (id, Some(value))),
         });
-        let sealed: Vec<_> = sealed.collect();
-        for batch in sealed.chunks(MOST_AT_ONCE) {
+        // What others have is theirs to write.
+        let sealed: Vec<_> = sealed.filter(|(id, _)| !self.shared.fence.has_lost(id)).collect();
+        // One batch without anything is a look.
+        let batches = sealed.chunks(MOST_AT_ONCE).chain(sealed.is_empty().then_some(&[][..]));
+        for batch in batches {
             let mut attempts = 0;
-            while let Err(error) = self.database.write(&self.owner, batch) {
+            while let Err(error) = self.write(batch) {
                 attempts += 1;
                 if self.shared.failures.fetch_add(1, Ordering::Relaxed) == 0 {
-                    eprintln!("martlet: contexts of {} are not kept: {error}", self.owner);
+                    eprintln!("martlet: contexts of {} are not kept: {error}", self.member.owner);
                 }
+                let alone = self.alone == Some(true);
+                self.shared.fence.failed(alone);
                 if (ending || self.shared.waiting().ending) && attempts >= LAST_ATTEMPTS {
+                    break;
+                }
+                if batch.is_empty() && alone {
                     break;
                 }
                 std::thread::sleep(PAUSE);
@@ -322,5 +293,20 @@ impl Writer {
         }
         self.shared.waiting().written = counted;
         self.shared.written.notify_all();
+    }
+
+    fn write(&mut self, batch: &[(String, Option<Vec<u8>>)]) -> Result<(), StoreError> {
+        let began = Moment::now();
+        match self.database.write(&mut self.member, batch)? {
+            Look::Ours { taken, alone } => {
+                self.alone = Some(alone);
+                self.shared.fence.looked(began, &taken);
+            }
+            Look::Deposed => {
+                eprintln!("martlet: there is a later process that keeps contexts of {}", self.member.owner);
+                self.shared.fence.depose();
+            }
+        }
+        Ok(())
     }
 }

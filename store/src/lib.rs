@@ -2,7 +2,8 @@
 //!
 //! [`Store`] has the subscribers, their keys sealed with the operator's key. Several processes may have it open (a running
 //! core, `martlet subscriber`), and what one changes is seen by the next read of the others. [`Journal`] keeps the contexts
-//! of one network function, so that it can be killed and started again.
+//! of one network function, so that it can be killed and started again. [`Inheritance`] is for another member of its set, which
+//! goes on with what it left; a member that was only thought to be gone learns so before it does anything.
 //!
 //! | what is lost | in a file | with PostgreSQL |
 //! | --- | --- | --- |
@@ -15,7 +16,9 @@
 
 mod backend;
 mod config;
+mod database;
 mod error;
+mod fence;
 mod identity;
 mod inheritance;
 mod journal;
@@ -35,12 +38,12 @@ pub use config::StateConfig;
 pub use error::StoreError;
 pub use identity::stable_uuid;
 pub use inheritance::Inheritance;
-pub use journal::{Journal, Kept};
+pub use journal::{Journal, Kept, Timing};
 pub use place::Place;
 pub use seal::{KEY_VARIABLE, Seal};
 pub use secret::Secret;
 pub use store::Store;
 pub use subscriber::{
-    AuthenticationMethod, DEFAULT_AMBR, InvalidSubscriber, SessionType, SubscribedDnn, SubscribedSlice, Subscriber,
-    Tuak, UpProtection, UpSecurityPolicy,
+    AuthenticationMethod, DEFAULT_AMBR, InvalidSubscriber, ServiceArea, SessionType, SubscribedDnn, SubscribedSlice,
+    Subscriber, Tuak, UpProtection, UpSecurityPolicy,
 };

@@ -3,7 +3,7 @@ use crate::StoreError;
 use rusqlite::Connection;
 
 /// What each version adds; the position is the version it leads to, counted from 1.
-const STEPS: [&str; 2] = [
+const STEPS: [&str; 3] = [
     "
     CREATE TABLE subscriber (
         supi    TEXT PRIMARY KEY NOT NULL,
@@ -32,6 +32,20 @@ const STEPS: [&str; 2] = [
         PRIMARY KEY (owner, id)
     ) STRICT;
 ",
+    "
+    CREATE TABLE member (
+        owner TEXT PRIMARY KEY NOT NULL,
+        -- Which process of this name it is.
+        epoch INTEGER NOT NULL,
+        -- Until when nobody else takes its contexts, in milliseconds since 1970.
+        until INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE taken (
+        owner TEXT NOT NULL,
+        id    TEXT NOT NULL,
+        PRIMARY KEY (owner, id)
+    ) STRICT, WITHOUT ROWID;
+",
 ];
 
 /// Brings the file to the version that this program knows.
@@ -51,7 +65,8 @@ pub fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
 }
 
 /// The same for PostgreSQL.
-const POSTGRES_STEPS: [&str; 1] = ["
+const POSTGRES_STEPS: [&str; 2] = [
+    "
     CREATE TABLE subscriber (
         supi    TEXT COLLATE \"C\" PRIMARY KEY,
         gpsi    TEXT UNIQUE,
@@ -75,7 +90,20 @@ const POSTGRES_STEPS: [&str; 1] = ["
         value BYTEA NOT NULL,
         PRIMARY KEY (owner, id)
     );
-"];
+",
+    "
+    CREATE TABLE member (
+        owner TEXT COLLATE \"C\" PRIMARY KEY,
+        epoch BIGINT NOT NULL,
+        until BIGINT NOT NULL
+    );
+    CREATE TABLE taken (
+        owner TEXT COLLATE \"C\" NOT NULL,
+        id    TEXT COLLATE \"C\" NOT NULL,
+        PRIMARY KEY (owner, id)
+    );
+",
+];
 
 /// Holds off others who bring the same database to a version: any number, but the same for all.
 const LOCK: i64 = 0x6d61_7274_6c65;

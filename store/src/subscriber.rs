@@ -101,6 +101,17 @@ pub struct SubscribedSlice {
     pub dnns: Vec<SubscribedDnn>,
 }
 
+/// Where a subscriber gets service (service area restriction; TS 23.501, 5.3.4.1): in these tracking areas alone, or everywhere else.
+/// Elsewhere it registers, and has nothing more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServiceArea {
+    /// Tracking area codes with service.
+    Allowed(Vec<u32>),
+    /// Tracking area codes without.
+    NotAllowed(Vec<u32>),
+}
+
 /// How a subscriber is authenticated (TS 33.501, 6.1.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum AuthenticationMethod {
@@ -184,6 +195,9 @@ pub struct Subscriber {
     pub ambr_downlink: String,
     /// Slices.
     pub slices: Vec<SubscribedSlice>,
+    /// Where the subscriber gets service; everywhere where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_area: Option<ServiceArea>,
 }
 
 fn ipv4() -> Vec<SessionType> {
@@ -260,6 +274,7 @@ impl Subscriber {
             ambr_uplink: default_ambr(),
             ambr_downlink: default_ambr(),
             slices: vec![slice],
+            service_area: None,
         }
     }
 
@@ -303,6 +318,12 @@ impl Subscriber {
         }
         for (n, slice) in self.slices.iter().enumerate() {
             slice.check(&self.slices[..n])?;
+        }
+        let areas = self.service_area.iter().flat_map(|area| match area {
+            ServiceArea::Allowed(tacs) | ServiceArea::NotAllowed(tacs) => tacs,
+        });
+        if areas.copied().any(|tac| tac == 0 || tac > 0xff_fffd) {
+            return Err(invalid("service_area", "a tracking area code is 1 to 16777213"));
         }
         if !self.slices.iter().any(|slice| slice.default) {
             return Err(invalid("slices", "one slice at least is the default"));

@@ -93,7 +93,8 @@ impl OwnPostgres {
         Ok(())
     }
 
-    fn stop(&mut self) {
+    /// Stops the server.
+    pub fn stop(&mut self) {
         let Some(mut server) = self.server.take() else { return };
         let _ = Command::new("kill").args(["-INT", &server.id().to_string()]).status();
         let _ = server.wait();

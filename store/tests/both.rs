@@ -5,6 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// A write after 20 ms, and a lease of so many.
+fn timing(lease: u64) -> Timing {
+    Timing { interval: Duration::from_millis(20), lease: Duration::from_millis(lease) }
+}
+
 /// Where a test's data are.
 enum Bed {
     File(PathBuf),
@@ -43,7 +48,7 @@ impl Bed {
         Store::open_at(&self.place(), Some(&self.key_file())).unwrap()
     }
     fn journal(&self, owner: &str) -> (Journal, Kept) {
-        Journal::open(&self.place(), Some(&self.key_file()), owner, Duration::from_millis(20)).unwrap()
+        Journal::open(&self.place(), Some(&self.key_file()), owner, timing(100)).unwrap()
     }
     /// Everything that the database holds, as it lies there.
     fn octets(&self) -> Vec<u8> {
@@ -192,7 +197,7 @@ fn keys_are_never_in_the_database_as_they_are() {
         let other = bed.folder().join("other.key");
         let refused = Store::open_at(&bed.place(), Some(&other)).unwrap().subscriber(SUPI).unwrap_err();
         assert!(refused.to_string().contains("another operator's key"), "{refused}");
-        let refused = Journal::open(&bed.place(), Some(&other), "amf", Duration::ZERO).err().unwrap();
+        let refused = Journal::open(&bed.place(), Some(&other), "amf", timing(100)).err().unwrap();
         assert!(refused.to_string().contains("another operator's key"), "{refused}");
     });
 }
@@ -249,7 +254,8 @@ fn what_a_function_left_is_claimed_by_one_alone() {
             (0..3).map(|_| Inheritance::open(&bed.place(), Some(&bed.key_file()), "amf-one").unwrap()).collect();
         assert!(heirs.iter().all(|heir| heir.contexts().unwrap().len() == 10));
         let claims: Vec<usize> = std::thread::scope(|scope| {
-            let claim = |heir: &Inheritance| (0..10).filter(|n: &i32| heir.claim(&n.to_string()).unwrap()).count();
+            let claim =
+                |heir: &Inheritance| (0..10).filter(|n: &i32| heir.claim(&n.to_string()).unwrap().is_some()).count();
             let all: Vec<_> = heirs.iter().map(|heir| scope.spawn(move || claim(heir))).collect();
             all.into_iter().map(|claims| claims.join().unwrap()).collect()
         });
@@ -257,7 +263,91 @@ fn what_a_function_left_is_claimed_by_one_alone() {
         assert!(heirs[0].contexts().unwrap().is_empty());
         // What is another's is not in it.
         let other = Inheritance::open(&bed.place(), Some(&bed.key_file()), "amf-two").unwrap();
-        assert!(other.contexts().unwrap().is_empty() && !other.claim("1").unwrap());
+        assert!(other.contexts().unwrap().is_empty() && other.claim("1").unwrap().is_none());
+    });
+}
+
+/// Waits for an answer of a journal.
+fn is_ours(journal: &Journal, id: &str) -> bool {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let asked = async { tokio::time::timeout(Duration::from_secs(10), journal.is_ours(id)).await };
+    runtime.block_on(asked).expect("it answers")
+}
+
+#[test]
+fn a_function_that_was_thought_to_be_gone_has_no_more_what_another_one_took() {
+    Bed::each("fence", |bed| {
+        let (journal, _) = bed.journal("amf-01-one");
+        let (told, heard) = std::sync::mpsc::channel();
+        journal.on_taken(move |id| told.send(id.to_string()).unwrap());
+        (1..=3).for_each(|n: u32| journal.put(n.to_string(), format!("context {n}").into_bytes()));
+        assert!(journal.flush(Duration::from_secs(10)) && is_ours(&journal, "1"));
+        let heir = Inheritance::open(&bed.place(), Some(&bed.key_file()), "amf-01-one").unwrap();
+        // It is at work: nothing is taken from it.
+        let at_work = std::sync::atomic::AtomicBool::new(true);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while at_work.load(std::sync::atomic::Ordering::Relaxed) {
+                    assert!(is_ours(&journal, "1"));
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+            });
+            let claimed = heir.claim("1").unwrap();
+            at_work.store(false, std::sync::atomic::Ordering::Relaxed);
+            assert_eq!(claimed, None);
+        });
+        // It stands still for longer than its lease, as a process that is stopped does.
+        assert_eq!(heir.claim("1").unwrap(), Some(b"context 1".to_vec()));
+        journal.put("1", b"of yesterday".to_vec());
+        journal.put("2", b"of today".to_vec());
+        assert!(!is_ours(&journal, "1") && is_ours(&journal, "2"));
+        assert_eq!(heard.recv_timeout(Duration::from_secs(10)).unwrap(), "1");
+        journal.put("1", b"once more".to_vec());
+        journal.remove("3");
+        assert!(journal.flush(Duration::from_secs(10)));
+        assert_eq!(heir.contexts().unwrap(), [("2".to_string(), b"of today".to_vec())]);
+        // In order: who is next need not wait for the lease.
+        drop(journal);
+        assert_eq!(heir.claim("2").unwrap(), Some(b"of today".to_vec()));
+    });
+}
+
+#[test]
+fn of_two_processes_of_one_name_the_later_one_has_the_contexts() {
+    Bed::each("epoch", |bed| {
+        let (first, _) = bed.journal("smf");
+        first.put("1", vec![1]);
+        assert!(first.flush(Duration::from_secs(10)) && is_ours(&first, "1"));
+        let (second, kept) = bed.journal("smf");
+        assert_eq!(kept.len(), 1);
+        second.put("1", vec![2]);
+        assert!(second.flush(Duration::from_secs(10)));
+        first.put("1", vec![3]);
+        assert!(first.flush(Duration::from_secs(10)) && !is_ours(&first, "1") && is_ours(&second, "1"));
+        drop((first, second));
+        assert_eq!(bed.journal("smf").1, [("1".to_string(), vec![2])]);
+    });
+}
+
+#[test]
+fn who_is_alone_goes_on_without_the_server_and_who_is_not_waits_for_it() {
+    let Some(mut server) = OwnPostgres::start("partition").unwrap() else { return };
+    let key_file = server.folder().join("operator.key");
+    let place = Place::parse(&server.address());
+    let open = |owner: &str| Journal::open(&place, Some(&key_file), owner, timing(100)).unwrap().0;
+    let (alone, one, other) = (open("smf"), open("amf-1-1"), open("amf-1-2"));
+    for journal in [&alone, &other, &one] {
+        assert!(is_ours(journal, "1"));
+    }
+    server.stop();
+    std::thread::sleep(Duration::from_millis(150));
+    assert!(is_ours(&alone, "1"));
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| is_ours(&one, "1"));
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(!waiting.is_finished(), "it cannot know");
+        server.restart().unwrap();
+        assert!(waiting.join().unwrap());
     });
 }
 
@@ -266,7 +356,7 @@ fn a_journal_goes_on_after_the_server_was_away() {
     let Some(mut server) = OwnPostgres::start("away").unwrap() else { return };
     let key_file = server.folder().join("operator.key");
     let place = Place::parse(&server.address());
-    let open = || Journal::open(&place, Some(&key_file), "smf", Duration::from_millis(10)).unwrap();
+    let open = || Journal::open(&place, Some(&key_file), "smf", timing(100)).unwrap();
     let (journal, _) = open();
     let store = Store::open_at(&place, Some(&key_file)).unwrap();
     journal.put("1", vec![1]);

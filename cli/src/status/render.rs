@@ -84,22 +84,42 @@ fn line(members: &Map<String, Value>) -> Option<String> {
     Some(if counted.is_empty() { "all 0".to_string() } else { counted.join(", ") })
 }
 
-/// Objects by name that all have the same plain members: a table whose first column is the name.
+/// The plain members of an object, those of objects within it under both names; `None` where there is more to it.
+fn flat(members: &Map<String, Value>) -> Option<Vec<(String, &Value)>> {
+    let mut all = Vec::new();
+    for (name, value) in members {
+        match value {
+            Value::Array(_) => return None,
+            Value::Object(inner) if inner.values().any(|value| value.is_object() || value.is_array()) => return None,
+            Value::Object(inner) => {
+                all.extend(inner.iter().map(|(n, value)| (format!("{} {}", words(name), words(n)), value)))
+            }
+            value => all.push((words(name), value)),
+        }
+    }
+    Some(all)
+}
+
+/// Objects by name that share members: a table whose first column is the name, with what any of them has as columns.
 fn named_rows(members: &Map<String, Value>) -> Option<Vec<Vec<String>>> {
-    let first = members.values().next()?.as_object()?;
-    let alike = |member: &Value| {
-        let member = member.as_object();
-        member.is_some_and(|m| m.keys().eq(first.keys()) && m.values().all(|v| !v.is_object() && !v.is_array()))
-    };
-    if first.is_empty() || !members.values().all(alike) {
+    let objects: Vec<_> = members.values().map(|member| flat(member.as_object()?)).collect::<Option<_>>()?;
+    let has = |object: &[(String, &Value)], name: &str| object.iter().any(|(n, _)| n == name);
+    let shared = objects.first()?.iter().any(|(name, _)| objects.iter().all(|object| has(object, name)));
+    if !shared {
         return None;
     }
-    let head = [String::new()].into_iter().chain(first.keys().map(|name| words(name))).collect();
-    let row = |(name, member): (&String, &Value)| {
-        let cells = member.as_object().into_iter().flat_map(Map::values).map(plain);
-        [words(name)].into_iter().chain(cells).collect()
+    let mut names: Vec<&String> = Vec::new();
+    for (name, _) in objects.iter().flatten() {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let head = [String::new()].into_iter().chain(names.iter().map(|name| name.to_string())).collect();
+    let row = |(name, object): (&String, &Vec<(String, &Value)>)| {
+        let cell = |column: &&String| object.iter().find(|(n, _)| n == *column).map_or("".into(), |(_, v)| plain(v));
+        [words(name)].into_iter().chain(names.iter().map(cell)).collect()
     };
-    Some([head].into_iter().chain(members.iter().map(row)).collect())
+    Some([head].into_iter().chain(members.keys().zip(&objects).map(row)).collect())
 }
 
 /// Objects with what any of them has as columns.
@@ -214,6 +234,17 @@ mod tests {
             assert!(text.contains(line), "{line}\n{text}");
         }
         assert!(!text.contains("nothing") && !text.contains("empty"), "{text}");
+    }
+
+    #[test]
+    fn what_shares_members_is_a_table_also_where_some_have_more() {
+        let text = status(&json!({"nfs": [{"name": "smf", "status": {"addresses": {
+            "ims": {"of": 254, "used": 0},
+            "internet": {"of": 65533, "used": 2, "ipv6": {"of": 256, "used": 1}}}}}]}));
+        let lines = "  addresses\n              of     used  IPv6 of  IPv6 used\n    ims       254    0\n    internet  65533  2     256      1\n";
+        assert!(text.contains(lines), "{text}");
+        let text = status(&json!({"nfs": [{"name": "smf", "status": {"things": {"a": {"b": 1}, "c": {"d": 2}}}}]}));
+        assert!(text.contains("  things\n    a: b 1\n    c: d 2\n"), "{text}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The program itself, as people start it: one process or one each, started again, ended in order.
 mod chaos;
 mod endings;
+mod fence;
 mod sets;
 mod traces;
 

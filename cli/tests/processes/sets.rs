@@ -9,10 +9,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// The most that a test may take on a machine that has other things to do; alone it takes a tenth.
-const LIMIT: Duration = Duration::from_secs(150);
+pub const LIMIT: Duration = Duration::from_secs(150);
 
 /// A function beside those of the core, in a process of its own that nobody starts again.
-struct Beside(Child);
+pub struct Beside(Child);
 
 impl Beside {
     /// Starts it with the site's configuration and these lines more.
@@ -32,6 +32,11 @@ impl Beside {
         Ok(Beside(child))
     }
 
+    /// Sends it a signal.
+    pub fn signal(&self, signal: nix::sys::signal::Signal) -> Result<()> {
+        Ok(nix::sys::signal::kill(nix::unistd::Pid::from_raw(self.0.id() as i32), signal)?)
+    }
+
     fn kill(&self) -> Result<()> {
         kill_process(self.0.id())
     }
@@ -45,7 +50,7 @@ impl Drop for Beside {
 }
 
 /// Starts a function beside those of the core, and waits until it is ready and the NRF knows it.
-async fn joined(site: &Site, core: &CoreProcess, name: &str, kind: &str, more: &str) -> Result<Beside> {
+pub async fn joined(site: &Site, core: &CoreProcess, name: &str, kind: &str, more: &str) -> Result<Beside> {
     let other = Beside::start(site, name, more)?;
     let log = site.0.join(format!("other-{name}.log"));
     // The NRF knows one of before still, under the same identity.
@@ -58,12 +63,12 @@ async fn joined(site: &Site, core: &CoreProcess, name: &str, kind: &str, more: &
     Ok(other)
 }
 
-fn internet() -> PduSessionRequest {
+pub fn internet() -> PduSessionRequest {
     PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() }
 }
 
 /// Sends a packet to a phone, which is idle or not, until it has it.
-async fn is_reached(from: (&Ue, std::net::Ipv4Addr), to: (&Ue, std::net::Ipv4Addr), sequence: u16) -> Result<()> {
+pub async fn is_reached(from: (&Ue, std::net::Ipv4Addr), to: (&Ue, std::net::Ipv4Addr), sequence: u16) -> Result<()> {
     let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
     loop {
         from.0.send_ip(1, ping(from.1, to.1, sequence)).await?;
@@ -183,6 +188,20 @@ async fn smf_of_a_set_is_killed(site: &Site) -> Result<()> {
     // A session of which nobody says anything is taken over, too: its UPF's reports have somebody to go to.
     until(&core, "smf", "it has all sessions", |smf| smf["sessions"] == 2).await?;
     is_reached((&active, addresses[0]), (&idle, addresses[1]), 7).await.context("the phone that is idle")?;
+    // A change of policy reaches a session at its new SMF: the association has moved with it.
+    let flow = "{ name: video, five_qi: 7, filters: [permit out 6 from any 443 to assigned] }";
+    std::fs::write(site.config(), format!("{common}{}pcf: {{ flows: [{flow}] }}\n", set(1, "10.45.0.0/17", 10)))?;
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(core.id() as i32), nix::sys::signal::Signal::SIGHUP)?;
+    let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+    while active.status().await?.sessions.iter().all(|session| session.flows != [(1, 9), (2, 7)]) {
+        ensure!(
+            tokio::time::Instant::now() < give_up,
+            "the policy has not come: {:?}",
+            active.status().await?.sessions
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    std::fs::write(site.config(), &common)?;
     third.register().await?;
     let new = third.establish_pdu_session(internet()).await?;
     ensure!(new.ipv4.is_some_and(|address| address.octets()[2] < 128), "of the pool of the SMF that is left: {new:?}");

@@ -25,6 +25,8 @@ pub struct AmfConfig {
     pub plmns: Vec<PlmnConfig>,
     /// Tracking areas that it serves. Those of one PLMN make up the registration area, 16 at most.
     pub tais: Vec<TaiConfig>,
+    /// Networks that UEs are to take for the one where they are (equivalent PLMNs), such as `00102`: 15 at most.
+    pub equivalent_plmns: Vec<String>,
     /// Relative AMF capacity, 0 to 255: gNBs choose among several AMFs by it.
     pub relative_capacity: u8,
     /// Where gNBs reach it.
@@ -190,6 +192,7 @@ impl Default for AmfConfig {
             guamis: vec![GuamiConfig { plmn: plmn(), region: 1, set: 1, pointer: 1 }],
             plmns: vec![PlmnConfig { plmn: plmn(), slices: vec![Snssai::new(1, None)] }],
             tais: vec![TaiConfig { plmn: plmn(), tac: 1 }],
+            equivalent_plmns: Vec::new(),
             relative_capacity: 255,
             n2: N2Config::default(),
             security: SecurityConfig::default(),
@@ -266,6 +269,12 @@ impl AmfConfig {
                 add(format!("tais[{n}].tac"), "a tracking area code is 1 to 16777213");
             }
         }
+        if self.equivalent_plmns.len() > 15 {
+            add("equivalent_plmns".into(), "15 at most (TS 24.501, 9.11.3.45)");
+        }
+        for (n, plmn) in self.equivalent_plmns.iter().enumerate().filter(|(_, plmn)| plmn_is_wrong(plmn)) {
+            add(format!("equivalent_plmns[{n}]"), &format!("{plmn:?}: {digits}"));
+        }
         if self.n2.bind.is_empty() {
             add("n2.bind".into(), "gNBs need an address: write one of this machine's");
         }
@@ -325,6 +334,7 @@ mod tests {
         config.plmns[0].plmn = "1".into();
         config.tais[0].tac = 0;
         config.guamis[0].pointer = 64;
+        config.equivalent_plmns = vec!["00102".into(), "2".into()];
         config.n2.streams = 1;
         config.security.integrity.clear();
         config.timers.t3560_ms = 0;
@@ -335,6 +345,7 @@ mod tests {
             "plmns[0].plmn",
             "tais[0].plmn",
             "tais[0].tac",
+            "equivalent_plmns[1]",
             "n2.streams",
             "security.integrity",
             "timers.t3560_ms",

@@ -21,7 +21,6 @@ struct Read {
     inheritance: Arc<Inheritance>,
     by_tmsi: HashMap<u32, String>,
     by_supi: HashMap<String, String>,
-    values: HashMap<String, Vec<u8>>,
 }
 
 /// What was read of AMFs that are gone, by their names; and when a subscriber was last looked for among all.
@@ -125,22 +124,24 @@ impl Amf {
             all.insert(owner.clone(), read);
         }
         let read = all.get(&owner)?;
-        let (id_of_context, value) = read.find(wanted)?;
-        let kept = Some(serde_json::from_slice(value).ok()?);
+        let id_of_context = read.find(wanted)?;
+        // It may have changed since all were read.
+        let value = read.inheritance.context(id_of_context).inspect_err(unreadable).ok()??;
+        let kept = Some(serde_json::from_slice(&value).ok()?);
         Some(Found { inheritance: read.inheritance.clone(), id: id_of_context.clone(), of: *id, kept })
     }
 
     fn read_all(&self, owner: &str) -> Result<Read, StoreError> {
         let inheritance = self.open(owner)?;
-        let (mut by_tmsi, mut by_supi, mut values) = (HashMap::new(), HashMap::new(), HashMap::new());
-        for (id, value) in inheritance.contexts()? {
+        let (mut by_tmsi, mut by_supi) = (HashMap::new(), HashMap::new());
+        let all = inheritance.contexts()?;
+        tracing::info!(contexts = all.len(), owner, "contexts that an AMF of the set has left");
+        for (id, value) in all {
             let (supi, tmsis) = kept::names(&value);
             by_tmsi.extend(tmsis.into_iter().map(|tmsi| (tmsi, id.clone())));
-            by_supi.extend(supi.map(|supi| (supi, id.clone())));
-            values.insert(id, value);
+            by_supi.extend(supi.map(|supi| (supi, id)));
         }
-        tracing::info!(contexts = values.len(), owner, "contexts that an AMF of the set has left");
-        Ok(Read { at: Instant::now(), inheritance: inheritance.into(), by_tmsi, by_supi, values })
+        Ok(Read { at: Instant::now(), inheritance: inheritance.into(), by_tmsi, by_supi })
     }
 }
 
@@ -149,19 +150,19 @@ fn unreadable(error: &StoreError) {
 }
 
 impl Read {
-    fn find(&self, wanted: &Wanted) -> Option<(&String, &Vec<u8>)> {
-        let id = match wanted {
+    fn find(&self, wanted: &Wanted) -> Option<&String> {
+        match wanted {
             Wanted::Tmsi(tmsi) => self.by_tmsi.get(tmsi),
             Wanted::Supi(supi) => self.by_supi.get(supi),
-        };
-        self.values.get_key_value(id?)
+        }
     }
 }
 
 impl Found {
-    /// Whether this AMF is the one that goes on with the UE.
-    pub async fn claim(self) -> bool {
+    /// What this AMF goes on with; none where another one does, or the AMF that has the UE is at work.
+    pub async fn claim(self) -> Option<KeptUe> {
         let claimed = tokio::task::spawn_blocking(move || self.inheritance.claim(&self.id)).await;
-        matches!(claimed, Ok(Ok(true)))
+        let value = claimed.ok()?.inspect_err(unreadable).ok()??;
+        serde_json::from_slice(&value).ok()
     }
 }

@@ -5,6 +5,7 @@
 //! registered within it is not known any more (its next message is answered as that of a stranger), and of one that is
 //! known some NAS COUNTs may have been used that were not written. The new AMF therefore passes some downlink COUNTs over,
 //! so that none is used twice (TS 33.501, 6.4.3.1).
+use crate::procedures::configuration_update::Due;
 use crate::ue::{AmPolicy, Idle, Security, Session, SmContext, Subscription, Ue, UeHandle};
 use crate::{Amf, AmfConfig};
 use martlet_nas::identifiers::{AmfId, Slice};
@@ -39,6 +40,8 @@ pub(crate) struct KeptUe {
     subscription: Option<KeptSubscription>,
     policy: Option<KeptPolicy>,
     allowed: Vec<(u8, Option<[u8; 3]>)>,
+    #[serde(default)]
+    due: Due,
     /// Network and tracking area code.
     area: Vec<(KeptPlmn, u32)>,
     t3512: u32,
@@ -178,7 +181,7 @@ fn ue(amf: &Arc<Amf>, number: u64, kept: KeptUe) -> Result<Ue, String> {
     });
     ue.policy = kept.policy.map(KeptPolicy::policy);
     ue.allowed = kept.allowed.into_iter().map(|(sst, sd)| Slice { sst, sd }).collect();
-    (ue.area, ue.t3512) = (area, kept.t3512);
+    (ue.area, ue.t3512, ue.due) = (area, kept.t3512, kept.due);
     (ue.positioning.lpp, ue.positioning.lcs_upp) = (kept.lpp, kept.lcs_upp);
     for (psi, kept) in kept.sessions {
         let number = kept.number;
@@ -228,7 +231,7 @@ impl KeptUe {
         for guti in guti.iter().chain(&old_guti) {
             ue.amf.tables.claim_free_tmsi(guti.tmsi(), &ue.handle);
         }
-        (ue.guti, ue.old_guti, ue.t3512) = (guti, old_guti, self.t3512);
+        (ue.guti, ue.old_guti, ue.t3512, ue.due) = (guti, old_guti, self.t3512, self.due);
         (ue.supi, ue.pei, ue.security) = (Some(self.supi), self.pei, Some(security));
         ue.capability = self.capability.map(NasUeSecurityCapability::new);
         ue.radio_capability = self.radio_capability.and_then(|text| hex::decode(text).ok()).map(Into::into);
@@ -370,6 +373,7 @@ impl Ue {
                 ambr: policy.ambr.clone(),
             }),
             allowed: self.allowed.iter().map(slice).collect(),
+            due: self.due,
             area: self.area.iter().map(|tai| (KeptPlmn::of(tai.plmn), tai.tac)).collect(),
             t3512: self.t3512,
             sessions: self.sessions.iter().map(session).collect(),

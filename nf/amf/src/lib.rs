@@ -8,6 +8,7 @@ mod concurrency;
 mod concurrently;
 mod config;
 mod consumers;
+mod fence;
 mod inheritance;
 mod kept;
 mod metrics;
@@ -190,7 +191,10 @@ impl NetworkFunction for Amf {
         let listener = self.listener.lock().unwrap_or_else(|e| e.into_inner()).take();
         tokio::spawn(overload::watch(self.clone(), shutdown.clone()));
         if let Some(listener) = listener {
-            n2::accept(self.clone(), listener, shutdown.clone()).await;
+            tokio::select! {
+                () = n2::accept(self.clone(), listener, shutdown.clone()) => {}
+                ended = fence::watch(&self, &shutdown) => return ended,
+            }
         }
         shutdown.wait().await;
         Ok(())

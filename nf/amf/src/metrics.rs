@@ -38,6 +38,11 @@ static RESETS: LazyLock<IntCounter> = LazyLock::new(|| {
     register_int_counter!("martlet_amf_ng_resets_total", help).expect("registered once")
 });
 
+static TAKEN: LazyLock<IntCounter> = LazyLock::new(|| {
+    let help = "Registered UEs that another AMF of the set had gone on with, thinking that this one was gone";
+    register_int_counter!("martlet_amf_ues_taken_total", help).expect("registered once")
+});
+
 static DROPPED: LazyLock<IntCounterVec> = LazyLock::new(|| {
     let help = "Messages dropped because a limit was reached";
     register_int_counter_vec!("martlet_amf_dropped_total", help, &["what"]).expect("registered once")
@@ -114,6 +119,11 @@ pub(crate) fn overloads() {
 /// The AMF resets connections of a gNB.
 pub(crate) fn ngap_reset() {
     RESETS.inc();
+}
+
+/// Another AMF has gone on with a UE.
+pub(crate) fn taken() {
+    TAKEN.inc();
 }
 
 /// Something was dropped because a limit was reached.

@@ -104,6 +104,8 @@ pub(crate) struct Served {
     pub guamis: Vec<ServedGuami>,
     pub plmns: Vec<ServedPlmn>,
     pub tais: Vec<Tai>,
+    /// Networks that are as good as these for its UEs.
+    pub equivalent: Vec<Plmn>,
     pub integrity: Vec<IntegrityAlgorithm>,
     pub ciphering: Vec<CipheringAlgorithm>,
 }
@@ -137,6 +139,7 @@ impl Served {
             guamis,
             plmns,
             tais: tais.collect::<Result<_, String>>()?,
+            equivalent: config.equivalent_plmns.iter().map(|text| plmn(text)).collect::<Result<_, String>>()?,
             integrity: config.security.integrity.iter().map(|name| (*name).into()).collect(),
             ciphering: config.security.ciphering.iter().map(|name| (*name).into()).collect(),
         })

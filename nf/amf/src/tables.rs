@@ -242,6 +242,16 @@ impl Tables {
         self.state().connections.get(&amf_id).map(|connected| connected.handle.clone())
     }
 
+    /// Which UE a connection belongs to.
+    pub fn owner_of(&self, amf_id: u64) -> Option<u64> {
+        self.state().connections.get(&amf_id).map(|connected| connected.handle.number)
+    }
+
+    /// A UE by its number.
+    pub fn by_number(&self, number: u64) -> Option<UeHandle> {
+        self.state().ues.get(&number).map(|listed| listed.handle.clone())
+    }
+
     /// A connection goes on with another gNB (path switch); false where it has ended.
     pub fn move_connection(&self, amf_id: u64, gnb: u64, ran_id: u32) -> bool {
         let mut state = self.state();

@@ -1,6 +1,7 @@
 //! What a network function knows of itself and how it reaches others.
 use crate::binding::{Binding, ROUTING_BINDING};
 use crate::discovery::{Criteria, Discovery};
+use crate::silence::Waiting;
 use crate::tokens::Tokens;
 use crate::{CommonConfig, Shutdown, StartError};
 use martlet_sbi::{ApiRoot, BoxFuture, CallPolicy, Peer, Problem, Request, Response, Transport};
@@ -128,7 +129,9 @@ impl Transport for Watched {
                 return self.once(to, request).await;
             }
             let again = request.copy();
+            let mut waiting = Waiting::new(&self.inner, &self.discovery, to, &request);
             let answer = self.once(to, request).await;
+            waiting.answered();
             // One that takes its time may be at work on the request: another one is not asked to do the same.
             let gone = |problem: &Problem| problem.transport.is_some() && problem.cause() != "TIMED_OUT_REQUEST";
             let failed = answer.as_ref().is_err_and(gone);

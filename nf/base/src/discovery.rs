@@ -9,7 +9,7 @@ use martlet_sbi_api::nnrf_nfmanagement::{
 };
 use martlet_sbi_api::nnrf_nfstatus_callback::{NNRF_NFSTATUS_CALLBACK, NfStatusCallback};
 use martlet_sbi_api::{Json, TextList};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -114,6 +114,8 @@ struct State {
     members: HashMap<String, Members>,
     /// Who serves for a member of a set that failed, and until when that is not asked again.
     instead: HashMap<ApiRoot, (ApiRoot, Instant)>,
+    /// Producers that are asked whether they are there.
+    probed: HashSet<ApiRoot>,
     /// Types whose changes the NRF was asked to tell of, and whether it has said that it does.
     subscribed: HashMap<NfType, bool>,
 }
@@ -298,6 +300,16 @@ impl Discovery {
         state.sets.insert(other.clone(), Binding { instance: Some(instance), ..binding.clone() });
         tracing::warn!(failed = %root, other = %other, set = binding.set, "another member of the set is asked");
         Some((other, binding))
+    }
+
+    /// Whether nobody asks a producer yet whether it is there.
+    pub(crate) fn begin_probe(&self, root: &ApiRoot) -> bool {
+        self.state().probed.insert(root.clone())
+    }
+
+    /// It was asked.
+    pub(crate) fn end_probe(&self, root: &ApiRoot) {
+        self.state().probed.remove(root);
     }
 
     /// A producer did not answer: what led to it is asked for again, and it is passed over for a while.

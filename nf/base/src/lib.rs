@@ -13,6 +13,7 @@ mod metrics;
 pub mod oam;
 mod registration;
 mod shutdown;
+mod silence;
 mod start;
 pub mod tokens;
 pub mod traces;

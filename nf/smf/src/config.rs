@@ -251,6 +251,8 @@ pub struct SmfConfig {
     pub set: Option<SetConfig>,
     /// Sessions at a time.
     pub max_sessions: usize,
+    /// Seconds that a UE waits before it asks again for a session that there is no room for (T3396); 0 lets it try at once.
+    pub back_off_s: u32,
     /// Events that wait for one session's task.
     pub session_queue: usize,
     /// Seconds for which a session of SSC mode 3 is beside the one that takes over from it.
@@ -278,6 +280,7 @@ impl Default for SmfConfig {
             state: StateConfig::default(),
             set: None,
             max_sessions: 60_000,
+            back_off_s: 30,
             session_queue: 16,
             ssc3_s: 20,
             t3591_ms: 16_000,

@@ -97,7 +97,10 @@ impl NetworkFunction for Smf {
 
     async fn run(self: Arc<Self>, shutdown: Shutdown) -> Result<(), StartError> {
         tokio::spawn(set::watch(self.clone(), shutdown.clone()));
-        self.n4.run(&self.sessions, shutdown).await
+        tokio::select! {
+            ended = self.n4.run(&self.sessions, shutdown.clone()) => ended,
+            Err(ended) = set::fence(&self, &shutdown) => Err(ended),
+        }
     }
 
     fn ready(&self) -> Result<(), String> {

@@ -1,6 +1,7 @@
 //! The SMF's metrics.
 use prometheus::{
-    HistogramVec, IntCounterVec, IntGauge, register_histogram_vec, register_int_counter_vec, register_int_gauge,
+    HistogramVec, IntCounter, IntCounterVec, IntGauge, register_histogram_vec, register_int_counter,
+    register_int_counter_vec, register_int_gauge,
 };
 use std::sync::LazyLock;
 use std::time::Instant;
@@ -28,6 +29,16 @@ static N4: LazyLock<IntCounterVec> = LazyLock::new(|| {
 pub fn procedure(name: &str, result: &str, started: Instant) {
     PROCEDURES.with_label_values(&[name, result]).inc();
     SECONDS.with_label_values(&[name]).observe(started.elapsed().as_secs_f64());
+}
+
+static TAKEN: LazyLock<IntCounter> = LazyLock::new(|| {
+    let help = "Sessions that another SMF of the set had gone on with, thinking that this one was gone";
+    register_int_counter!("martlet_smf_sessions_taken_total", help).expect("registered once")
+});
+
+/// Another SMF has gone on with a session.
+pub fn taken() {
+    TAKEN.inc();
 }
 
 /// Counts something on N4.

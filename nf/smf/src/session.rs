@@ -59,6 +59,8 @@ pub enum SessionEvent {
     ForwardingOver,
     /// The gNB cannot protect the user plane as it is required.
     Unprotected,
+    /// Another SMF of the set has gone on with the session.
+    Taken,
 }
 
 /// Where the session's user plane is at the UPF.
@@ -176,6 +178,9 @@ impl Session {
                 (false, None) => self.smf.config.audit(),
             };
             let event = tokio::time::timeout(patience, self.inbox.recv()).await;
+            if !self.is_ours().await {
+                return self.leave_to_another();
+            }
             // On the heap while it lasts, so that the task of a session at rest is small.
             if !Box::pin(self.act(event.ok())).await {
                 break;
@@ -251,6 +256,7 @@ impl Session {
                 release::by_network(self, GsmCause::RequestRejectedUnspecified).await
             }
             Some(Some(SessionEvent::PolicyEnded)) => release::by_network(self, GsmCause::ReactivationRequested).await,
+            Some(Some(SessionEvent::Taken)) => true,
             Some(None) => false,
             None if self.is_releasing() => release::command_again(self).await,
             None if self.modifying.is_some() => {
@@ -273,6 +279,9 @@ impl Session {
     /// Sends the UPF a change of the session. A UPF that has lost the session gets all of it, as it is to be now.
     pub async fn modify(&mut self, change: SessionModificationRequest) -> Result<(), N4Error> {
         let upf = self.upf.ok_or(N4Error::NoUpf)?;
+        if !self.is_ours().await {
+            return Err(N4Error::NoUpf);
+        }
         match self.smf.n4.request(upf.upf, Some(upf.seid), change).await? {
             Message::SessionModificationResponse(answer) if answer.cause.is_accepted() => Ok(()),
             Message::SessionModificationResponse(answer) if answer.cause == Cause::SESSION_CONTEXT_NOT_FOUND => {

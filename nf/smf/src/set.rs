@@ -3,10 +3,10 @@
 //! member does not answer. Each session is claimed by one of them alone.
 use crate::kept::{self, SMF};
 use crate::n4::take_control;
-use crate::procedures::{modification, user_plane};
-use crate::session::{ANCHOR, Session, SessionHandle};
+use crate::procedures::{establishment, modification, user_plane};
+use crate::session::{ANCHOR, Session, SessionEvent, SessionHandle};
 use crate::{Smf, SmfConfig, metrics};
-use martlet_nf::Shutdown;
+use martlet_nf::{Shutdown, StartError};
 use martlet_pfcp::Message;
 use martlet_sbi::ApiRoot;
 use martlet_sbi_api::namf_callback::AmfCallbackClient;
@@ -16,6 +16,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
 
 /// How long a member may take to say that it lives.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -35,7 +36,6 @@ fn prefix(set: &str) -> String {
 /// A session that a member has left.
 struct Left {
     inheritance: Inheritance,
-    value: Vec<u8>,
     root: Option<ApiRoot>,
 }
 
@@ -72,9 +72,9 @@ fn read_elsewhere(config: &SmfConfig) -> Result<Vec<Vec<u8>>, StoreError> {
 fn find(config: &SmfConfig, reference: &str) -> Result<Option<Left>, StoreError> {
     for owner in others(config)? {
         let inheritance = open(config, &owner)?;
-        if let Some(value) = inheritance.context(reference)? {
+        if inheritance.context(reference)?.is_some() {
             let root = inheritance.context(SMF)?.and_then(|value| kept::root(&value));
-            return Ok(Some(Left { inheritance, value, root }));
+            return Ok(Some(Left { inheritance, root }));
         }
     }
     Ok(None)
@@ -85,8 +85,8 @@ async fn lives(smf: &Smf, root: ApiRoot) -> bool {
     // Without another member's being asked instead.
     let peer = smf.context.nrf().at(root).within(PATIENCE);
     let answer = SmfPduSessionClient::new(peer).retrieve_sm_context("0", None).await;
-    // It has no such session, but it says so.
-    answer.err().is_none_or(|problem| problem.transport.is_none())
+    // It has no such session, but it says so; one that stands still says nothing.
+    answer.err().is_none_or(|problem| problem.transport.is_none() && problem.cause() != "TIMED_OUT_REQUEST")
 }
 
 /// Goes on with a session that a member of the set has left; `None` where there is none, or the member lives.
@@ -106,14 +106,28 @@ pub async fn take_over(smf: &Arc<Smf>, reference: &str) -> Option<SessionHandle>
     claim(smf, number, left).await
 }
 
+/// A session that was this SMF's before another one went on with it is not in the table any more, or no more in a moment.
+async fn gone(smf: &Smf, reference: &str) -> bool {
+    for _ in 0..20 {
+        let Some(stale) = smf.sessions.get(reference) else { return true };
+        stale.send(SessionEvent::Taken);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    false
+}
+
 async fn claim(smf: &Arc<Smf>, reference: u64, left: Left) -> Option<SessionHandle> {
     let started = Instant::now();
-    let value = left.value.clone();
-    let claimed = tokio::task::spawn_blocking(move || left.inheritance.claim(&reference.to_string())).await;
-    if !matches!(claimed, Ok(Ok(true))) {
-        // Somebody else did, who may be this one.
-        return smf.sessions.get(&reference.to_string());
+    let name = reference.to_string();
+    if !gone(smf, &name).await {
+        return smf.sessions.get(&name);
     }
+    let claimed = tokio::task::spawn_blocking(move || left.inheritance.claim(&reference.to_string())).await;
+    let Ok(Ok(Some(value))) = claimed else {
+        // Somebody else did, who may be this one; or its SMF is at work.
+        return smf.sessions.get(&reference.to_string());
+    };
+    smf.journal.iter().for_each(|journal| journal.adopt(&name));
     let session = kept::session(smf, reference, &value, true);
     let session =
         session.inspect_err(|reason| tracing::warn!(reference, reason, "a session of the set is lost")).ok()?;
@@ -152,11 +166,75 @@ async fn adopt(session: &mut Session) {
     session.registered = user_plane::register_again(session).await;
     session.sdm_subscription = None;
     modification::subscribe(session).await;
+    policy_anew(session).await;
     let mut body = SmContextStatusNotification::new(StatusInfo::new(ResourceStatus::Updated));
     body.new_smf_id = Some(smf.instance_id.clone());
     let amf = AmfCallbackClient::new(smf.context.callback_peer().about(&session.supi));
     if let Err(problem) = amf.sm_context_status_notify(&session.status_uri, body).await {
         tracing::info!(supi = %session.supi, session = session.id, %problem, "the AMF does not learn of the session's new SMF");
+    }
+}
+
+impl Session {
+    /// Whether the session is this SMF's still. Waits for the place of the sessions where this SMF was not heard of there for a while.
+    pub(crate) async fn is_ours(&self) -> bool {
+        match &self.smf.journal {
+            Some(journal) => journal.is_ours(self.reference).await,
+            None => true,
+        }
+    }
+
+    /// Another SMF of the set has gone on with the session, thinking that this one was gone: here it ends, without a word to anybody. Its
+    /// address stays in use.
+    pub(crate) fn leave_to_another(&self) {
+        tracing::warn!(supi = %self.supi, session = self.id, "another SMF of the set has gone on with the session: it ends here");
+        metrics::taken();
+        self.smf.sessions.remove(self.reference);
+    }
+}
+
+/// Tells sessions that another SMF has taken; ends with an error where another process has this SMF's name.
+pub async fn fence(smf: &Arc<Smf>, shutdown: &Shutdown) -> Result<(), StartError> {
+    let Some(journal) = &smf.journal else {
+        shutdown.wait().await;
+        return Ok(());
+    };
+    let (sender, mut taken) = mpsc::unbounded_channel();
+    journal.on_taken(move |id| {
+        let _ = sender.send(id.to_string());
+    });
+    loop {
+        let id: String = tokio::select! {
+            () = shutdown.wait() => return Ok(()),
+            () = journal.deposed() => {
+                let what = "another SMF of the same name has started with the same `smf.state`: this one ends";
+                return Err(StartError(what.into()));
+            }
+            Some(id) = taken.recv() => id,
+        };
+        if let Some(session) = smf.sessions.get(&id) {
+            session.send(SessionEvent::Taken);
+        }
+    }
+}
+
+/// The PCF would tell the SMF that is gone of a change: there is a new association, and what it says now holds. What the UE itself has
+/// asked for stays until it gives it up.
+async fn policy_anew(session: &mut Session) {
+    let Some((pcf, id)) = session.policy.clone() else { return };
+    let before = modification::now(session);
+    let subscribed = establishment::subscription(&session.smf, &session.supi, session.slice, &session.dnn).await;
+    let made = match subscribed {
+        Ok(subscribed) => establishment::policy(session, &subscribed).await,
+        Err(problem) => Err(problem),
+    };
+    if let Err(problem) = made {
+        tracing::warn!(supi = %session.supi, session = session.id, %problem, "no new policy association: the old one stays");
+        return;
+    }
+    modification::changed(session, before).await;
+    if let Err(problem) = pcf.delete_sm_policy(&id, Default::default()).await {
+        tracing::info!(supi = %session.supi, session = session.id, %problem, "the PCF keeps an old association");
     }
 }
 
@@ -205,10 +283,10 @@ async fn take_all(smf: &Arc<Smf>, owner: &str) {
         sessions = all.len().saturating_sub(1),
         "an SMF of the set does not answer: its sessions are taken over"
     );
-    for (id, value) in all {
+    for (id, _) in all {
         let Ok(reference) = id.parse() else { continue };
         let (config, of) = (smf.config.clone(), owner.to_string());
         let Ok(Ok(inheritance)) = tokio::task::spawn_blocking(move || open(&config, &of)).await else { return };
-        claim(smf, reference, Left { inheritance, value, root: None }).await;
+        claim(smf, reference, Left { inheritance, root: None }).await;
     }
 }

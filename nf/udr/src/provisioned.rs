@@ -1,8 +1,9 @@
 //! The subscription in the forms of TS 29.503 and TS 29.519: made from what the store has of a subscriber.
 use martlet_sbi::Problem;
 use martlet_sbi_api::common::{
-    Ambr, Arp, BitRate, Dnn, Gpsi, PduSessionType, PreemptionCapability, PreemptionVulnerability, SecretText, Snssai,
-    SscMode, SubscribedDefaultQos, Supi, UpConfidentiality, UpIntegrity, UpSecurity,
+    Ambr, Area, Arp, BitRate, Dnn, Gpsi, PduSessionType, PreemptionCapability, PreemptionVulnerability,
+    RestrictionType, SecretText, ServiceAreaRestriction, Snssai, SscMode, SubscribedDefaultQos, Supi, Tac,
+    UpConfidentiality, UpIntegrity, UpSecurity,
 };
 use martlet_sbi_api::nudm_sdm::{
     AccessAndMobilitySubscriptionData, DnnConfiguration, DnnInfo, FrameRouteInfo, IpAddress, Nssai, PduSessionTypes,
@@ -13,7 +14,8 @@ use martlet_sbi_api::nudr_dr::{
     SmPolicyDnnData, SmPolicySnssaiData, SqnScheme,
 };
 use martlet_store::{
-    AuthenticationMethod, SessionType, SubscribedDnn, SubscribedSlice, Subscriber, UpProtection, UpSecurityPolicy,
+    AuthenticationMethod, ServiceArea, SessionType, SubscribedDnn, SubscribedSlice, Subscriber, UpProtection,
+    UpSecurityPolicy,
 };
 use std::collections::BTreeMap;
 
@@ -72,6 +74,20 @@ pub fn authentication_subscription(subscriber: &Subscriber) -> Result<Authentica
     Ok(data)
 }
 
+/// TS 29.571, 5.4.4.7.
+fn service_area(area: &ServiceArea) -> ServiceAreaRestriction {
+    let (kind, tacs) = match area {
+        ServiceArea::Allowed(tacs) => (RestrictionType::AllowedAreas, tacs),
+        ServiceArea::NotAllowed(tacs) => (RestrictionType::NotAllowedAreas, tacs),
+    };
+    let tacs = tacs.iter().map(|tac| Tac::from_u32(*tac)).collect();
+    ServiceAreaRestriction {
+        restriction_type: Some(kind),
+        areas: Some(vec![Area { tacs: Some(tacs), area_code: None }]),
+        ..Default::default()
+    }
+}
+
 /// TS 29.503, 6.1.6.2.4.
 pub fn am_data(subscriber: &Subscriber) -> Result<AccessAndMobilitySubscriptionData, Problem> {
     let of = |default: bool| subscriber.slices.iter().filter(move |s| s.default == default).map(snssai);
@@ -85,6 +101,7 @@ pub fn am_data(subscriber: &Subscriber) -> Result<AccessAndMobilitySubscriptionD
         gpsis: identity_data(subscriber)?.gpsi_list,
         subscribed_ue_ambr: Some(ambr(&subscriber.ambr_uplink, &subscriber.ambr_downlink)?),
         nssai: Some(nssai),
+        service_area_restriction: subscriber.service_area.as_ref().map(service_area),
         ..Default::default()
     })
 }

@@ -78,6 +78,7 @@ pub(crate) enum Command {
     Surroundings { surroundings: Box<Surroundings>, reply: Reply<()> },
     SendIp { psi: u8, packet: Bytes, reply: Reply<()> },
     SendRawNas { nas: Vec<u8>, reply: Reply<()> },
+    SendSessionMessage { psi: u8, message: Box<Nas5gsMessage>, reply: Reply<()> },
     Replay { reply: Reply<()> },
     WrongMac { message: Box<Nas5gsMessage>, reply: Reply<()> },
     Status { reply: Reply<UeStatus> },

@@ -3,12 +3,12 @@
 use super::command::Reply;
 use super::handover_target::{self, AtTarget};
 use super::ue_task::{Connection, Downlink, Fault, UeTask};
-use super::{Gnb, UeError, handover_containers};
+use super::{Gnb, UeError, handover_containers, ran_status_transfer};
 use crate::sample::Procedure;
 use crate::user_plane::Port;
 use martlet_ngap::ngap::*;
 use martlet_ngap::transfer::{HandoverCommand as CommandTransfer, HandoverRequired as RequiredTransfer};
-use martlet_ngap::{Error, NgapPduKind as Kind, build_ngap, build_ngap_ie, extract_ngap_ies, helpers, ie};
+use martlet_ngap::{NgapPduKind as Kind, build_ngap, build_ngap_ie, extract_ngap_ies, helpers, ie};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -266,30 +266,9 @@ pub(super) async fn command(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault
             port.forward_to(tunnel);
         }
     }
-    let status = status_transfer(ue, &taken)?;
+    let status = ran_status_transfer::uplink(ue, &taken)?;
     ue.transmit(status).await?;
     handover_target::arrive(ue, &taken).await
-}
-
-/// UPLINK RAN STATUS TRANSFER: one radio bearer for each session.
-fn status_transfer(ue: &UeTask, sessions: &[u8]) -> Result<Vec<u8>, Error> {
-    let count = || COUNTValueForPDCPSN12::new(1, 0, None);
-    let item = |psi: &u8| {
-        let uplink = DRBStatusUL::dRBStatusUL12(DRBStatusUL12::new(count(), None, None));
-        let downlink = DRBStatusDL::dRBStatusDL12(DRBStatusDL12::new(count(), None));
-        DRBsSubjectToStatusTransferItem::new(DRBID((*psi).into()), uplink, downlink, None)
-    };
-    let list = DRBsSubjectToStatusTransferList(sessions.iter().map(item).collect());
-    let (amf_id, ran_id) = ue.ids().unwrap_or_default();
-    build_ngap!(
-        InitiatingMessage,
-        UplinkRANStatusTransfer,
-        UplinkRANStatusTransfer,
-        AMF_UE_NGAP_ID(amf_id),
-        RAN_UE_NGAP_ID(ran_id),
-        RANStatusTransfer_TransparentContainer(RANStatusTransferTransparentContainer::new(list, None)),
-    )?
-    .encode()
 }
 
 /// A message about the UE to a gNB where it is no more: the context there is released.

@@ -2,7 +2,7 @@
 use super::handover::{self, HandoverOutcome, HandoverTurn, Left, amf_id_of};
 use super::sessions::{RanSession, protect, told};
 use super::ue_task::{Connection, Downlink, Fault, ToUe, UeTask};
-use super::{Gnb, handover_containers};
+use super::{Gnb, handover_containers, ran_status_transfer};
 use crate::user_plane::{Port, Tunnel};
 use martlet_ngap::ngap::*;
 use martlet_ngap::transfer::{
@@ -71,8 +71,9 @@ async fn fail(gnb: &Gnb, amf_id: u64, cause: CauseRadioNetwork) -> Result<(), Er
 pub(super) async fn downlink(ue: &mut UeTask, downlink: Downlink) {
     let outcome = match downlink.pdu.kind() {
         Kind::Initiating_HandoverResourceAllocation => admit(ue, &downlink.pdu, &downlink.gnb).await,
-        // From where the target is to count the radio's packets, which there are none of.
-        Kind::Initiating_DownlinkRANStatusTransfer => Ok(()),
+        Kind::Initiating_DownlinkRANStatusTransfer => {
+            ran_status_transfer::downlink(ue, &downlink.gnb, &downlink.pdu).map_err(Fault::from)
+        }
         Kind::Initiating_UEContextRelease => {
             if let Some(at) = ue.handover.as_mut().and_then(|handover| handover.at_target.take()) {
                 handover::complete_release(&downlink.gnb, &at.connection).await;

@@ -21,6 +21,7 @@ mod path_switch;
 mod pdu_session_resource_modify;
 mod pdu_session_resource_release;
 mod pdu_session_resource_setup;
+mod ran_status_transfer;
 mod reroute_nas_request;
 mod sessions;
 mod table;
@@ -77,6 +78,7 @@ struct Inner {
     lost: watch::Sender<Option<Arc<str>>>,
     next_teid: AtomicU32,
     error_indications: AtomicU64,
+    status_transfers: AtomicU64,
     overflows: AtomicU64,
     /// OVERLOAD START came, and no OVERLOAD STOP.
     overloaded: AtomicBool,
@@ -242,6 +244,7 @@ impl Gnb {
             lost: watch::channel(None).0,
             next_teid: AtomicU32::new(1),
             error_indications: AtomicU64::new(0),
+            status_transfers: AtomicU64::new(0),
             overflows: AtomicU64::new(0),
             overloaded: AtomicBool::new(false),
             unavailable_guamis: AtomicU64::new(0),
@@ -325,6 +328,15 @@ impl Gnb {
     /// ERROR INDICATIONs that the AMF sent.
     pub fn error_indications(&self) -> u64 {
         self.0.error_indications.load(Ordering::Relaxed)
+    }
+
+    /// RAN statuses that have come here from the source of a handover, as they were.
+    pub fn ran_status_transfers(&self) -> u64 {
+        self.0.status_transfers.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn status_transfers(&self) -> &AtomicU64 {
+        &self.0.status_transfers
     }
 
     /// Messages that were dropped because a UE did not take them from its queue in time.

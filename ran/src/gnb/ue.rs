@@ -2,7 +2,8 @@
 use super::command::{Command, Reply, UeEvent};
 use super::{Gnb, HandoverOutcome, HandoverPlan, UeError, XnPlan};
 use crate::ue::{
-    MmState, ModificationRequest, PduSession, PduSessionRequest, RegistrationOutcome, RegistrationType, ServicePurpose,
+    Given, MmState, ModificationRequest, PduSession, PduSessionRequest, RegistrationOutcome, RegistrationType,
+    ServicePurpose,
 };
 use bytes::Bytes;
 use martlet_nas::{Guti, Nas5gsMessage};
@@ -29,6 +30,8 @@ pub struct UeStatus {
     pub connected: bool,
     /// 5G-GUTI.
     pub guti: Option<Guti>,
+    /// What the network has given it beside.
+    pub given: Given,
     /// Established PDU sessions.
     pub sessions: Vec<PduSession>,
     /// Sessions whose user plane is active at the gNB.
@@ -212,6 +215,15 @@ impl Ue {
     /// The UE has sent none, or the gNB has lost the AMF.
     pub async fn replay_last_nas(&self) -> Result<(), UeError> {
         self.ask(|reply| Command::Replay { reply }).await
+    }
+
+    /// Send a 5GSM message as it is, on behalf of a session that there may be or not.
+    ///
+    /// # Errors
+    /// The UE no longer exists.
+    pub async fn send_session_message(&self, psi: u8, message: Nas5gsMessage) -> Result<(), UeError> {
+        let message = Box::new(message);
+        self.ask(|reply| Command::SendSessionMessage { psi, message, reply }).await
     }
 
     /// Send a message, correctly protected except for its MAC.

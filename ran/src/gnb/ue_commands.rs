@@ -133,6 +133,11 @@ impl UeTask {
                 let outcome = self.send_raw_nas(nas).await;
                 reply.done(outcome);
             }
+            Command::SendSessionMessage { psi, message, reply } => {
+                self.nas.send_session_message(psi, &message);
+                self.flush().await;
+                reply.done(Ok(()));
+            }
             Command::Replay { reply } => {
                 let last = self.nas.last_protected().map(<[u8]>::to_vec);
                 let outcome = match last {
@@ -214,6 +219,7 @@ impl UeTask {
             state: self.nas.state(),
             connected: self.connection.ran_id.is_some(),
             guti: self.nas.guti(),
+            given: self.nas.given().clone(),
             sessions: self.nas.sessions().cloned().collect(),
             active_user_planes: self.sessions.keys().copied().collect(),
             algorithms: self.nas.security().algorithms().map(|(nea, nia)| (nea as u8, nia as u8)),

@@ -124,6 +124,8 @@ pub(crate) struct UeTask {
     pub(super) handover: Option<Handover>,
     /// The gNB that the UE has left, until the AMF releases its context there.
     pub(super) left: Vec<Left>,
+    /// The last number of a RAN status, and the status that is underway to the target of a handover.
+    pub(super) ran_status: (u16, Option<Vec<u8>>),
     /// What the gNB measures of the UE for LMFs.
     pub(super) measured: nrppa::Measured,
     /// Which cell of the gNB it is in, from 1.
@@ -164,6 +166,7 @@ impl UeTask {
             interface,
             handover: None,
             left: Vec::new(),
+            ran_status: (0, None),
             measured: nrppa::Measured::default(),
             cell: 1,
             reporting: None,
@@ -291,8 +294,10 @@ impl UeTask {
             Kind::Successful_HandoverPreparation => handover::command(self, &pdu).await,
             Kind::Unsuccessful_HandoverPreparation => handover::not_prepared(self, &pdu),
             Kind::Successful_HandoverCancel => handover::cancelled(self),
-            // A UE that is quick comes before it; there are no packets of the radio that it could number.
-            Kind::Initiating_DownlinkRANStatusTransfer => Ok(()),
+            Kind::Initiating_DownlinkRANStatusTransfer => {
+                let gnb = self.gnb.clone();
+                super::ran_status_transfer::downlink(self, &gnb, &pdu).map_err(Fault::from)
+            }
             Kind::Successful_PathSwitchRequest => path_switch::switched(self, &pdu).await,
             Kind::Unsuccessful_PathSwitchRequest => path_switch::not_switched(self, &pdu).await,
             _ => {

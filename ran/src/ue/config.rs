@@ -154,6 +154,8 @@ pub struct UeConfig {
     pub idle: IdleBehaviour,
     /// Whether it takes and confirms CONFIGURATION UPDATE COMMAND; false for one that does not hear it.
     pub confirms_configuration: bool,
+    /// So many PDU SESSION MODIFICATION COMMANDs are lost on their way to it.
+    pub modifications_lost: u8,
     /// Whether it has LPP in NAS (5GMM capability, octet 3).
     pub lpp: bool,
     /// Whether it has positioning over the user plane (5GMM capability, octet 10).
@@ -203,6 +205,7 @@ impl UeConfig {
             timers: NasTimers::default(),
             idle: IdleBehaviour::Automatic,
             confirms_configuration: true,
+            modifications_lost: 0,
             lpp: false,
             lcs_upp: false,
         })

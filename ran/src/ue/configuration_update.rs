@@ -1,6 +1,7 @@
 //! Generic UE configuration update (TS 24.501, 5.4.4).
 use super::action::Event;
 use super::nas::UeNas;
+use super::registration::{slices_of, without_service};
 use martlet_nas::{Nas5gsMessage, NasConfigurationUpdateCommand, NasConfigurationUpdateComplete};
 
 impl UeNas {
@@ -12,7 +13,18 @@ impl UeNas {
         if let Some(guti) = guti {
             self.guti = Some(guti);
         }
+        if let Some(allowed) = &command.allowed_nssai {
+            self.given.allowed_nssai = slices_of(allowed);
+        }
+        if let Some(configured) = &command.configured_nssai {
+            self.given.configured_nssai = slices_of(configured);
+        }
+        if let Some(areas) = &command.service_area_list {
+            self.given.without_service = without_service(areas);
+        }
         let indication = command.configuration_update_indication.as_ref();
+        // It registers once the network has released the connection (5.4.4.3).
+        self.registration_wanted |= indication.is_some_and(|i| i.red());
         if indication.is_some_and(|i| i.ack()) {
             self.send(&Nas5gsMessage::new_5gmm(NasConfigurationUpdateComplete::new()));
         }

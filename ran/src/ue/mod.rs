@@ -31,7 +31,7 @@ pub use action::{
     mm_cause_name, sm_cause_name,
 };
 pub use config::{IdleBehaviour, NasTimers, OperatorKey, Slice, SuciScheme, UeConfig, UeConfigError};
-pub use nas::{MmState, NasRefused, UeNas, serving_network_name};
+pub use nas::{Given, MmState, NasRefused, UeNas, serving_network_name};
 pub use pdu_session::PduSessionRequest;
 pub use pdu_session_modification::ModificationRequest;
 pub use registration::RegistrationType;

@@ -18,7 +18,7 @@ use martlet_nas::{
     NasFGsMobileIdentity, NasUeSecurityCapability,
 };
 use martlet_security::Plmn;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 /// Registration state (TS 24.501, 5.1.3.2.1, in short).
@@ -49,6 +49,9 @@ pub enum NasRefused {
     /// There is no such session.
     #[error("there is no PDU session {0}")]
     NoSession(u8),
+    /// The network has no room for sessions with this data network, and has said for how long (T3396).
+    #[error("the network has no room for such a session: try again in {0:?}")]
+    BackOff(Duration),
     /// The message could not be made.
     #[error("the message cannot be made: {0}")]
     Message(String),
@@ -72,6 +75,21 @@ pub(super) struct AnsweredChallenge {
     pub(super) res_star: [u8; 16],
 }
 
+/// What the network has given a UE beside its identity.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Given {
+    /// Allowed NSSAI.
+    pub allowed_nssai: Vec<super::Slice>,
+    /// Configured NSSAI; empty where it has none of the network.
+    pub configured_nssai: Vec<super::Slice>,
+    /// Tracking area codes of its registration area without service.
+    pub without_service: Vec<u32>,
+    /// Networks that it takes for this one.
+    pub equivalent_plmns: Vec<String>,
+    /// T3502.
+    pub t3502: Option<Duration>,
+}
+
 /// The NAS layer of one UE.
 pub struct UeNas {
     pub(super) config: UeConfig,
@@ -87,6 +105,12 @@ pub struct UeNas {
     pub(super) state: MmState,
     pub(super) connected: bool,
     pub(super) t3512: Option<Duration>,
+    /// What the network has given it of slices and areas.
+    pub(super) given: Given,
+    /// It registers when the connection has ended.
+    pub(super) registration_wanted: bool,
+    /// T3396 of each data network: until when it asks for no session.
+    pub(super) t3396: BTreeMap<Option<String>, Instant>,
     pub(super) registration: Option<Registration>,
     pub(super) service_request: Option<ServiceRequest>,
     pub(super) deregistration: Option<Deregistration>,
@@ -124,6 +148,9 @@ impl UeNas {
             state: MmState::Deregistered,
             connected: false,
             t3512: None,
+            given: Given::default(),
+            registration_wanted: false,
+            t3396: BTreeMap::new(),
             registration: None,
             service_request: None,
             deregistration: None,
@@ -159,6 +186,11 @@ impl UeNas {
     /// Whether there is an N1 signalling connection (5GMM-CONNECTED).
     pub fn is_connected(&self) -> bool {
         self.connected
+    }
+
+    /// What the network has given it beside its identity.
+    pub fn given(&self) -> &Given {
+        &self.given
     }
 
     /// The 5G-GUTI.
@@ -246,6 +278,12 @@ impl UeNas {
         self.service_request_lost_connection();
         self.deregistration_lost_connection();
         self.sessions_lost_connection();
+        if std::mem::take(&mut self.registration_wanted)
+            && self.state == MmState::Registered
+            && let Err(error) = self.register(super::RegistrationType::MobilityRegistrationUpdating, now)
+        {
+            self.discard(format!("the registration that the network asked for was not sent: {error}"));
+        }
         if self.state == MmState::Registered
             && let Some(period) = self.t3512
         {

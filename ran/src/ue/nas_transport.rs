@@ -58,6 +58,11 @@ impl UeNas {
     }
 
     /// Send a 5GSM message that needs nothing beside its PDU session identity.
+    /// Brings a 5GSM message to the network, whatever it says.
+    pub fn send_session_message(&mut self, psi: u8, message: &Nas5gsMessage) {
+        self.send_sm(message, psi);
+    }
+
     pub(super) fn send_sm(&mut self, message: &Nas5gsMessage, psi: u8) {
         match ul_nas_transport(message, psi) {
             Ok(transport) => self.send(&Nas5gsMessage::new_5gmm(transport)),
@@ -103,7 +108,7 @@ impl UeNas {
     fn receive_sm(&mut self, psi: u8, pti: u8, message: Nas5gsmMessage, now: Instant) {
         match message {
             Nas5gsmMessage::PduSessionEstablishmentAccept(m) => self.establishment_accept(psi, pti, &m),
-            Nas5gsmMessage::PduSessionEstablishmentReject(m) => self.establishment_reject(psi, pti, &m),
+            Nas5gsmMessage::PduSessionEstablishmentReject(m) => self.establishment_reject(psi, pti, &m, now),
             Nas5gsmMessage::PduSessionReleaseCommand(m) => self.release_command(psi, pti, &m, now),
             Nas5gsmMessage::PduSessionReleaseReject(m) => self.release_reject(psi, pti, &m),
             Nas5gsmMessage::PduSessionModificationCommand(m) => self.modification_command(psi, pti, &m),

@@ -13,7 +13,7 @@ use martlet_nas::{
     NasSscMode, QosFlowOpCode, QosFlowParameter, QosRuleOpCode, RequestTypeValue,
 };
 use std::net::Ipv4Addr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Protocol configuration options that ask for an IPv4 DNS server (container 000D) and the IPv4 link MTU (0010), with
 /// the configuration protocol "PPP for IP PDU session type" (TS 24.008, 10.5.6.3).
@@ -27,6 +27,10 @@ impl UeNas {
     pub fn establish_session(&mut self, request: &PduSessionRequest, now: Instant) -> Result<u8, NasRefused> {
         if self.state != MmState::Registered {
             return Err(NasRefused::NotRegistered);
+        }
+        self.t3396.retain(|_, until| *until > now);
+        if let Some(until) = self.t3396.get(&request.dnn) {
+            return Err(NasRefused::BackOff(until.duration_since(now)));
         }
         let free = |psi: &u8| self.sessions.get(usize::from(*psi)).is_some_and(|s| s.is_none());
         let psi = match request.psi {
@@ -92,12 +96,23 @@ impl UeNas {
         self.event(Event::SessionEstablished(info));
     }
 
-    pub(super) fn establishment_reject(&mut self, psi: u8, pti: u8, reject: &NasPduSessionEstablishmentReject) {
+    pub(super) fn establishment_reject(
+        &mut self,
+        psi: u8,
+        pti: u8,
+        reject: &NasPduSessionEstablishmentReject,
+        now: Instant,
+    ) {
         let expected =
             self.session_mut(psi).is_some_and(|s| s.pti == pti && matches!(s.state, SessionState::Establishing { .. }));
         if !expected {
             self.discard(format!("PDU SESSION ESTABLISHMENT REJECT for session {psi} with PTI {pti}, not in use"));
             return self.send_sm_status(psi, pti, GsmCause::PtiMismatch);
+        }
+        let dnn = self.session_mut(psi).and_then(|session| session.info.dnn.clone());
+        let back_off = reject.back_off_timer_value.as_ref().and_then(|timer| timer.to_seconds());
+        if let Some(seconds) = back_off.filter(|seconds| *seconds > 0) {
+            self.t3396.insert(dnn, now + Duration::from_secs(seconds));
         }
         self.remove_session(psi);
         self.event(Event::SessionRejected { psi, cause: SessionCause::Sm(reject.fgsm_cause.cause_raw()) });

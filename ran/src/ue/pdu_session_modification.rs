@@ -64,6 +64,10 @@ impl UeNas {
     }
 
     pub(super) fn modification_command(&mut self, psi: u8, pti: u8, command: &NasPduSessionModificationCommand) {
+        if self.config.modifications_lost > 0 {
+            self.config.modifications_lost -= 1;
+            return self.discard("PDU SESSION MODIFICATION COMMAND, which is lost on its way");
+        }
         let Some(session) = self.session_mut(psi) else {
             self.discard(format!("PDU SESSION MODIFICATION COMMAND for session {psi}, which does not exist"));
             return self.send_sm_status(psi, pti, GsmCause::InvalidPduSessionIdentity);

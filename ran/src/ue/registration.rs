@@ -1,13 +1,14 @@
 //! Registration (TS 24.501, 5.5.1): initial by SUCI or 5G-GUTI, mobility and periodic.
 use super::action::{Abort, EstablishmentCause, Event, RegistrationOutcome};
 use super::config::Slice;
-use super::nas::{MmState, NasRefused, UeNas};
+use super::nas::{Given, MmState, NasRefused, UeNas};
 use super::timers::Timer;
 use martlet_nas::{
     KeySetIdentifier, Nas5gsMessage, NasFGmmCapability, NasFGsMobileIdentity, NasFGsRegistrationType,
     NasKeySetIdentifier, NasNssai, NasPduSessionStatus, NasRegistrationAccept, NasRegistrationComplete,
     NasRegistrationReject, NasRegistrationRequest, NasSNssai, NasUplinkDataStatus,
 };
+use martlet_nas::{NasPlmnList, NasServiceAreaList, ServiceAreaListAllowedType, ServiceAreaListEntry};
 use std::time::{Duration, Instant};
 
 pub use martlet_nas::RegistrationType;
@@ -90,9 +91,12 @@ impl UeNas {
 
     fn registration_request(&mut self, kind: RegistrationType) -> Result<Nas5gsMessage, NasRefused> {
         let mut request = self.cleartext_request(kind)?.with_fgmm_capability(self.capability());
-        if !self.config.requested_nssai.is_empty() {
-            let slices: Vec<_> =
-                self.config.requested_nssai.iter().map(|s| NasSNssai::from_sst_sd(s.sst, s.sd)).collect();
+        // Of what it would have, what it is configured with (5.5.1.2.2).
+        let configured = &self.given.configured_nssai;
+        let wanted = self.config.requested_nssai.iter();
+        let wanted: Vec<_> = wanted.filter(|slice| configured.is_empty() || configured.contains(slice)).collect();
+        if !wanted.is_empty() {
+            let slices: Vec<_> = wanted.iter().map(|s| NasSNssai::from_sst_sd(s.sst, s.sd)).collect();
             request.set_requested_nssai(NasNssai::from_snssais(&slices)?);
         }
         let sessions = self.active_sessions();
@@ -121,6 +125,17 @@ impl UeNas {
             self.guti = Some(guti);
         }
         self.t3512 = accept.t3512_value.as_ref().and_then(|t| t.to_seconds()).map(Duration::from_secs);
+        let configured = match &accept.configured_nssai {
+            Some(configured) => slices_of(configured),
+            None => std::mem::take(&mut self.given.configured_nssai),
+        };
+        self.given = Given {
+            allowed_nssai: accept.allowed_nssai.as_ref().map(slices_of).unwrap_or_default(),
+            configured_nssai: configured,
+            without_service: accept.service_area_list.as_ref().map(without_service).unwrap_or_default(),
+            equivalent_plmns: accept.equivalent_plmns.iter().flat_map(plmns).collect(),
+            t3502: accept.t3502_value.as_ref().and_then(|t| t.to_seconds()).map(Duration::from_secs),
+        };
         let active = accept.pdu_session_status.as_ref().map(|s| s.active_sessions());
         if let Some(active) = &active {
             self.reconcile_sessions(active);
@@ -218,6 +233,22 @@ impl UeNas {
         self.state = MmState::Deregistered;
         self.event(Event::RegistrationAborted(abort));
     }
+}
+
+/// The networks of a list.
+fn plmns(list: &NasPlmnList) -> Vec<String> {
+    list.plmns().iter().map(|plmn| format!("{}{}", plmn.mcc(), plmn.mnc())).collect()
+}
+
+/// Tracking area codes of a list that are without service.
+pub(super) fn without_service(list: &NasServiceAreaList) -> Vec<u32> {
+    let of = |entry| match entry {
+        ServiceAreaListEntry::OnePlmnNonConsecutive {
+            allowed: ServiceAreaListAllowedType::NonAllowed, tacs, ..
+        } => tacs,
+        _ => Vec::new(),
+    };
+    list.entries().into_iter().flat_map(of).collect()
 }
 
 /// The slices of an NSSAI.

@@ -71,10 +71,14 @@ async fn handed_over(sbi: Sbi) -> Result<()> {
         let outcome = phone.handover_to(to).await?;
         ensure!(outcome.sessions == [1], "{outcome:?}");
         reaches(&phone, 1, GATEWAY).await?;
+        eventually("the RAN status", || (to.ran_status_transfers() > 0).then_some(()), || "is not there".into())
+            .await?;
         // In another tracking area it registers, and gets a 5G-GUTI of the AMF that serves it.
         phone.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
         reaches(&phone, 1, GATEWAY).await?;
     }
+    let statuses = (here.ran_status_transfers(), there.ran_status_transfers());
+    ensure!(statuses == (1, 2), "what a source says of its packets comes to the target: {statuses:?}");
     ensure!(core.store_sqn(1)? == authenticated, "no authentication was needed");
     eventually("the first AMF lets go", || (core.counts().registered == 0).then_some(()), || "it does not".into())
         .await?;
@@ -85,7 +89,13 @@ async fn handed_over(sbi: Sbi) -> Result<()> {
     reaches(&phone, 1, GATEWAY).await?;
     phone.deregister().await?;
     core.until("no session is left", |counts| counts.sessions == 0).await?;
-    core.bodies.check(&["namf-comm CreateUEContext", "namf-callback N2InfoNotifyHandoverComplete"]).await
+    core.bodies
+        .check(&[
+            "namf-comm CreateUEContext",
+            "namf-comm N1N2MessageTransfer",
+            "namf-callback N2InfoNotifyHandoverComplete",
+        ])
+        .await
 }
 
 #[test]

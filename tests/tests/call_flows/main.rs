@@ -27,6 +27,7 @@ mod security_mode;
 mod session_types;
 mod sessions;
 mod several_upfs;
+mod subscription_changes;
 mod switch;
 mod upf_restart;
 mod user_plane;

@@ -117,7 +117,12 @@ fn a_slice_that_is_not_subscribed_or_not_there_is_refused() {
 #[test]
 fn an_exhausted_pool_refuses_and_an_address_that_is_given_back_serves_again() {
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Http, |config| config.smf.dnns[0].pool = "10.45.0.0/30".into()).await?;
+        let core = TestCore::start(Sbi::Http, |config| {
+            config.smf.dnns[0].pool = "10.45.0.0/30".into();
+            // It asks again at once.
+            config.smf.back_off_s = 0;
+        })
+        .await?;
         let gnb = core.gnb(1).await?;
         let (one, _) = core.phone_with_session(&gnb, 1).await?;
         let two = gnb.new_ue(core.phone(2))?;
@@ -199,5 +204,32 @@ fn gnbs_and_phones_of_elsewhere_are_refused() {
         let gnb = Gnb::connect(config).await?;
         refused(gnb.new_ue(core.phone(1))?.register().await, mm::NO_SUITABLE_CELLS)?;
         core.until("nothing is left of it", |counts| counts.contexts == 0).await
+    });
+}
+
+/// TS 24.501, 6.2.7: a phone that there is no room for is told for how long it is not to ask again (T3396), for this data network.
+#[test]
+fn a_phone_that_there_is_no_room_for_waits_before_it_asks_again() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Http, |config| {
+            config.smf.max_sessions = 1;
+            config.smf.back_off_s = 2;
+        })
+        .await?;
+        let gnb = core.gnb(1).await?;
+        let (first, _) = core.phone_with_session(&gnb, 1).await?;
+        let phone = gnb.new_ue(core.phone(2))?;
+        phone.register().await?;
+        let refused = phone.establish_pdu_session(internet()).await;
+        ensure!(refused.as_ref().is_err_and(|error| error.cause() == Some(26)), "{refused:?}");
+        let waits = phone.establish_pdu_session(internet()).await;
+        ensure!(waits.as_ref().is_err_and(|error| error.to_string().contains("try again in")), "{waits:?}");
+        first.release_pdu_session(1).await?;
+        tokio::time::sleep(std::time::Duration::from_millis(2100)).await;
+        let psi = phone.establish_pdu_session(internet()).await?.psi;
+        martlet_tests::reaches(&phone, psi, martlet_tests::GATEWAY).await?;
+        first.deregister().await?;
+        phone.deregister().await?;
+        core.until_nothing_is_left().await
     });
 }

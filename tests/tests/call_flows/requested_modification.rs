@@ -6,9 +6,10 @@ use martlet_nas::{
     QosPacketFilterComponent, QosPacketFilterDirection, QosRule, QosRuleOpCode,
 };
 use martlet_pcf::UeRequestConfig;
-use martlet_ran::Ue;
 use martlet_ran::gnb::UeError;
+use martlet_ran::ue::Event;
 use martlet_ran::ue::{ModificationRequest, SessionCause};
+use martlet_ran::{Ue, UeEvent};
 use martlet_tests::{GATEWAY, TestCore, in_namespace, reaches};
 
 fn to_port(port: u16) -> QosPacketFilter {
@@ -135,6 +136,56 @@ fn what_a_phone_may_not_have_is_refused_with_its_cause_and_changes_nothing() {
         refused(&phone, asking(create(vec![to_port(2)]), new_flow(7, None)), not_granted).await?;
         let now = phone.status().await?.sessions;
         ensure!(now.len() == 1 && now[0].flows == [(1, 9), (2, 7)], "{now:?}");
+        reaches(&phone, 1, GATEWAY).await?;
+        phone.deregister().await?;
+        core.until_nothing_is_left().await
+    });
+}
+
+/// TS 24.501, 6.3.2.5 c: the network changes the session as the phone asks for a change of its own. The network's goes first, and the phone
+/// gives its own up.
+#[test]
+fn a_change_of_the_network_goes_before_one_that_the_phone_asks_for_at_the_same_time() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Http, |config| {
+            config.pcf.ue_requests.most = 2;
+            config.smf.t3591_ms = 700;
+        })
+        .await?;
+        let gnb = core.gnb(1).await?;
+        let mut config = core.phone(1);
+        // It does not hear the network's command the first time: that is when its own is underway.
+        config.modifications_lost = 1;
+        let phone = gnb.new_ue(config)?;
+        core.register_with_session(&phone).await?;
+        let mut policy = core.config().pcf.clone();
+        policy.flows = vec![martlet_pcf::FlowConfig {
+            name: "video".into(),
+            dnn: "internet".into(),
+            five_qi: 7,
+            filters: vec!["permit out 6 from any 443 to assigned".into()],
+            precedence: 20,
+            ..Default::default()
+        }];
+        let mut events = phone.subscribe().await?;
+        core.reload("pcf", policy)?;
+        let lost = async {
+            loop {
+                let event = events.recv().await?;
+                if matches!(&event, UeEvent::Nas(Event::Discarded(why)) if why.contains("MODIFICATION COMMAND")) {
+                    return anyhow::Ok(());
+                }
+            }
+        };
+        tokio::time::timeout(std::time::Duration::from_secs(10), lost).await??;
+        let create = rule(0, QosRuleOpCode::Create, vec![to_port(5000)]);
+        let outcome = phone.modify_pdu_session(1, asking(create.clone(), new_flow(6, None))).await;
+        ensure!(matches!(outcome, Err(UeError::Session(SessionCause::Collision))), "{outcome:?}");
+        let now = phone.status().await?.sessions;
+        ensure!(now[0].flows == [(1, 9), (2, 7)], "the network's change, and it alone: {now:?}");
+        // Afterwards the phone may have its own.
+        let now = phone.modify_pdu_session(1, asking(create, new_flow(6, None))).await?;
+        ensure!(now.flows == [(1, 9), (2, 7), (3, 6)], "{now:?}");
         reaches(&phone, 1, GATEWAY).await?;
         phone.deregister().await?;
         core.until_nothing_is_left().await

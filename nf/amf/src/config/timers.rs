@@ -7,6 +7,8 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TimersConfig {
+    /// T3502: seconds after which a UE tries again that has failed to register five times; 0 leaves it to the UE (12 minutes).
+    pub t3502_s: u32,
     /// T3512: seconds between periodic registrations; 0 switches them off. A subscription may say another value.
     pub t3512_s: u32,
     /// T3513: milliseconds that a UE has to answer a paging.
@@ -40,6 +42,7 @@ pub struct TimersConfig {
 impl Default for TimersConfig {
     fn default() -> Self {
         TimersConfig {
+            t3502_s: 0,
             t3512_s: 3240,
             t3513_ms: 2000,
             paging_attempts: 4,

@@ -1,9 +1,9 @@
 //! The NGAP messages that the AMF sends (TS 38.413, 9.2), built from plain values.
 use super::Connection;
-use crate::served::{ServedGuami, Tai, slice_to_ngap};
+use crate::served::{ServedGuami, Tai, plmn_to_ngap, slice_to_ngap};
 use bytes::Bytes;
 use martlet_nas::identifiers::Slice;
-use martlet_nas::{Guti, NasUeSecurityCapability, algorithms};
+use martlet_nas::{Guti, NasUeSecurityCapability, Plmn, algorithms};
 use martlet_ngap::ngap::*;
 use martlet_ngap::{BitString, Error, Message, build_ngap, build_ngap_ie};
 
@@ -87,6 +87,40 @@ pub(crate) struct SessionToSetUp {
     pub nas: Option<Vec<u8>>,
 }
 
+/// Mobility Restriction List (TS 38.413, 9.3.1.85).
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Restrictions {
+    pub serving: Plmn,
+    pub equivalent: Vec<Plmn>,
+    /// Tracking area codes of the serving network that the UE may not enter.
+    pub forbidden: Vec<u32>,
+    /// Those where it gets no service.
+    pub not_allowed: Vec<u32>,
+}
+
+impl Restrictions {
+    pub fn to_ngap(&self) -> MobilityRestrictionList<'static> {
+        let plmn = plmn_to_ngap(self.serving);
+        let tac = |tac: &u32| {
+            let [_, octets @ ..] = tac.to_be_bytes();
+            TAC(octets)
+        };
+        let equivalent = EquivalentPLMNs(self.equivalent.iter().take(15).map(|plmn| plmn_to_ngap(*plmn)).collect());
+        let forbidden = ForbiddenTACs(self.forbidden.iter().take(4096).map(tac).collect());
+        let forbidden = ForbiddenAreaInformation(vec![ForbiddenAreaInformationItem::new(plmn, forbidden, None)]);
+        let not_allowed = NotAllowedTACs(self.not_allowed.iter().take(16).map(tac).collect());
+        let service = ServiceAreaInformationItem::new(plmn_to_ngap(self.serving), None, Some(not_allowed), None);
+        MobilityRestrictionList::new(
+            plmn_to_ngap(self.serving),
+            (!self.equivalent.is_empty()).then_some(equivalent),
+            None,
+            (!self.forbidden.is_empty()).then_some(forbidden),
+            (!self.not_allowed.is_empty()).then(|| ServiceAreaInformation(vec![service])),
+            None,
+        )
+    }
+}
+
 /// What INITIAL CONTEXT SETUP REQUEST says beside the identities (TS 38.413, 9.2.2.1).
 pub(crate) struct ContextSetup<'a> {
     pub guami: &'a ServedGuami,
@@ -96,6 +130,7 @@ pub(crate) struct ContextSetup<'a> {
     /// UE-AMBR, bit/s: downlink, uplink.
     pub ambr: (u64, u64),
     pub rfsp: Option<u16>,
+    pub restrictions: Option<Restrictions>,
     pub radio_capability: Option<&'a Bytes>,
     pub sessions: Vec<SessionToSetUp>,
     pub nas: Option<Vec<u8>>,
@@ -155,6 +190,10 @@ pub(crate) fn initial_context_setup(ue: &Connection, setup: ContextSetup<'_>) ->
     let capability = security_capabilities(setup.capability);
     ies.push(build_ngap_ie!(InitialContextSetupRequest, UESecurityCapabilities(capability))?);
     ies.push(build_ngap_ie!(InitialContextSetupRequest, SecurityKey(setup.k_gnb))?);
+    if let Some(restrictions) = &setup.restrictions {
+        let list = restrictions.to_ngap();
+        ies.push(build_ngap_ie!(InitialContextSetupRequest, MobilityRestrictionList(list))?);
+    }
     if let Some(capability) = setup.radio_capability {
         ies.push(build_ngap_ie!(InitialContextSetupRequest, UERadioCapability(owned(capability)))?);
     }

@@ -1,6 +1,6 @@
 //! The messages of handover and path switch that the AMF sends (TS 38.413, 9.2.3).
 use super::Connection;
-use super::downlink::{Built, security_capabilities, ue_ambr};
+use super::downlink::{Built, Restrictions, security_capabilities, ue_ambr};
 use super::uplink::SessionInfo;
 use crate::served::{ServedGuami, slice_to_ngap};
 use bytes::Bytes;
@@ -33,6 +33,7 @@ pub(crate) struct HandoverRequest<'a> {
     pub sessions: Vec<(u8, Slice, Bytes)>,
     /// What the source gNB has for the target.
     pub container: &'a Bytes,
+    pub restrictions: Option<Restrictions>,
     /// What the target is to report of the UE's place.
     pub reporting: Option<LocationReportingRequestType>,
 }
@@ -55,6 +56,9 @@ pub(crate) fn handover_request(amf_id: u64, request: HandoverRequest<'_>) -> Bui
         build_ngap_ie!(HandoverRequest, AllowedNSSAI(allowed_nssai(request.allowed)))?,
         build_ngap_ie!(HandoverRequest, SourceToTarget_TransparentContainer(request.container.to_vec()))?,
     ];
+    if let Some(restrictions) = &request.restrictions {
+        ies.push(build_ngap_ie!(HandoverRequest, MobilityRestrictionList(restrictions.to_ngap()))?);
+    }
     if let Some(asked) = request.reporting {
         ies.push(build_ngap_ie!(HandoverRequest, LocationReportingRequestType(asked))?);
     }

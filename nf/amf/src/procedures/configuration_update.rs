@@ -1,11 +1,14 @@
-//! Generic UE configuration update (TS 24.501, 5.4.4): the network's name, for which no answer is asked, and a new 5G-GUTI.
-use super::registration_accept;
+//! Generic UE configuration update (TS 24.501, 5.4.4; TS 23.502, 4.2.4.2): the network's name, for which no answer is asked, a new 5G-GUTI,
+//! and what has changed in the subscription of a UE that is registered: its slices, and where it gets service.
+use super::{mobility_restrictions, registration_accept, slice_selection, ue_context_release};
 use crate::metrics::Procedure;
 use crate::ue::{NasTimer, Protection, Stop, Ue};
 use martlet_nas::{
     Nas5gmmMessage, Nas5gsMessage, NasConfigurationUpdateCommand, NasConfigurationUpdateIndication,
-    NasFGsMobileIdentity, NasNetworkName,
+    NasFGsMobileIdentity, NasNetworkName, NasNetworkSlicingIndication, identifiers,
 };
+use martlet_ngap::ngap::{Cause, CauseNas};
+use serde::{Deserialize, Serialize};
 
 /// Tells the UE the network's name, where there is one.
 pub(crate) async fn run(ue: &mut Ue) -> Result<(), Stop> {
@@ -32,13 +35,7 @@ pub(crate) async fn new_guti(ue: &mut Ue) -> Result<(), Stop> {
     let mut command = NasConfigurationUpdateCommand::new();
     command.set_configuration_update_indication(NasConfigurationUpdateIndication::from_flags(true, false));
     command.set_fg_guti(NasFGsMobileIdentity::from_guti(guti));
-    let timer = NasTimer { name: "T3555", duration: ue.amf.config.timers.t3555() };
-    let command = Nas5gsMessage::new_5gmm(command);
-    let answer = ue.exchange(&command, Protection::AsSecured, timer, |_, inbound| match &inbound.message {
-        Nas5gsMessage::Gmm(_, Nas5gmmMessage::ConfigurationUpdateComplete(_)) if inbound.is_verified() => Some(()),
-        _ => None,
-    });
-    match answer.await {
+    match confirmed(ue, command).await {
         Ok(()) => {
             ue.forget_old_guti();
             procedure.succeeded();
@@ -53,4 +50,83 @@ pub(crate) async fn new_guti(ue: &mut Ue) -> Result<(), Stop> {
             }
         }
     }
+}
+
+/// Sends a command until the UE has confirmed it.
+async fn confirmed(ue: &mut Ue, command: NasConfigurationUpdateCommand) -> Result<(), Stop> {
+    let timer = NasTimer { name: "T3555", duration: ue.amf.config.timers.t3555() };
+    let command = Nas5gsMessage::new_5gmm(command);
+    let answer = ue.exchange(&command, Protection::AsSecured, timer, |_, inbound| match &inbound.message {
+        Nas5gsMessage::Gmm(_, Nas5gmmMessage::ConfigurationUpdateComplete(_)) if inbound.is_verified() => Some(()),
+        _ => None,
+    });
+    answer.await
+}
+
+/// What has changed in a UE's subscription that it has not been told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Due {
+    pub slices: bool,
+    /// Where it gets service.
+    pub areas: bool,
+}
+
+/// Tells the UE what is due. One that is idle hears it when it is connected again, and does not have to be called for it.
+pub(crate) async fn of_subscription(ue: &mut Ue) -> Result<(), Stop> {
+    if ue.due == Due::default() || !ue.registered {
+        return Ok(());
+    }
+    let procedure = Procedure::start("configuration_update");
+    let (due, allowed) = (std::mem::take(&mut ue.due), slice_selection::still_allowed(ue));
+    // With no slice left, the UE asks for others: it registers, with a connection of its own (5.4.4.2).
+    let anew = due.slices && allowed.is_empty();
+    let command = command(ue, due, &allowed, anew).map_err(|error| {
+        tracing::error!(supi = ue.label(), %error, "CONFIGURATION UPDATE COMMAND cannot be built");
+        Stop::Abandoned("not_encodable")
+    })?;
+    match confirmed(ue, command).await {
+        Ok(()) => {
+            if due.slices && !anew {
+                ue.allowed = allowed;
+            }
+            procedure.succeeded();
+            tracing::info!(supi = ue.label(), gnb = ue.gnb(), ?due, anew, "the UE knows of its changed subscription");
+            if anew {
+                ue_context_release::run(ue, Cause::nas(CauseNas::normal_release));
+            }
+            Ok(())
+        }
+        Err(stop) => {
+            ue.due = due;
+            procedure.failed(&stop.label());
+            match stop {
+                Stop::NoAnswer(_) => Ok(()),
+                stop => Err(stop),
+            }
+        }
+    }
+}
+
+fn command(
+    ue: &Ue,
+    due: Due,
+    allowed: &[identifiers::Slice],
+    anew: bool,
+) -> Result<NasConfigurationUpdateCommand, martlet_nas::ValueError> {
+    let mut command = NasConfigurationUpdateCommand::new();
+    command.set_configuration_update_indication(NasConfigurationUpdateIndication::from_flags(true, anew));
+    if due.slices {
+        command.set_network_slicing_indication(NasNetworkSlicingIndication::from_flags(true, false));
+        let configured = slice_selection::configured(ue);
+        if !configured.is_empty() {
+            command.set_configured_nssai(identifiers::nssai(&configured)?);
+        }
+        if !anew && allowed != ue.allowed {
+            command.set_allowed_nssai(identifiers::nssai(allowed)?);
+        }
+    }
+    if let Some(areas) = mobility_restrictions::service_area_list(ue, true).filter(|_| due.areas) {
+        command.set_service_area_list(areas);
+    }
+    Ok(command)
 }

@@ -1,6 +1,6 @@
 //! A UE's context moves to another AMF as the UE registers there (TS 23.502, 4.2.2.2.2, steps 4, 5 and 10; TS 29.518,
 //! 5.2.2.2.1 and 5.2.2.2.2; TS 33.501, 6.9.3): the new AMF's side, and the old one's.
-use super::{am_policy, implicit_deregistration, ue_context_release};
+use super::{am_policy, implicit_deregistration, set_takeover, ue_context_release};
 use crate::concurrently::all;
 use crate::metrics::Procedure;
 use crate::served::{slice_from_sbi, slice_to_sbi};
@@ -77,18 +77,20 @@ pub(crate) async fn fetch(ue: &mut Ue, request: &NasRegistrationRequest, initial
 async fn inherit(ue: &mut Ue, guti: &Guti, nas: &Bytes) -> Option<Taken> {
     let amf = ue.amf.clone();
     let mut found = amf.inherited(guti).await?;
-    let kept = found.kept.take()?;
-    let outcome = kept.go_on_as(ue);
-    let opened = ue.security.as_mut().map(|security| inbound::from_ue(Some(&mut security.nas), false, nas));
-    let inbound = opened.and_then(Result::ok).filter(Inbound::is_verified);
-    if outcome.is_err() || inbound.is_none() || !found.claim().await {
+    // A request that is not the UE's own takes nothing.
+    set_takeover::proved(&found.kept.take()?, nas)?;
+    let kept = found.claim().await?;
+    let (security, inbound) = set_takeover::proved(&kept, nas)?;
+    if kept.go_on_as(ue).is_err() {
         (ue.supi, ue.pei, ue.security, ue.policy) = (None, None, None, None);
         ue.sessions.clear();
         return None;
     }
+    // The request has counted.
+    ue.security = Some(security);
     // The PCF would tell the AMF that is gone: there is a new association.
     am_policy::delete(ue).await;
-    Some(Taken { old: None, ue_context_id: String::new(), inbound, derived: None })
+    Some(Taken { old: None, ue_context_id: String::new(), inbound: Some(inbound), derived: None })
 }
 
 async fn ask(ue: &mut Ue, guti: &Guti, nas: Bytes, initial: bool) -> Result<Taken, Problem> {

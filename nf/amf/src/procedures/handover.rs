@@ -1,12 +1,13 @@
 //! N2 handover between two gNBs, of this AMF or of two (TS 23.502, 4.9.1.3; TS 38.413, 8.4.1 to 8.4.7): prepared at the target,
 //! carried out by the UE, or given up.
+use super::handover_preparation::{self, Prepared, Terms};
 use super::handover_sessions as sessions;
 use super::{event_exposure, handover_between_amfs, ue_context_release};
 use crate::metrics::{self, Procedure};
-use crate::n2::handover_downlink::{self, HandoverRequest};
+use crate::n2::handover_downlink;
 use crate::n2::handover_uplink::{HandoverAdmitted, HandoverRequired};
-use crate::n2::uplink::{SessionInfo, Uplink};
-use crate::n2::{Connection, Gnb, Location};
+use crate::n2::uplink::Uplink;
+use crate::n2::{Gnb, Location};
 use crate::served::Tai;
 use crate::ue::{Event, Heard, Stop, Ue, Work};
 use martlet_ngap::cause;
@@ -115,22 +116,14 @@ async fn handover(ue: &mut Ue, required: &HandoverRequired) -> Result<usize, End
         Target::Here(gnb, tai) => (gnb, tai),
         Target::Elsewhere(node, tai) => return handover_between_amfs::run(ue, required, &node, tai).await,
     };
-    // Steps 3 to 8: what the target is to set up.
-    let mut prepared = sessions::prepare(ue, required, &gnb, tai).await;
-    if prepared.requests.is_empty() {
-        return Err(FAILED_AT_TARGET.into());
-    }
-    let requests = std::mem::take(&mut prepared.requests);
-    let asked: Vec<u8> = requests.iter().map(|(psi, ..)| *psi).collect();
-    request(ue, required, gnb, tai, requests).await?;
-    let admitted = answer(ue).await?;
-    // Steps 10 to 12: what the source is to forward.
-    let commands = sessions::admitted(ue, &asked, &admitted).await;
-    prepared.failed.extend(commands.failed);
-    if commands.done.is_empty() {
-        return Err(FAILED_AT_TARGET.into());
-    }
-    command(ue, &commands.done, &prepared.failed, &admitted).await?;
+    let terms = Terms { ambr: ue.ambr(), rfsp: ue.rfsp(), reporting: event_exposure::of_handover(ue) };
+    let keys = |ue: &mut Ue| {
+        let chain = ue.connection.as_mut()?.next_hop.as_mut()?;
+        let nh = chain.advance();
+        Some((chain.clone(), nh))
+    };
+    let prepared = handover_preparation::run(ue, required, (gnb, tai), terms, keys).await?;
+    command(ue, &prepared).await?;
     let location = notified(ue).await?;
     // The UE is at the target: steps 5 to 12 of 4.9.1.3.3.
     let Some(mut target) = ue.target.take() else { return Err(Ended::NotCome) };
@@ -140,7 +133,7 @@ async fn handover(ue: &mut Ue, required: &HandoverRequired) -> Result<usize, End
     target.context_is_set_up = true;
     let source = ue.connection.replace(target);
     ue.publish();
-    let done: Vec<u8> = commands.done.iter().map(|(psi, _)| *psi).collect();
+    let done = prepared.sessions();
     sessions::complete(ue, &done).await;
     // What it forwards ends with the marker that the switch has brought it.
     if let Some(source) = source {
@@ -179,44 +172,6 @@ fn target(ue: &Ue, required: &HandoverRequired) -> Result<Target, Ended> {
     Ok(Target::Here(gnb, *tai))
 }
 
-/// HANDOVER REQUEST (step 9), with the next {NH, NCC} (TS 33.501, 6.9.2.3.3).
-async fn request(
-    ue: &mut Ue,
-    required: &HandoverRequired,
-    gnb: Arc<Gnb>,
-    tai: Tai,
-    sessions: Vec<(u8, martlet_nas::identifiers::Slice, bytes::Bytes)>,
-) -> Result<(), Ended> {
-    let (Some(capability), Some(connection)) = (ue.capability.clone(), &mut ue.connection) else {
-        return Err(Ended::Stopped(Stop::ConnectionLost));
-    };
-    let Some(chain) = &mut connection.next_hop else { return Err(FAILED_AT_TARGET.into()) };
-    let nh = chain.advance();
-    let (ncc, chain) = (chain.ncc, chain.clone());
-    let ids = ue.amf.tables.prepare(gnb.number, &ue.handle);
-    let place = Location { tai, cell_plmn: tai.plmn, cell: 0 };
-    let mut target = Connection::new(ue.amf.clone(), gnb, ids, 0, place);
-    target.next_hop = Some(chain);
-    let reporting = event_exposure::of_handover(ue);
-    target.reporting = reporting.as_ref().map(|(wanted, _)| wanted.clone()).unwrap_or_default();
-    let request = HandoverRequest {
-        guami: ue.amf.served.guami(tai.plmn).unwrap_or(ue.guami()),
-        cause: required.cause.clone(),
-        allowed: &ue.allowed,
-        capability: &capability,
-        nh,
-        ncc,
-        ambr: ue.ambr(),
-        rfsp: ue.rfsp(),
-        sessions,
-        container: &required.container,
-        reporting: reporting.map(|(_, asked)| asked),
-    };
-    let sent = target.send(handover_downlink::handover_request(target.amf_id, request)).await;
-    ue.target = Some(target);
-    if sent { Ok(()) } else { Err(FAILED_AT_TARGET.into()) }
-}
-
 /// HANDOVER REQUEST ACKNOWLEDGE (step 10).
 pub(super) async fn answer(ue: &mut Ue) -> Result<HandoverAdmitted, Ended> {
     let until = Instant::now() + ue.amf.config.timers.ngap();
@@ -247,14 +202,10 @@ pub(super) async fn answer(ue: &mut Ue) -> Result<HandoverAdmitted, Ended> {
 }
 
 /// HANDOVER COMMAND to the source.
-async fn command(
-    ue: &mut Ue,
-    sessions: &[SessionInfo],
-    failed: &[SessionInfo],
-    admitted: &HandoverAdmitted,
-) -> Result<(), Ended> {
+async fn command(ue: &mut Ue, prepared: &Prepared) -> Result<(), Ended> {
     let Some(connection) = &ue.connection else { return Err(Ended::Stopped(Stop::ConnectionLost)) };
-    let command = handover_downlink::handover_command(connection, sessions, failed, &admitted.container);
+    let Prepared { done, failed, container } = prepared;
+    let command = handover_downlink::handover_command(connection, done, failed, container);
     match connection.send(command).await {
         true => Ok(()),
         false => Err(Ended::Stopped(Stop::ConnectionLost)),

@@ -1,7 +1,7 @@
 //! N2 handover to a gNB of another AMF (TS 23.502, 4.9.1.3; TS 29.518, 5.2.2.2.3 and 5.2.2.2.4): the source AMF's side. The
 //! target AMF prepares it with its gNB and the SMFs, and says when the UE has come.
 use super::handover::{Ended, FAILED_AT_TARGET};
-use super::{am_policy, implicit_deregistration, ue_context_release};
+use super::{am_policy, implicit_deregistration, ran_status_transfer, ue_context_release};
 use crate::n2::handover_downlink;
 use crate::n2::handover_uplink::HandoverRequired;
 use crate::n2::uplink::{SessionInfo, Uplink};
@@ -10,7 +10,7 @@ use crate::ue::{Event, Heard, Stop, Ue, Work};
 use martlet_nf::Criteria;
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork, GlobalRANNodeID};
 use martlet_sbi::{Multipart, Problem, content_type};
-use martlet_sbi_api::common::{NgApCause, RefToBinaryData, SecretText};
+use martlet_sbi_api::common::{NgApCause, RefToBinaryData, SecretText, Supi};
 use martlet_sbi_api::namf_communication::*;
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use std::time::Instant;
@@ -62,7 +62,7 @@ pub(super) async fn run(
         tracing::warn!(supi = ue.label(), %problem, "another AMF does not prepare a handover");
         Ended::from(FAILED_AT_TARGET)
     })?;
-    let outcome = go(ue, &created.body).await;
+    let outcome = go(ue, (&amf, &supi), &created.body).await;
     if outcome.is_err() {
         let why = match &outcome {
             Err(Ended::NotPrepared(_) | Ended::NotCome) => {
@@ -147,8 +147,11 @@ fn context(
     Some(body)
 }
 
+/// The AMF where the UE goes, and how that one knows it.
+type OtherAmf<'a> = (&'a AmfCommunicationClient, &'a Supi);
+
 /// The UE is sent to the target, and comes there.
-async fn go(ue: &mut Ue, created: &Multipart<UeContextCreatedData>) -> Result<usize, Ended> {
+async fn go(ue: &mut Ue, amf: OtherAmf<'_>, created: &Multipart<UeContextCreatedData>) -> Result<usize, Ended> {
     let data = &created.json;
     let done = session_infos(&data.pdu_session_list, created);
     let failed = session_infos(data.failed_session_list.as_deref().unwrap_or_default(), created);
@@ -162,7 +165,7 @@ async fn go(ue: &mut Ue, created: &Multipart<UeContextCreatedData>) -> Result<us
     }
     let until = Instant::now() + ue.amf.config.timers.handover();
     ue.leaving = true;
-    let arrived = arrival(ue, until).await;
+    let arrived = arrival(ue, amf, until).await;
     ue.leaving = false;
     arrived?;
     // The UE and its sessions are the other AMF's.
@@ -173,12 +176,13 @@ async fn go(ue: &mut Ue, created: &Multipart<UeContextCreatedData>) -> Result<us
     Ok(done.len())
 }
 
-async fn arrival(ue: &mut Ue, until: Instant) -> Result<(), Ended> {
+async fn arrival(ue: &mut Ue, (amf, supi): OtherAmf<'_>, until: Instant) -> Result<(), Ended> {
     loop {
         match ue.hear(until).await {
             Ok(Heard::Source(Uplink::HandoverCancel(_))) => return Err(Ended::Cancelled),
-            // The other AMF's gNB counts from zero where nothing is said: no status goes between AMFs.
-            Ok(Heard::Source(Uplink::StatusTransfer(_))) => {}
+            Ok(Heard::Source(Uplink::StatusTransfer(status))) => {
+                ran_status_transfer::to_other_amf(ue, amf, supi, &status).await;
+            }
             Ok(Heard::Source(Uplink::Nas { nas, location })) => {
                 ue.moved(location);
                 ue.set_aside_nas(nas);

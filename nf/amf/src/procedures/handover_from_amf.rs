@@ -2,15 +2,15 @@
 //! of what the source AMF gives, prepares gNB and SMFs, answers, and waits for the UE.
 use super::handover::{self, Ended, FAILED_AT_TARGET};
 use super::handover_between_amfs::{reference, session_info, session_infos};
+use super::handover_preparation::{self, Prepared, Terms};
 use super::handover_sessions as sessions;
 use super::{context_transfer, ue_context_release};
 use crate::metrics::Procedure;
-use crate::n2::handover_downlink::{self, HandoverRequest};
+use crate::n2::Gnb;
 use crate::n2::handover_uplink::HandoverRequired;
-use crate::n2::{Connection, Gnb, Location};
+use crate::n2::uplink::SessionInfo;
 use crate::served::Tai;
 use crate::ue::{NextHop, Ue};
-use bytes::Bytes;
 use martlet_nas::Plmn;
 use martlet_ngap::cause::{self, CauseNumber};
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
@@ -88,22 +88,13 @@ async fn arrive(
         sessions: of_gnb,
         container,
     };
-    let mut prepared = sessions::prepare(ue, &required, &gnb, tai).await;
-    if prepared.requests.is_empty() {
-        return Err(FAILED_AT_TARGET.into());
-    }
-    let requests = std::mem::take(&mut prepared.requests);
-    let asked: Vec<u8> = requests.iter().map(|(psi, ..)| *psi).collect();
-    let chain = keys.and_then(|keys| next_hop(ue, &keys)).ok_or(Ended::from(FAILED_AT_TARGET))?;
-    request(ue, &required, data, gnb, tai, chain, requests).await?;
-    let admitted = handover::answer(ue).await?;
-    let commands = sessions::admitted(ue, &asked, &admitted).await;
-    prepared.failed.extend(commands.failed);
-    if commands.done.is_empty() {
-        return Err(FAILED_AT_TARGET.into());
-    }
+    let ambr = data.ue_context.sub_ue_ambr.as_ref().map(|ambr| (ambr.downlink.bps(), ambr.uplink.bps()));
+    let ambr = ambr.unwrap_or_else(|| ue.ambr());
+    let terms = Terms { ambr, rfsp: data.ue_context.used_rfsp, reporting: None };
+    let keys = |ue: &mut Ue| keys.and_then(|keys| next_hop(ue, &keys));
+    let prepared = handover_preparation::run(ue, &required, (gnb, tai), terms, keys).await?;
     if let Some(answer) = answer.take() {
-        let _ = answer.send(Ok(created(&commands.done, &prepared.failed, admitted.container)));
+        let _ = answer.send(Ok(created(&prepared)));
     }
 
     let location = handover::notified(ue).await?;
@@ -117,7 +108,7 @@ async fn arrive(
     ue.area = vec![tai];
     ue.set_registered(true);
     ue.publish();
-    let done: Vec<u8> = commands.done.iter().map(|(psi, _)| *psi).collect();
+    let done = prepared.sessions();
     sessions::complete(ue, &done).await;
     context_transfer::serve_sessions(ue, false).await;
     tell_source(ue, data).await;
@@ -146,43 +137,10 @@ fn next_hop(ue: &Ue, keys: &SeafData) -> Option<(NextHop, [u8; 32])> {
     Some((chain, nh))
 }
 
-async fn request(
-    ue: &mut Ue,
-    required: &HandoverRequired,
-    data: &UeContextCreateData,
-    gnb: Arc<Gnb>,
-    tai: Tai,
-    (chain, nh): (NextHop, [u8; 32]),
-    sessions: Vec<(u8, martlet_nas::identifiers::Slice, Bytes)>,
-) -> Result<(), Ended> {
-    let Some(capability) = ue.capability.clone() else { return Err(FAILED_AT_TARGET.into()) };
-    let ids = ue.amf.tables.prepare(gnb.number, &ue.handle);
-    let place = Location { tai, cell_plmn: tai.plmn, cell: 0 };
-    let mut target = Connection::new(ue.amf.clone(), gnb, ids, 0, place);
-    let ncc = chain.ncc;
-    target.next_hop = Some(chain);
-    let ambr = data.ue_context.sub_ue_ambr.as_ref().map(|ambr| (ambr.downlink.bps(), ambr.uplink.bps()));
-    let request = HandoverRequest {
-        guami: ue.amf.served.guami(tai.plmn).unwrap_or(ue.guami()),
-        cause: required.cause.clone(),
-        allowed: &ue.allowed,
-        capability: &capability,
-        nh,
-        ncc,
-        ambr: ambr.unwrap_or_else(|| ue.ambr()),
-        rfsp: data.ue_context.used_rfsp,
-        sessions,
-        container: &required.container,
-        reporting: None,
-    };
-    let sent = target.send(handover_downlink::handover_request(target.amf_id, request)).await;
-    ue.target = Some(target);
-    if sent { Ok(()) } else { Err(FAILED_AT_TARGET.into()) }
-}
-
 /// What the source AMF gets for HANDOVER COMMAND.
-fn created(done: &[(u8, Bytes)], failed: &[(u8, Bytes)], container: Bytes) -> Multipart<UeContextCreatedData> {
-    let list = |of: &[(u8, Bytes)], kind: NgapIeType| -> Vec<N2SmInformation> {
+fn created(prepared: &Prepared) -> Multipart<UeContextCreatedData> {
+    let Prepared { done, failed, container } = prepared;
+    let list = |of: &[SessionInfo], kind: NgapIeType| -> Vec<N2SmInformation> {
         of.iter().map(|(psi, _)| session_info(*psi, kind.clone())).collect()
     };
     let data = UeContextCreatedData {
@@ -195,7 +153,7 @@ fn created(done: &[(u8, Bytes)], failed: &[(u8, Bytes)], container: Bytes) -> Mu
         failed_session_list: Some(list(failed, NgapIeType::HandoverPrepFail)).filter(|list| !list.is_empty()),
         ..Default::default()
     };
-    let mut body = Multipart::new(data).part(CONTAINER, content_type::NGAP, container);
+    let mut body = Multipart::new(data).part(CONTAINER, content_type::NGAP, container.clone());
     for (psi, info) in done.iter().chain(failed) {
         body = body.part(&format!("psi-{psi}"), content_type::NGAP, info.clone());
     }

@@ -45,6 +45,7 @@ pub(crate) async fn run(
         k_gnb: security.k_gnb(access),
         ambr: ue.ambr(),
         rfsp: ue.rfsp(),
+        restrictions: super::mobility_restrictions::for_gnb(ue),
         radio_capability: ue.radio_capability.as_ref(),
         sessions,
         nas: Some(nas),

@@ -2,7 +2,7 @@
 //! SMF has a message for the UE, or N2 information for its gNB.
 use super::{
     nas_transport, nrppa_transport, paging, pdu_session_resource_modify, pdu_session_resource_release,
-    pdu_session_resource_setup, positioning_transport,
+    pdu_session_resource_setup, positioning_transport, ran_status_transfer,
 };
 use crate::n2::downlink::SessionToSetUp;
 use crate::tables::Summary;
@@ -36,6 +36,9 @@ pub(crate) fn answer_at_once(
 
 /// Takes a transfer: a UE that is connected gets it at once, an idle one is paged.
 pub(crate) async fn run(ue: &mut Ue, mut transfer: Transfer) {
+    if ran_status_transfer::content(&transfer.request).is_some() {
+        return ran_status_transfer::downlink(ue, transfer).await;
+    }
     if ue.connection.is_none() {
         if queue(ue, transfer) {
             paging::run(ue).await;
@@ -117,7 +120,7 @@ fn attempting(location: String) -> TransferAnswer {
     Ok(StatusReply { status: 202, location: Some(location), body: Some(body) })
 }
 
-fn initiated() -> TransferAnswer {
+pub(super) fn initiated() -> TransferAnswer {
     Ok(StatusReply::ok(N1N2MessageTransferRspData::new(N1N2MessageTransferCause::N1N2TransferInitiated)))
 }
 

@@ -1,5 +1,5 @@
 //! NAS transport (TS 24.501, 5.4.5): 5GSM messages between the UE and its SMFs.
-use super::{pdu_session_establishment, pdu_session_update, positioning_transport};
+use super::{mobility_restrictions, pdu_session_establishment, pdu_session_update, positioning_transport};
 use crate::metrics;
 use crate::ue::{Protection, Stop, Ue};
 use bytes::Bytes;
@@ -67,6 +67,10 @@ async fn session(ue: &mut Ue, transport: NasUlNasTransport) -> Result<(), Stop> 
     if !initial {
         tracing::info!(supi = ue.label(), gnb = ue.gnb(), psi, "a 5GSM message about a session that there is not");
         return return_to_ue(ue, psi, &message, GmmCause::PayloadWasNotForwarded).await;
+    }
+    if mobility_restrictions::is_restricted(ue) {
+        // Not accepted (5.4.5.2.4).
+        return return_to_ue(ue, psi, &message, GmmCause::RestrictedServiceArea).await;
     }
     pdu_session_establishment::run(ue, psi, &transport, message).await
 }

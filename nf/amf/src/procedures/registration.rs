@@ -145,8 +145,13 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
         am_policy::create(ue).await;
     }
 
-    // The UE learns it (steps 21 and 22).
+    // The UE learns it (steps 21 and 22), and what it has not been told yet.
+    let mut slices = slices;
+    if ue.due.slices && slices.configured.is_empty() {
+        slices.configured = slice_selection::configured(ue);
+    }
     registration_accept::run(ue, &request, access, slices).await?;
+    ue.due = Default::default();
     configuration_update::run(ue).await
 }
 
@@ -266,7 +271,7 @@ fn reject_message(reject: &Reject) -> Nas5gsMessage {
 }
 
 /// The nearest seconds, from above, that a GPRS timer 2 can say (TS 24.008, 10.5.7.3).
-fn back_off(seconds: u32) -> u64 {
+pub(super) fn back_off(seconds: u32) -> u64 {
     let steps = [2_u64, 60, 360];
     let counts = steps.iter().map(|step| (u64::from(seconds).div_ceil(*step).max(1), step));
     counts.filter(|(count, _)| *count <= 31).map(|(count, step)| count * step).min().unwrap_or(31 * 360)

@@ -1,11 +1,16 @@
 //! REGISTRATION ACCEPT, the UE's context at the gNB, and REGISTRATION COMPLETE (TS 23.502, 4.2.2.2.2, steps 21 and 22;
 //! TS 24.501, 5.5.1.2.4 and 5.5.1.3.4).
+use super::registration::back_off;
 use super::slice_selection::{Selected, rejected_nssai};
-use super::{initial_context_setup, n1_n2_message_transfer, pdu_session_resource_release, user_plane_activation};
+use super::user_plane_activation::Activation;
+use super::{
+    initial_context_setup, mobility_restrictions, n1_n2_message_transfer, pdu_session_resource_release,
+    user_plane_activation,
+};
 use crate::ue::{NasTimer, Protection, Stop, Ue};
 use martlet_nas::{
     GmmCause, Nas5gmmMessage, Nas5gsMessage, NasCount, NasFGsMobileIdentity, NasFGsNetworkFeatureSupport,
-    NasFGsRegistrationResult, NasFGsTrackingAreaIdentityList, NasPduSessionReactivationResult,
+    NasFGsRegistrationResult, NasFGsTrackingAreaIdentityList, NasGprsTimer2, NasPduSessionReactivationResult,
     NasPduSessionReactivationResultErrorCause, NasPduSessionStatus, NasRegistrationAccept, NasRegistrationRequest,
     RegistrationResult, identifiers, timers,
 };
@@ -27,6 +32,11 @@ pub(crate) async fn run(
     // A UE that was paged may register instead of asking for service.
     let (paged, rest) = n1_n2_message_transfer::take_pending(ue);
     let mut activation = match &wanted {
+        // Where there is no service, user planes stay away (5.5.1.3.4).
+        Some(wanted) if mobility_restrictions::is_restricted(ue) => Activation {
+            failed: wanted.iter().map(|psi| (*psi, GmmCause::RestrictedServiceArea)).collect(),
+            ..Default::default()
+        },
         Some(wanted) => {
             let others = wanted.iter().copied().filter(|psi| paged.iter().all(|session| session.psi != *psi));
             user_plane_activation::request(ue, &others.collect::<Vec<_>>()).await
@@ -133,5 +143,15 @@ fn message(
         }
     }
     accept.set_t3512_value(timers::t3512(ue.t3512.into()));
+    let t3502 = ue.amf.config.timers.t3502_s;
+    if t3502 > 0 {
+        accept.set_t3502_value(NasGprsTimer2::from_seconds(back_off(t3502))?);
+    }
+    if let Some(areas) = mobility_restrictions::service_area_list(ue, ue.due.areas) {
+        accept.set_service_area_list(areas);
+    }
+    if let Some(plmns) = mobility_restrictions::equivalent_plmns(ue) {
+        accept.set_equivalent_plmns(plmns);
+    }
     Ok(accept)
 }

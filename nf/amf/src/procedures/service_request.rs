@@ -1,8 +1,8 @@
 //! Service request (TS 23.502, 4.2.3.2; TS 24.501, 5.6.1): an idle UE has something to send, or was paged.
 use super::user_plane_activation::{self, Activation};
 use super::{
-    configuration_update, implicit_deregistration, initial_context_setup, n1_n2_message_transfer,
-    pdu_session_resource_release, ue_context_release,
+    configuration_update, implicit_deregistration, initial_context_setup, mobility_restrictions,
+    n1_n2_message_transfer, pdu_session_resource_release, ue_context_release,
 };
 use crate::concurrency::Kind;
 use crate::metrics::{self, Procedure};
@@ -11,7 +11,7 @@ use martlet_nas::inbound::Inbound;
 use martlet_nas::{
     GmmCause, Nas5gmmMessage, Nas5gsMessage, NasCount, NasFGmmCause, NasGprsTimer2, NasPduSessionReactivationResult,
     NasPduSessionReactivationResultErrorCause, NasPduSessionStatus, NasServiceAccept, NasServiceReject,
-    NasServiceRequest,
+    NasServiceRequest, ServiceType,
 };
 use martlet_ngap::ngap::{Cause, CauseNas};
 
@@ -46,6 +46,12 @@ async fn service_request(ue: &mut Ue, request: &NasServiceRequest, access: NasCo
     if !ue.registered {
         return Err(Stop::reject(GmmCause::ImplicitlyDeregistered));
     }
+    let paged =
+        !ue.pending.is_empty() || request.service_type.service_type() == Some(ServiceType::MobileTerminatedServices);
+    if mobility_restrictions::is_restricted(ue) && !paged && !has_priority(request) {
+        // It stays registered, and is served elsewhere (5.6.1.5).
+        return Err(Stop::reject(GmmCause::RestrictedServiceArea));
+    }
     ue.enter(Kind::ServiceRequest).await?;
     if let Some(status) = &request.pdu_session_status {
         let at_gnb = ue.release_mismatched(|psi| status.is_active(psi)).await;
@@ -74,10 +80,17 @@ async fn service_request(ue: &mut Ue, request: &NasServiceRequest, access: NasCo
     ue.done();
     // One that another AMF gave leads to an AMF that is gone (TS 23.501, 5.21.2.2.2).
     let of_another = ue.guti.is_some_and(|guti| !ue.amf.served.gave(&guti));
-    match was_paged || of_another {
-        true => configuration_update::new_guti(ue).await,
-        false => Ok(()),
+    if was_paged || of_another {
+        configuration_update::new_guti(ue).await?;
     }
+    configuration_update::of_subscription(ue).await
+}
+
+/// Who is served everywhere (TS 24.501, 5.3.5.2).
+fn has_priority(request: &NasServiceRequest) -> bool {
+    use ServiceType::*;
+    let kind = request.service_type.service_type();
+    matches!(kind, Some(EmergencyServices | EmergencyServicesFallback | HighPriorityAccess | ElevatedSignalling))
 }
 
 /// SERVICE ACCEPT (TS 24.501, 8.2.17).
@@ -111,7 +124,8 @@ async fn failed(ue: &mut Ue, stop: Stop) {
                 message.set_t3346_value(timer);
             }
             let _ = ue.send_nas(&Nas5gsMessage::new_5gmm(message)).await;
-            if ue.registered && reject.cause != GmmCause::Congestion {
+            let stays = matches!(reject.cause, GmmCause::Congestion | GmmCause::RestrictedServiceArea);
+            if ue.registered && !stays {
                 implicit_deregistration::locally(ue).await;
             }
             ue_context_release::run(ue, Cause::nas(CauseNas::unspecified));

@@ -2,8 +2,9 @@
 //! another function has something for it. What it begins with a registration is `context_transfer`'s.
 use super::{am_policy, context_transfer, subscription};
 use crate::Amf;
+use crate::kept::KeptUe;
 use crate::metrics::Procedure;
-use crate::ue::{Ue, UeHandle};
+use crate::ue::{Security, Ue, UeHandle};
 use bytes::Bytes;
 use martlet_nas::identifiers::AmfId;
 use martlet_nas::inbound::{self, Inbound};
@@ -26,18 +27,21 @@ pub(crate) async fn by_ue(ue: &mut Ue, nas: &Bytes) -> Option<Inbound> {
     let guti = named(ue, nas).filter(|guti| !ue.amf.served.gave(guti))?;
     let amf = ue.amf.clone();
     let mut found = amf.inherited(&guti).await?;
-    let kept = found.kept.take()?;
-    let mut security = kept.security().ok()?;
-    let inbound = inbound::from_ue(Some(&mut security.nas), false, nas).ok().filter(Inbound::is_verified)?;
+    proved(&found.kept.take()?, nas)?;
     let procedure = Procedure::start("set_takeover");
     if lives(&amf, &found.of, &guti.to_string(), &guti).await {
         procedure.failed("alive");
         return None;
     }
-    if !found.claim().await || kept.adopt(ue).is_err() {
+    let Some(kept) = found.claim().await else {
         procedure.failed("claimed");
         return None;
-    }
+    };
+    // Of what its AMF knew last: a message that was used before proves nothing.
+    let Some((security, inbound)) = proved(&kept, nas).filter(|_| kept.adopt(ue).is_ok()) else {
+        procedure.failed("replayed");
+        return None;
+    };
     // The message has counted.
     ue.security = Some(security);
     super::registration::take_over(ue).await;
@@ -45,6 +49,13 @@ pub(crate) async fn by_ue(ue: &mut Ue, nas: &Bytes) -> Option<Inbound> {
     settle(ue).await;
     procedure.succeeded();
     Some(inbound)
+}
+
+/// The message as the keys of a context prove it, and the keys with its count.
+pub(super) fn proved(kept: &KeptUe, nas: &Bytes) -> Option<(Security, Inbound)> {
+    let mut security = kept.security().ok()?;
+    let inbound = inbound::from_ue(Some(&mut security.nas), false, nas).ok().filter(Inbound::is_verified)?;
+    Some((security, inbound))
 }
 
 /// The 5G-GUTI that a UE names which asks for service, or leaves.
@@ -85,9 +96,10 @@ pub(crate) async fn by_service(amf: &Arc<Amf>, supi: &str) -> Option<UeHandle> {
     let mut found = amf.inherited_of(supi).await?;
     let kept = found.kept.take()?;
     let guti = kept.guti().filter(|_| amf.tables.len() < amf.config.limits.max_ues)?;
-    if lives(amf, &found.of, supi, &guti).await || !found.claim().await {
+    if lives(amf, &found.of, supi, &guti).await {
         return amf.tables.by_supi(supi);
     }
+    let Some(kept) = found.claim().await else { return amf.tables.by_supi(supi) };
     let (sender, inbox) = mpsc::channel(amf.config.limits.ue_queue);
     let handle = UeHandle { number: amf.tables.next_number(), sender };
     amf.tables.add(&handle);

@@ -35,12 +35,8 @@ pub(crate) async fn run(ue: &mut Ue, requested: Option<Vec<Slice>>, elsewhere: b
     let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
     let tai = connection.location.tai;
     let subscribed = subscribed(ue);
-    // What the AMF and the gNB have where the UE is.
-    let of_amf = ue.amf.served.plmn(tai.plmn).map(|served| served.slices.as_slice()).unwrap_or_default();
-    let of_gnb = connection.gnb.setup();
-    let of_gnb = of_gnb.iter().flat_map(|setup| &setup.areas).filter(|area| area.tai == tai);
-    let of_gnb: Vec<Slice> = of_gnb.flat_map(|area| area.slices.iter().copied()).collect();
-    let available = |slice: &Slice| of_amf.contains(slice) && of_gnb.contains(slice);
+    let there = available(ue);
+    let available = |slice: &Slice| there.contains(slice);
 
     let chosen = match ask(ue, &subscribed, requested.as_deref()).await {
         Ok(info) => {
@@ -68,6 +64,29 @@ pub(crate) async fn run(ue: &mut Ue, requested: Option<Vec<Slice>>, elsewhere: b
     }
     ue.allowed = selected.allowed.clone();
     Ok(selected)
+}
+
+/// What the AMF and the gNB have where the UE is.
+fn available(ue: &Ue) -> Vec<Slice> {
+    let Some(connection) = &ue.connection else { return Vec::new() };
+    let tai = connection.location.tai;
+    let of_amf = ue.amf.served.plmn(tai.plmn).map(|served| served.slices.as_slice()).unwrap_or_default();
+    let of_gnb = connection.gnb.setup();
+    let of_gnb: Vec<_> = of_gnb.iter().flat_map(|setup| &setup.areas).filter(|area| area.tai == tai).collect();
+    let is_there = |slice: &Slice| of_gnb.iter().any(|area| area.slices.contains(slice));
+    of_amf.iter().copied().filter(is_there).collect()
+}
+
+/// What the UE is to be configured with by its subscription as it is now: 16 at most (TS 24.501, 9.11.3.37).
+pub(crate) fn configured(ue: &Ue) -> Vec<Slice> {
+    let there = available(ue);
+    subscribed(ue).all.into_iter().filter(|slice| there.contains(slice)).take(16).collect()
+}
+
+/// What of the UE's allowed slices its subscription still has.
+pub(crate) fn still_allowed(ue: &Ue) -> Vec<Slice> {
+    let subscribed = subscribed(ue).all;
+    ue.allowed.iter().copied().filter(|slice| subscribed.contains(slice)).collect()
 }
 
 fn subscribed(ue: &Ue) -> Subscribed {

@@ -1,7 +1,7 @@
 //! Namf_Communication (TS 29.518, 5.2). The UE's task does the work, also where the consumer has given up by then. What can
 //! be answered without it is: it may be waiting for the consumer.
 use crate::Amf;
-use crate::procedures::{n1_n2_message_transfer, nrppa_transport, set_takeover};
+use crate::procedures::{n1_n2_message_transfer, nrppa_transport, ran_status_transfer, set_takeover};
 use crate::ue::{Event, Transfer, UeHandle};
 use martlet_nas::Guti;
 use martlet_sbi::trace::Origin;
@@ -71,7 +71,8 @@ impl AmfCommunication for Amf {
         let of_session =
             |n2: &N2InfoContainer| n2.sm_info.as_ref()?.n2_info_content.as_ref().map(|it| it.ngap_data.clone());
         let of_gnb = |n2: &N2InfoContainer| nrppa_transport::information(n2).map(|it| it.nrppa_pdu.ngap_data.clone());
-        let n2 = container.and_then(|n2| of_gnb(n2).or_else(|| of_session(n2))).map(|data| data.content_id);
+        let n2 = container.and_then(|n2| of_gnb(n2).or_else(|| of_session(n2)));
+        let n2 = n2.or_else(|| ran_status_transfer::content(&body.json).cloned()).map(|data| data.content_id);
         let (n1, n2) = (n1.and_then(|id| body.find(id)).cloned(), n2.and_then(|id| body.find(&id)).cloned());
         let summary = self.tables.summary(ue.number).unwrap_or_default();
         let at_once = n1_n2_message_transfer::answer_at_once(self.context.api_root(), &summary, &body.json);

@@ -4,6 +4,7 @@ use super::{Event, Security, Session, Transfer, UeHandle, Work};
 use crate::Amf;
 use crate::concurrency::Slot;
 use crate::n2::Connection;
+use crate::procedures::configuration_update::Due;
 use crate::procedures::event_exposure::Told;
 use crate::procedures::paging;
 use crate::procedures::positioning_transport::Positioning;
@@ -107,6 +108,8 @@ pub(crate) struct Ue {
     pub subscription: Option<Box<Subscription>>,
     pub policy: Option<AmPolicy>,
     pub allowed: Vec<Slice>,
+    /// What of its subscription it has not been told yet.
+    pub due: Due,
     pub area: Vec<Tai>,
     /// T3512, seconds.
     pub t3512: u32,
@@ -162,6 +165,7 @@ impl Ue {
             subscription: None,
             policy: None,
             allowed: Vec::new(),
+            due: Due::default(),
             area: Vec::new(),
             sessions: BySession::new(),
             positioning: Positioning::default(),

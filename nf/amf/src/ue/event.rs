@@ -110,6 +110,8 @@ pub(crate) enum Event {
     Rerouted(Box<Multipart<N1MessageNotification>>, amf_reallocation::Answer),
     /// Who wants to be told of the UE has changed.
     Watched,
+    /// Another AMF of the set has gone on with the UE.
+    Taken,
     /// There is no room for a context that nobody uses.
     Evicted,
 }

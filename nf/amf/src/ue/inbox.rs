@@ -2,7 +2,7 @@
 use super::{Event, Stop, Ue, Work};
 use crate::metrics;
 use crate::n2::uplink::Uplink;
-use crate::procedures::{handover, n1_n2_message_transfer, nrppa_transport, path_switch};
+use crate::procedures::{handover, n1_n2_message_transfer, nrppa_transport, path_switch, ran_status_transfer};
 use martlet_nas::inbound::Inbound;
 use martlet_nas::{Nas5gmmMessage, Nas5gsMessage};
 use martlet_ngap::cause;
@@ -37,6 +37,11 @@ pub(crate) enum Heard {
 impl Ue {
     /// The next thing that comes, until a time if there is one.
     pub(super) async fn next(&mut self, until: Option<Instant>) -> Came {
+        let came = self.next_of_any(until).await;
+        if self.is_lost_to_another().await { Came::Lost } else { came }
+    }
+
+    async fn next_of_any(&mut self, until: Option<Instant>) -> Came {
         if self.slot.is_none() {
             return self.come(until).await;
         }
@@ -213,7 +218,11 @@ impl Ue {
             }
             Event::Arrived if self.leaving => Err(Stop::Arrived),
             Event::HandoverGivenUp if self.target.is_some() => Err(Stop::Abandoned("handover_given_up")),
-            Event::Arrived | Event::HandoverGivenUp | Event::Watched => Ok(()),
+            Event::Arrived | Event::HandoverGivenUp | Event::Watched | Event::Taken => Ok(()),
+            Event::Transfer(transfer) if ran_status_transfer::content(&transfer.request).is_some() => {
+                ran_status_transfer::downlink(self, *transfer).await;
+                Ok(())
+            }
             Event::Transfer(mut transfer) if self.request.is_some() && transfer.answer.is_some() => {
                 transfer.answer(Err(n1_n2_message_transfer::registering()));
                 Ok(())

@@ -116,7 +116,7 @@ impl Ue {
             Work::Event(Event::HandoverFromAmf(body, answer)) => handover_from_amf::run(self, *body, answer).await,
             Work::Event(Event::Rerouted(body, answer)) => amf_reallocation::taken(self, *body, answer).await,
             // What follows from it is looked at after everything that a task has done.
-            Work::Event(Event::HandoverGivenUp | Event::Arrived | Event::Watched) => {}
+            Work::Event(Event::HandoverGivenUp | Event::Arrived | Event::Watched | Event::Taken) => {}
             Work::Event(Event::Evicted) => {
                 if matches!(self.idle, Some(Idle::Deregistered(_))) {
                     self.idle = Some(Idle::Deregistered(Instant::now()));

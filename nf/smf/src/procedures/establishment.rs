@@ -46,6 +46,8 @@ struct Asked {
     id: u8,
     pti: u8,
     message: NasPduSessionEstablishmentRequest,
+    /// What a UE waits that there is no room for, seconds.
+    back_off: u32,
 }
 
 async fn begin(
@@ -58,7 +60,7 @@ async fn begin(
     let supi = data.supi.clone().ok_or_else(|| missing("supi"))?;
     let slice = data.s_nssai.ok_or_else(|| missing("sNssai"))?;
     let dnn = data.dnn.clone().ok_or_else(|| missing("dnn"))?;
-    let asked = read_request(&body)?;
+    let asked = read_request(&body, smf.config.back_off_s)?;
     let refused = |status, cause: &str, gsm, detail: String| refuse(&asked, status, cause, gsm, detail);
     if !smf.config.slices.iter().any(|s| s.snssai() == slice) {
         return Err(refused(
@@ -186,7 +188,7 @@ async fn begin(
 }
 
 /// Reads the UE's message.
-fn read_request(body: &Multipart<SmContextCreateData>) -> Result<Asked, Problem> {
+fn read_request(body: &Multipart<SmContextCreateData>, back_off: u32) -> Result<Asked, Problem> {
     let wrong = |detail: &str| Problem::new(403, "N1_SM_ERROR").detail(detail);
     let part = body.json.n1_sm_msg.as_ref().and_then(|r| body.find(&r.content_id));
     let octets = part.ok_or_else(|| Problem::new(400, "MANDATORY_IE_MISSING").detail("n1SmMsg"))?;
@@ -201,7 +203,7 @@ fn read_request(body: &Multipart<SmContextCreateData>) -> Result<Asked, Problem>
     if pti == 0 || pti == 255 {
         return Err(wrong("the procedure transaction identity is not 1 to 254"));
     }
-    Ok(Asked { id, pti, message: *message })
+    Ok(Asked { id, pti, message: *message, back_off })
 }
 
 /// Addresses of a type; all or none.
@@ -250,7 +252,7 @@ fn refuse(asked: &Asked, status: u16, cause: &str, gsm: GsmCause, detail: String
     let error =
         ProblemDetails { status: Some(status), cause: Some(cause.into()), detail: Some(detail), ..Default::default() };
     let error = SmContextCreateError { error, n1_sm_msg: Some(reference(N1)), ..Default::default() };
-    let n1 = n1::reject(asked.id, asked.pti, gsm);
+    let n1 = n1::reject(asked.id, asked.pti, gsm, asked.back_off);
     SmContextCreateError::into_problem(Multipart::new(error).part(N1, content_type::NAS, n1))
 }
 
@@ -302,7 +304,7 @@ async fn go_on(
         Err(reason) => {
             metrics::procedure("pdu_session_establishment", "failed", started);
             tracing::warn!(supi = %session.supi, session = session.id, reason, "a PDU session is not set up");
-            let reject = n1::reject(session.id, session.pti, session.refusal);
+            let reject = n1::reject(session.id, session.pti, session.refusal, session.smf.config.back_off_s);
             let _ = session.transfer(Some(reject), None).await;
             release::finish(&mut session, true).await;
             session.smf.sessions.remove(session.reference);
@@ -355,7 +357,7 @@ async fn set_up(
 }
 
 /// Npcf_SMPolicyControl_Create (step 7).
-async fn policy(session: &mut Session, subscription: &DnnConfiguration) -> Result<(), Problem> {
+pub async fn policy(session: &mut Session, subscription: &DnnConfiguration) -> Result<(), Problem> {
     let context = &session.smf.context;
     let peer = context.discover(NfType::Pcf, "npcf-smpolicycontrol", &Criteria::default()).await?.about(&session.supi);
     let pcf = PcfSmPolicyControlClient::new(peer);

@@ -64,9 +64,14 @@ pub async fn by_policy(session: &mut Session, decision: SmPolicyDecision) {
     if session.is_releasing() {
         return;
     }
-    let started = Instant::now();
     let before = now(session);
     take(session, &decision);
+    changed(session, before).await;
+}
+
+/// The session is no more as it was before: everybody is told.
+pub async fn changed(session: &mut Session, before: Before) {
+    let started = Instant::now();
     let outcome = carry_out(session, before).await;
     metrics::procedure("pdu_session_modification", if outcome.is_ok() { "ok" } else { "failed" }, started);
     if let Err(why) = outcome {

@@ -31,7 +31,7 @@ const LAST_FILTER: u8 = 15;
 pub async fn run(session: &mut Session, pti: u8, request: &NasPduSessionModificationRequest) -> Updated {
     let started = Instant::now();
     if pti == 0 || pti == 255 {
-        return n1_answer(n1::modification_reject(session.id, pti, GsmCause::InvalidPtiValue));
+        return n1_answer(n1::modification_reject(session.id, pti, GsmCause::InvalidPtiValue, 0));
     }
     // The network's own procedures come first, and the UE gives its own up (6.3.2.5 c, 6.3.3.5).
     if session.is_releasing() {
@@ -57,7 +57,7 @@ pub async fn run(session: &mut Session, pti: u8, request: &NasPduSessionModifica
         Err(cause) => {
             metrics::procedure("requested_modification", "rejected", started);
             tracing::info!(supi = %session.supi, session = session.id, cause = cause.as_u8(), "a UE's change is refused");
-            n1_answer(n1::modification_reject(session.id, pti, cause))
+            n1_answer(n1::modification_reject(session.id, pti, cause, session.smf.config.back_off_s))
         }
     }
 }

@@ -1,0 +1,182 @@
+//! A function of a set that stands still for a while, is taken for gone, and comes back: what another one has gone on with is that
+//! one's, and nothing of it is sent or written any more by the first (TS 23.501, 5.21.2 and 5.22).
+use crate::sets::{LIMIT, internet, is_reached, joined};
+use crate::{Site, gnb_at, gnb_config, phone, status_of, until};
+use anyhow::{Context, Result, ensure};
+use martlet_ran::Gnb;
+use martlet_store::testing::OwnPostgres;
+use martlet_store::{Inheritance, Place};
+use martlet_tests::{GATEWAY, in_namespace_within, reaches};
+use nix::sys::signal::Signal::{SIGCONT, SIGSTOP};
+use std::io::{Read, Write};
+use std::time::Duration;
+
+/// What a function beside the core's says of itself, at the address that its log names.
+fn status_beside(site: &Site, name: &str) -> Result<serde_json::Value> {
+    let log = std::fs::read_to_string(site.0.join(format!("other-{name}.log")))?;
+    let ready = log.lines().rev().find(|line| line.contains("martlet::nf: ready")).context("it is ready")?;
+    let oam = ready.split("oam=").nth(1).and_then(|rest| rest.split_whitespace().next()).context("an address")?;
+    let mut stream = std::net::TcpStream::connect(oam)?;
+    write!(stream, "GET /status HTTP/1.1\r\nhost: beside\r\nconnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let (_, body) = answer.split_once("\r\n\r\n").context("an answer")?;
+    let status: serde_json::Value = serde_json::from_str(body)?;
+    Ok(status["nfs"][0]["status"].clone())
+}
+
+async fn until_beside(site: &Site, name: &str, what: &str, is: impl Fn(&serde_json::Value) -> bool) -> Result<()> {
+    let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+    loop {
+        let status = status_beside(site, name)?;
+        if is(&status) {
+            return Ok(());
+        }
+        ensure!(tokio::time::Instant::now() < give_up, "{what}: {status}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// What a function keeps, but for what is about itself.
+fn kept(site: &Site, database: Option<&str>, function: &str, owner: &str) -> Result<Vec<String>> {
+    let subscribers = database.map_or(Place::File(site.0.join("martlet.db")), Place::parse);
+    let place = subscribers.beside(function).context("a place")?;
+    let (key_file, owner) = (site.0.join("operator.key"), owner.to_string());
+    // The client of PostgreSQL waits in a runtime of its own.
+    let read = std::thread::spawn(move || Inheritance::open(&place, Some(&key_file), &owner)?.contexts());
+    let kept = read.join().ok().context("it reads")??;
+    Ok(kept.into_iter().map(|(id, _)| id).filter(|id| id != function).collect())
+}
+
+async fn amf_stands_still(site: &Site, database: Option<&str>) -> Result<()> {
+    let core = site.start(&["--split", "--sbi", "http"])?;
+    let more = "amf:\n  guamis: [{ plmn: \"00101\", region: 1, set: 1, pointer: 2 }]\n  n2: { bind: [127.0.0.6] }\nsbi: { amf: \"127.0.0.27:7777\" }\n";
+    let other = joined(site, &core, "amf", "AMF", more).await?;
+    let mut config = gnb_config(1, "127.0.0.6:38412")?;
+    let ms = Duration::from_millis;
+    (config.sctp_options.heartbeat, config.sctp_options.rto_max) = (ms(300), ms(500));
+    config.sctp_options.path_max_retransmissions = 4;
+    let first = Gnb::connect(config).await?;
+    let second = first.connect_also("127.0.0.5:38412".parse()?).await?;
+    let (active, idle, late) = (phone(&first, 1)?, phone(&first, 2)?, phone(&first, 3)?);
+    let mut addresses = Vec::new();
+    for phone in [&active, &idle] {
+        phone.register().await?;
+        addresses.push(phone.establish_pdu_session(internet()).await?.ipv4.context("an address")?);
+    }
+    reaches(&active, 1, GATEWAY).await?;
+    idle.release_to_idle().await?;
+    tokio::time::sleep(ms(300)).await;
+    ensure!(kept(site, database, "amf", "amf-01-001-02")?.len() == 2, "both phones are the other AMF's");
+
+    other.signal(SIGSTOP)?;
+    first.lost().await;
+    reaches(&active, 1, GATEWAY).await.context("the phone that was connected")?;
+    is_reached((&active, addresses[0]), (&idle, addresses[1]), 7).await.context("the phone that is idle")?;
+    until(&core, "amf", "two phones go on", |amf| amf["ues"]["registered"] == 2).await?;
+
+    other.signal(SIGCONT)?;
+    // Its gNB is gone, and timers have expired: it would tell SMF and UDM so, were the phones still its own.
+    until_beside(site, "amf", "it has let go", |amf| amf["ues"]["registered"] == 0 && amf["ues"]["contexts"] == 0)
+        .await?;
+    tokio::time::sleep(ms(500)).await;
+    ensure!(kept(site, database, "amf", "amf-01-001-02")?.is_empty(), "it writes nothing of them");
+    ensure!(kept(site, database, "amf", "amf-01-001-01")?.len() == 2, "they are kept where they are");
+    ensure!(status_of(&core, "smf")["sessions"] == 2, "{}", status_of(&core, "smf"));
+    reaches(&active, 1, GATEWAY).await.context("after the return")?;
+    idle.release_to_idle().await?;
+    is_reached((&active, addresses[0]), (&idle, addresses[1]), 9).await.context("paged by the AMF that has it")?;
+    // It serves phones as before.
+    let again = first.connect_again().await?;
+    late.move_to(&again).await?;
+    late.register().await?;
+    until_beside(site, "amf", "it serves another phone", |amf| amf["ues"]["registered"] == 1).await?;
+    for phone in [&active, &idle, &late] {
+        phone.deregister().await?;
+    }
+    until(&core, "smf", "nothing is left", |smf| smf["sessions"] == 0).await?;
+    second.shutdown().await;
+    again.shutdown().await;
+    core.stop()
+}
+
+#[test]
+fn an_amf_that_stood_still_leaves_its_phones_to_the_one_that_went_on_with_them() {
+    in_namespace_within(LIMIT, || async {
+        let site = Site::new("amf-fence")?;
+        site.subscribe(3, 1)?;
+        amf_stands_still(&site, None).await
+    });
+}
+
+#[test]
+fn an_amf_that_stood_still_leaves_its_phones_to_the_one_that_went_on_with_them_on_postgresql() {
+    in_namespace_within(LIMIT, || async {
+        let Some(server) = OwnPostgres::start("amf-fence")? else { return Ok(()) };
+        let site = Site::on("amf-fence-pg", Some(&server.address()))?;
+        site.subscribe(3, 1)?;
+        amf_stands_still(&site, Some(&server.address())).await
+    });
+}
+
+async fn smf_stands_still(site: &Site, database: Option<&str>) -> Result<()> {
+    let set = |member: u8, pool: &str, priority: u8| {
+        format!(
+            "smf:\n  set: {{ id: \"1\", member: {member}, priority: {priority} }}\n  dnns: [{{ name: internet, pool: {pool} }}]\n"
+        )
+    };
+    let common = std::fs::read_to_string(site.config())?;
+    std::fs::write(site.config(), format!("{common}{}", set(1, "10.45.0.0/17", 10)))?;
+    let core = site.start(&["--split", "--sbi", "http"])?;
+    std::fs::write(site.config(), &common)?;
+    let more = set(2, "10.45.128.0/17", 1) + "  n4: { bind: 127.0.0.28 }\nsbi: { smf: \"127.0.0.26:7777\" }\n";
+    let other = joined(site, &core, "smf", "SMF", &more).await?;
+    until(&core, "upf", "both SMFs are associated", |upf| {
+        upf["associations"].as_array().is_some_and(|all| all.len() == 2)
+    })
+    .await?;
+    let gnb = gnb_at(1, "127.0.0.5:38412").await?;
+    let (active, idle) = (phone(&gnb, 1)?, phone(&gnb, 2)?);
+    let mut addresses = Vec::new();
+    for phone in [&active, &idle] {
+        phone.register().await?;
+        addresses.push(phone.establish_pdu_session(internet()).await?.ipv4.context("an address")?);
+    }
+    reaches(&active, 1, GATEWAY).await?;
+    idle.release_to_idle().await?;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    ensure!(kept(site, database, "smf", "smf-1-2")?.len() == 2, "both sessions are the other SMF's");
+
+    other.signal(SIGSTOP)?;
+    until(&core, "smf", "the sessions are taken over", |smf| smf["sessions"] == 2).await?;
+    active.release_to_idle().await.context("the release")?;
+    reaches(&active, 1, GATEWAY).await.context("the session at another SMF")?;
+
+    other.signal(SIGCONT)?;
+    until_beside(site, "smf", "it has let go", |smf| smf["sessions"] == 0).await?;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    ensure!(kept(site, database, "smf", "smf-1-2")?.is_empty(), "it writes nothing of them");
+    ensure!(kept(site, database, "smf", "smf-1-1")?.len() == 2, "they are kept where they are");
+    ensure!(status_of(&core, "upf")["sessionCount"] == 2, "{}", status_of(&core, "upf"));
+    is_reached((&active, addresses[0]), (&idle, addresses[1]), 7).await.context("the phone that is idle")?;
+    for phone in [&active, &idle] {
+        phone.deregister().await?;
+    }
+    until(&core, "smf", "nothing is left", |smf| smf["sessions"] == 0).await?;
+    until(&core, "upf", "nothing is left", |upf| upf["sessionCount"] == 0).await?;
+    gnb.shutdown().await;
+    core.stop()
+}
+
+#[test]
+fn an_smf_that_stood_still_leaves_its_sessions_to_the_one_that_went_on_with_them() {
+    in_namespace_within(LIMIT, || async { smf_stands_still(&Site::new("smf-fence")?, None).await });
+}
+
+#[test]
+fn an_smf_that_stood_still_leaves_its_sessions_to_the_one_that_went_on_with_them_on_postgresql() {
+    in_namespace_within(LIMIT, || async {
+        let Some(server) = OwnPostgres::start("smf-fence")? else { return Ok(()) };
+        smf_stands_still(&Site::on("smf-fence-pg", Some(&server.address()))?, Some(&server.address())).await
+    });
+}

@@ -1,0 +1,104 @@
+//! Mobility restrictions (TS 23.501, 5.3.4.1; TS 24.501, 5.3.5): where a subscriber may be, but gets no service, and what UE and gNB are
+//! told of it and of other networks that are as good as this one.
+use crate::n2::downlink::Restrictions;
+use crate::served::Tai;
+use crate::ue::Ue;
+use martlet_nas::{NasPlmnList, NasServiceAreaList, Plmn};
+use martlet_sbi_api::common::{RestrictionType, ServiceAreaRestriction};
+
+/// Of a partial service area list: its areas are those without service (TS 24.501, 9.11.3.49).
+const NOT_ALLOWED: u8 = 0x80;
+/// Type 11: all tracking areas of the network.
+const WHOLE_NETWORK: u8 = 0x60;
+
+/// Whether a tracking area is one without service.
+fn is_without_service(restriction: &ServiceAreaRestriction, tai: Tai) -> bool {
+    let areas = restriction.areas.as_deref().unwrap_or_default();
+    let mut named = areas.iter().flat_map(|area| area.tacs.iter().flatten());
+    let is_named = named.any(|tac| tac.to_u32() == tai.tac);
+    match restriction.restriction_type {
+        Some(RestrictionType::AllowedAreas) => !is_named,
+        Some(RestrictionType::NotAllowedAreas) => is_named,
+        // Without a word, or with one of a later release, nothing is restricted.
+        _ => false,
+    }
+}
+
+fn restriction(ue: &Ue) -> Option<&ServiceAreaRestriction> {
+    ue.subscription.as_ref()?.access.service_area_restriction.as_ref()
+}
+
+/// Whether the UE is where it gets no service but for what has priority.
+pub(crate) fn is_restricted(ue: &Ue) -> bool {
+    let here = ue.connection.as_ref().map(|connection| connection.location.tai);
+    restriction(ue).zip(here).is_some_and(|(restriction, tai)| is_without_service(restriction, tai))
+}
+
+/// The areas of the UE's registration area without service.
+fn not_allowed(ue: &Ue) -> Vec<Tai> {
+    let Some(restriction) = restriction(ue) else { return Vec::new() };
+    ue.area.iter().copied().filter(|tai| is_without_service(restriction, *tai)).collect()
+}
+
+/// Service area list; `None` where there is service everywhere. A UE that had another one is told so with `lifted`.
+pub(crate) fn service_area_list(ue: &Ue, lifted: bool) -> Option<NasServiceAreaList> {
+    let areas = not_allowed(ue);
+    let current = ue.area.first()?.plmn;
+    let octets = match areas.len() {
+        0 if !lifted => return None,
+        0 => [&[WHOLE_NETWORK], current.to_nas_octets().as_slice()].concat(),
+        // One network's, 16 at most, as the registration area: a list of type 00.
+        n => {
+            let mut octets = vec![NOT_ALLOWED | (n.min(16) as u8 - 1)];
+            octets.extend(current.to_nas_octets());
+            areas.iter().take(16).for_each(|tai| octets.extend(&tai.tac.to_be_bytes()[1..]));
+            octets
+        }
+    };
+    Some(NasServiceAreaList::new(octets))
+}
+
+/// Networks that the UE is to take for this one (TS 24.501, 5.3.14); none for a UE of another network.
+pub(crate) fn equivalent_plmns(ue: &Ue) -> Option<NasPlmnList> {
+    let plmns = &ue.amf.served.equivalent;
+    if plmns.is_empty() { None } else { NasPlmnList::from_plmns(plmns).ok() }
+}
+
+/// What the gNB is told, for handovers and RRC inactive (TS 38.413, 9.3.1.85); `None` where nothing is restricted.
+pub(crate) fn for_gnb(ue: &Ue) -> Option<Restrictions> {
+    let serving: Plmn = ue.connection.as_ref().or(ue.target.as_ref())?.location.tai.plmn;
+    let forbidden =
+        ue.subscription.iter().flat_map(|subscription| subscription.access.forbidden_areas.iter().flatten());
+    let restrictions = Restrictions {
+        serving,
+        equivalent: ue.amf.served.equivalent.clone(),
+        forbidden: forbidden.flat_map(|area| area.tacs.iter().flatten()).map(|tac| tac.to_u32()).collect(),
+        not_allowed: not_allowed(ue).iter().map(|tai| tai.tac).collect(),
+    };
+    let nothing =
+        restrictions.equivalent.is_empty() && restrictions.forbidden.is_empty() && restrictions.not_allowed.is_empty();
+    (!nothing).then_some(restrictions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use martlet_sbi_api::common::{Area, Tac};
+
+    #[test]
+    fn areas_are_those_named_or_all_others() {
+        let plmn = Plmn::new("001", "01").unwrap();
+        let of = |restriction_type| ServiceAreaRestriction {
+            restriction_type,
+            areas: Some(vec![Area { tacs: Some(vec![Tac::from_u32(2), Tac::from_u32(3)]), area_code: None }]),
+            ..Default::default()
+        };
+        let without = |kind| {
+            let restriction = of(kind);
+            (1..=4).filter(|tac| is_without_service(&restriction, Tai { plmn, tac: *tac })).collect::<Vec<_>>()
+        };
+        assert_eq!(without(Some(RestrictionType::AllowedAreas)), [1, 4]);
+        assert_eq!(without(Some(RestrictionType::NotAllowedAreas)), [2, 3]);
+        assert_eq!(without(None), [] as [u32; 0]);
+    }
+}

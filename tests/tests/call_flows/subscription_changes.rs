@@ -1,0 +1,157 @@
+//! What a phone is told of its subscription: where it gets service (TS 24.501, 5.3.5), and what changes while it is registered
+//! (TS 24.501, 5.4.4; TS 23.502, 4.2.4.2).
+use anyhow::{Context, Result, ensure};
+use martlet::config::Config;
+use martlet::core::Sbi;
+use martlet_ran::ue::RegistrationType;
+use martlet_ran::{Gnb, PduSessionRequest, ServicePurpose, Slice, Ue};
+use martlet_sbi_api::common::{Sd, Snssai};
+use martlet_smf::SliceConfig;
+use martlet_store::{ServiceArea, SubscribedDnn, SubscribedSlice, Subscriber};
+use martlet_tests::{GATEWAY, TestCore, eventually, in_namespace, internet, reaches};
+use std::time::Duration;
+
+const OTHER: Slice = Slice { sst: 2, sd: Some([0, 0, 7]) };
+const FIRST: Slice = Slice { sst: 1, sd: None };
+
+/// A second tracking area, and what phones are told beside.
+fn two_areas(config: &mut Config) {
+    let mut second = config.amf.tais[0].clone();
+    second.tac = 2;
+    config.amf.tais.push(second);
+    config.amf.equivalent_plmns = vec!["00102".into(), "310410".into()];
+    config.amf.timers.t3502_s = 300;
+}
+
+async fn gnb_of_area(core: &TestCore, number: u8, tac: u32) -> Result<Gnb> {
+    let mut config = core.gnb_config(number);
+    config.tac = tac;
+    Ok(Gnb::connect(config).await?)
+}
+
+/// Waits until a phone has what it is to have.
+async fn until(phone: &Ue, what: &str, is: impl Fn(&martlet_ran::ue::Given) -> bool) -> Result<()> {
+    let give_up = tokio::time::Instant::now() + Duration::from_secs(10);
+    loop {
+        let given = phone.status().await?.given;
+        if is(&given) {
+            return Ok(());
+        }
+        ensure!(tokio::time::Instant::now() < give_up, "{what}: {given:?}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[test]
+fn a_phone_gets_no_service_where_it_has_none_subscribed_and_stays_registered() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Http, two_areas).await?;
+        core.subscribe(1, |subscriber| subscriber.service_area = Some(ServiceArea::Allowed(vec![1])))?;
+        let (here, there) = (gnb_of_area(&core, 1, 1).await?, gnb_of_area(&core, 2, 2).await?);
+        let (phone, _) = core.phone_with_session(&here, 1).await?;
+        let given = phone.status().await?.given;
+        ensure!(given.without_service == [2], "{given:?}");
+        ensure!(given.equivalent_plmns == ["00102", "310410"], "{given:?}");
+        ensure!(given.t3502 == Some(Duration::from_secs(300)), "{given:?}");
+        reaches(&phone, 1, GATEWAY).await?;
+        phone.release_to_idle().await?;
+        phone.move_to(&there).await?;
+        // Restricted service area.
+        let refused = phone.service_request_for(ServicePurpose::Data, &[1]).await;
+        ensure!(refused.as_ref().is_err_and(|error| error.cause() == Some(28)), "no service here: {refused:?}");
+        phone.wait_idle().await?;
+        core.until("it is registered still", |c| (c.registered, c.sessions) == (1, 1)).await?;
+        // It registers there, and its session waits; another one it does not get.
+        phone.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
+        ensure!(phone.status().await?.active_user_planes.is_empty(), "{:?}", phone.status().await?);
+        let refused = phone.establish_pdu_session(internet()).await;
+        ensure!(refused.as_ref().is_err_and(|error| error.cause() == Some(28)), "no session here: {refused:?}");
+        // The subscriber may be served there now, and the phone is told.
+        core.subscribe(1, |_| {})?;
+        until(&phone, "there is service everywhere", |given| given.without_service.is_empty()).await?;
+        reaches(&phone, 1, GATEWAY).await?;
+        phone.deregister().await?;
+        core.until_nothing_is_left().await
+    });
+}
+
+fn two_slices(config: &mut Config) {
+    let other = Snssai::new(2, Some(7));
+    config.network.slices.push(other);
+    config.nssf.slices.push(other);
+    config.amf.plmns[0].slices.push(other);
+    config.smf.slices.push(SliceConfig { sst: 2, sd: other.sd.map(Sd::to_u32) });
+}
+
+fn with_other_slice(subscriber: &mut Subscriber) {
+    let dnns = vec![SubscribedDnn::new("internet")];
+    subscriber.slices.push(SubscribedSlice { sst: 2, sd: Some(7), default: false, dnns });
+}
+
+fn with_other_slice_alone(subscriber: &mut Subscriber) {
+    with_other_slice(subscriber);
+    subscriber.slices.remove(0);
+    subscriber.slices[0].default = true;
+}
+
+#[test]
+fn slices_that_change_while_a_phone_is_registered_are_told_at_once() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Http, two_slices).await?;
+        core.subscribe(1, with_other_slice)?;
+        let mut config = core.gnb_config(1);
+        config.slices.push(OTHER);
+        let gnb = Gnb::connect(config).await?;
+        let mut config = core.phone(1);
+        config.requested_nssai = vec![FIRST, OTHER];
+        let phone = gnb.new_ue(config)?;
+        phone.register().await?;
+        until(&phone, "both slices", |given| given.allowed_nssai == [FIRST, OTHER]).await?;
+        let request = |slice| PduSessionRequest { slice: Some(slice), ..internet() };
+        let first = phone.establish_pdu_session(request(FIRST)).await?.psi;
+        let other = phone.establish_pdu_session(request(OTHER)).await?.psi;
+        reaches(&phone, other, GATEWAY).await?;
+
+        // One is subscribed no more: its session ends, and the other's goes on.
+        core.subscribe(1, |_| {})?;
+        until(&phone, "one slice", |given| given.allowed_nssai == [FIRST] && given.configured_nssai == [FIRST]).await?;
+        core.until("one session", |c| c.sessions == 1).await?;
+        reaches(&phone, first, GATEWAY).await?;
+        let refused = phone.establish_pdu_session(request(OTHER)).await;
+        ensure!(refused.is_err(), "{refused:?}");
+
+        // It is subscribed again while the phone is idle, which hears it when it comes, and asks for it.
+        phone.release_to_idle().await?;
+        core.subscribe(1, with_other_slice)?;
+        tokio::time::sleep(Duration::from_millis(1000)).await;
+        phone.service_request().await?;
+        until(&phone, "the slice is configured", |given| given.configured_nssai == [FIRST, OTHER]).await?;
+        phone.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
+        until(&phone, "both slices", |given| given.allowed_nssai == [FIRST, OTHER]).await?;
+        phone.deregister().await?;
+        core.until_nothing_is_left().await
+    });
+}
+
+#[test]
+fn a_phone_whose_last_slice_goes_is_asked_to_register_for_others() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Http, two_slices).await?;
+        let mut config = core.gnb_config(1);
+        config.slices.push(OTHER);
+        let gnb = Gnb::connect(config).await?;
+        let phone = gnb.new_ue(core.phone(1))?;
+        phone.register().await?;
+        until(&phone, "the default slice", |given| given.allowed_nssai == [FIRST]).await?;
+        let before = phone.status().await?.guti.context("a 5G-GUTI")?;
+        core.subscribe(1, with_other_slice_alone)?;
+        until(&phone, "the other slice", |given| given.allowed_nssai == [OTHER]).await?;
+        let now = || async { anyhow::Ok(phone.status().await?.guti.context("a 5G-GUTI")?) };
+        ensure!(now().await?.tmsi() != before.tmsi(), "it has registered");
+        eventually("it is registered", || (core.counts().registered == 1).then_some(()), || "it is not".into()).await?;
+        let psi = phone.establish_pdu_session(PduSessionRequest { slice: Some(OTHER), ..internet() }).await?.psi;
+        reaches(&phone, psi, GATEWAY).await?;
+        phone.deregister().await?;
+        core.until_nothing_is_left().await
+    });
+}
