@@ -245,7 +245,7 @@ fn usage(subjects: &[Subject], sizes: &[usize]) -> String {
     text += "\n\n## New connections, LPP, and the client's size\n\nMilliseconds (medians) until the first message is answered: as if nobody was known; resumed; \
         and with that message in the first flight. – where the library, or its crate, cannot. LPP is a procedure as the LMF sees it: it asks \
         for capabilities, then for NR E-CID measurements (two exchanges, with six cells). Resident is what the client needs for its rounds \
-        and its LPP, without what its start needed.\n\n\
+        and its LPP, without what its start needed; with real-time properties all of the program, since its memory is locked.\n\n\
         | channel | full | resumed | 0-RTT | LPP | resident, kB |\n| --- | ---: | ---: | ---: | ---: | ---: |";
     for subject in subjects {
         let median =
