@@ -3,7 +3,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use martlet::config::Config;
 use martlet::exchange::{self, Form};
-use martlet_store::{AuthenticationMethod, Secret, Store, SubscribedDnn, SubscribedSlice, Subscriber};
+use martlet_store::{AuthenticationMethod, Secret, ServiceArea, Store, SubscribedDnn, SubscribedSlice, Subscriber};
 use martlet_udr::UdrConfig;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -106,6 +106,12 @@ pub struct AddArgs {
     /// A fixed address in the first data network
     #[arg(long, conflicts_with = "count")]
     static_ip: Option<Ipv4Addr>,
+    /// Tracking areas where it gets service, if not everywhere, such as 1,2
+    #[arg(long, value_delimiter = ',', conflicts_with = "no_service_in")]
+    service_in: Vec<u32>,
+    /// Tracking areas where it gets none
+    #[arg(long, value_delimiter = ',')]
+    no_service_in: Vec<u32>,
     /// How many, with consecutive IMSIs
     #[arg(long, default_value_t = 1)]
     count: u64,
@@ -231,6 +237,11 @@ fn subscriber(args: &AddArgs) -> Result<Subscriber> {
     subscriber.amf = amf.context("--amf: write 4 hexadecimal digits, such as 8000")?.to_be_bytes();
     subscriber.sqn = u64::from_str_radix(&args.sqn, 16).context("--sqn: write 12 hexadecimal digits")?;
     subscriber.msisdn = args.msisdn.clone();
+    subscriber.service_area = match (args.service_in.as_slice(), args.no_service_in.as_slice()) {
+        ([], []) => None,
+        (allowed @ [_, ..], _) => Some(ServiceArea::Allowed(allowed.to_vec())),
+        (_, without) => Some(ServiceArea::NotAllowed(without.to_vec())),
+    };
     let dnn = |(n, name): (usize, &String)| SubscribedDnn {
         default: n == 0,
         ambr_downlink: args.downlink.clone(),
