@@ -3,6 +3,7 @@ mod chaos;
 mod endings;
 mod sets;
 mod traces;
+mod user_plane;
 
 use anyhow::{Context, Result, ensure};
 use martlet_lab::CoreProcess;
