@@ -7,7 +7,7 @@ use crate::datapath::{Change, DatapathError, Event, Reached};
 use crate::rules::*;
 use martlet_gtpu::{Direction as GtpuDirection, Message, PduSessionContainer, decode};
 use martlet_pfcp::ie::{GateStatus, ReportingTriggers, SdfFilter};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 mod packets;
 mod rig;
@@ -44,6 +44,7 @@ pub fn checks<R: Rig>() -> Vec<(&'static str, Check<R>)> {
         ("a removed session is gone", a_removed_session_is_gone),
         ("tunnels and addresses belong to one session", tunnels_and_addresses_belong_to_one_session),
         ("UEs reach each other", ues_reach_each_other),
+        ("a UE that asks is told its prefix", a_ue_is_told_its_prefix),
     ]
 }
 
@@ -112,6 +113,25 @@ fn downlink_packets_get_their_tunnel_and_qos_flow<R: Rig>(rig: &mut R) {
     let octets = rig.receive_n3().expect("a G-PDU");
     let Ok(Message::GPdu(pdu)) = decode(&octets) else { panic!("no G-PDU") };
     assert!(pdu.container.is_some_and(|container| container.rqi));
+}
+
+/// ROUTER SOLICITATION and what comes back (RFC 4861, 4.1 and 4.2).
+fn a_ue_is_told_its_prefix<R: Rig>(rig: &mut R) {
+    const PREFIX: u64 = 0xfd45_0000_0000_0077;
+    let mut session = session(rig, 1, TEID, rig.ue());
+    session.pdrs.values_mut().for_each(|pdr| pdr.ue.push(UeAddress::V6(PREFIX)));
+    apply(rig, &session);
+    let (own, routers) = (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0x2a), Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2));
+    let mut asked = vec![0x60, 0, 0, 0, 0, 8, 58, 255];
+    asked.extend(own.octets().into_iter().chain(routers.octets()).chain([133, 0, 0x7b, 0x8a, 0, 0, 0, 0]));
+    rig.send_n3(&g_pdu(TEID, Some(1), &asked));
+    let octets = rig.receive_n3().expect("an advertisement");
+    let Ok(Message::GPdu(pdu)) = decode(&octets) else { panic!("no G-PDU: {octets:02x?}") };
+    assert_eq!((pdu.teid, pdu.container), (REMOTE, Some(PduSessionContainer::downlink(9))));
+    let told = pdu.payload;
+    assert_eq!((&told[6..8], &told[24..40], told[40]), (&[58, 255][..], &own.octets()[..], 134));
+    assert!(told.windows(12).any(|part| part == [&PREFIX.to_be_bytes()[..], &[0; 4]].concat()), "{told:02x?}");
+    settle(rig);
 }
 
 fn echo_is_answered<R: Rig>(rig: &mut R) {

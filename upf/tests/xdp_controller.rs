@@ -45,6 +45,8 @@ impl Stream {
     fn start(rig: &PeersRig) -> Stream {
         let host = rig.network.within(|| UdpSocket::bind((HOST, PORT)).expect("a port"));
         host.set_read_timeout(Some(Duration::from_millis(200))).expect("a time-out");
+        // On a machine that is slow to load programs, who receives may not be heard of for a while.
+        common::peers::room(&host, 16 << 20);
         let gnb = rig.access.within(|| UdpSocket::bind((GNB, 0)).expect("a port"));
         let (stop, came) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let (ended, counted) = (stop.clone(), came.clone());

@@ -4,6 +4,7 @@ mod endings;
 mod fence;
 mod sets;
 mod traces;
+mod user_plane;
 
 use anyhow::{Context, Result, ensure};
 use martlet_lab::CoreProcess;

@@ -382,24 +382,28 @@ fn flat_out(output: &mut Output, args: &UpfArgs, progress: &mut Progress) -> Res
     Ok(())
 }
 
+/// Rates in a row that are not carried before none above them is tried.
+const REFUSED: usize = 3;
+
 /// The highest rate that a datapath carries with hardly a loss, in packets a second: rates are tried upwards, each some times
-/// at most, for the machine may have been busy once. A round counts in which nearly all was sent that was due: at what
+/// at most, and some beyond one that is not carried, for the machine may have been busy just then: a rate that is carried proves
+/// itself, and one that is not proves nothing. A round counts in which nearly all was sent that was due: at what
 /// rate else it was, nobody knows. Beyond the rate at which that is so no more, the processor has no time left for the generator.
 pub(crate) fn carried_of(wire: &Wire, uplink: bool, length: u32, time: Duration) -> Result<f64> {
-    let (mut best, mut rate) = (0f64, 5_000.0);
-    loop {
-        let mut kept = None;
+    let (mut best, mut rate, mut refused) = (0f64, 5_000.0, 0);
+    while refused < REFUSED {
+        refused += 1;
         for _ in 0..5 {
             let round = wire.paced(uplink, length, rate, time)?;
             if round.loss() <= LOSS && round.missed <= MISSED {
-                kept = Some(round.sent as f64 / round.wall.as_secs_f64());
+                best = best.max(round.sent as f64 / round.wall.as_secs_f64());
+                refused = 0;
                 break;
             }
         }
-        let Some(sent) = kept else { return Ok(best) };
-        best = best.max(sent);
         rate *= 1.15;
     }
+    Ok(best)
 }
 
 /// The same of packets of 64 octets.

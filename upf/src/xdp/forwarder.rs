@@ -270,12 +270,13 @@ impl Forwarder {
 
     /// Adds to our counters what the programs have counted since the last time.
     pub fn refresh(&self) {
+        // First of all: who read the programs earlier may not say later what had been seen.
+        let mut seen = lock(&self.seen);
         let totals = self.lock().totals(&self.programs);
         let stats = match self.programs.stats() {
             Ok(stats) => stats,
             Err(error) => return tracing::error!(%error, "the counters of the programs"),
         };
-        let mut seen = lock(&self.seen);
         for (n, reason) in DropReason::ALL.into_iter().enumerate() {
             self.counters.drops(reason).add(stats.drops[n].wrapping_sub(seen.stats.drops[n]));
         }

@@ -140,6 +140,15 @@ impl Link {
                 let set = netlink.network(self.outer, gateway, prefix, u32::from(config.n6.mtu));
                 set.map_err(|error| (format!("the network {network}/{prefix}"), error))?;
             }
+            for (address, prefix) in config.pools6() {
+                if let Err(error) = netlink.address6(self.outer, address, prefix) {
+                    // A kernel without IPv6 serves UEs with IPv4 all the same.
+                    tracing::warn!(%address, prefix, %error, "IPv6 sessions reach each other alone");
+                }
+            }
+            if config.n6.mode != N6Mode::Local {
+                let _ = std::fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1");
+            }
         }
         Ok(())
     }

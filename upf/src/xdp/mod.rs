@@ -7,6 +7,7 @@
 //! | `nat` | flows whose addresses the programs translate |
 //! | `ring`, `waiting` | what the programs tell, by AF_XDP sockets and a ring, and packets that wait |
 //! | `socket`, `thread` | what is left to user space: signalling, what nobody knows, what came in parts |
+//! | `router` | prefixes told to UEs |
 //! | `beside`, `beyond` | sessions of frames, which user space carries; what nobody does |
 //! | `shape`, `batching` | what the thermal governor asks for |
 //! | `trace`, `capture` | packets shown to who traces; packets of N6 written to files |

@@ -1,14 +1,15 @@
 //! A gNB and a host of the data network in network namespaces of their own, and the datapath between them.
+use super::rig::{from_any, from_upf, told};
 use super::run;
 use martlet_upf::conformance::Rig;
 use martlet_upf::datapath::{Datapath, Event};
 use martlet_upf::{Signals, UpfConfig, open_datapath};
 use nix::sched::{CloneFlags, setns};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub const GNB: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 2);
 pub const HOST: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 2);
@@ -78,7 +79,7 @@ fn ethtool(device: &str, command: u32, value: u32) {
 }
 
 /// Gives a socket room for so many octets of packets that nobody has read yet.
-fn room(socket: &UdpSocket, octets: libc::c_int) {
+pub fn room(socket: &UdpSocket, octets: libc::c_int) {
     // SAFETY: the option is an integer, which outlives the call; the socket is open.
     let set = unsafe {
         let value = (&raw const octets).cast();
@@ -141,35 +142,15 @@ impl Rig for PeersRig {
         self.gnb.send_to(datagram, (N3, 2152)).expect("sent");
     }
     fn receive_n3(&mut self) -> Option<Vec<u8>> {
-        let mut buffer = [0; 9216];
-        let (length, from) = self.gnb.recv_from(&mut buffer).ok()?;
-        assert_eq!(from, SocketAddr::from((N3, 2152)));
-        Some(buffer[..length].to_vec())
+        from_upf(&self.gnb, N3)
     }
     fn send_n6(&mut self, port: u16, payload: &[u8]) {
         self.hosts[usize::from(port - 7000)].send_to(payload, (UE, 9000)).expect("sent");
     }
     fn receive_n6(&mut self) -> Option<Vec<u8>> {
-        let deadline = Instant::now() + PATIENCE;
-        let mut buffer = [0; 9216];
-        while Instant::now() < deadline {
-            for socket in &self.hosts {
-                if let Ok((length, _)) = socket.recv_from(&mut buffer) {
-                    return Some(buffer[..length].to_vec());
-                }
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        None
+        from_any(&self.hosts, PATIENCE)
     }
     fn event(&mut self) -> Option<Event> {
-        let deadline = Instant::now() + Duration::from_millis(300);
-        while Instant::now() < deadline {
-            if let Ok(event) = self.signals.events.try_recv() {
-                return Some(event);
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        None
+        told(&mut self.signals)
     }
 }

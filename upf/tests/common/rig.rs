@@ -58,38 +58,50 @@ impl Rig for SocketRig {
         self.gnb.send_to(datagram, (N3, 2152)).expect("sent");
     }
     fn receive_n3(&mut self) -> Option<Vec<u8>> {
-        let mut buffer = [0; 9216];
-        let (length, from) = self.gnb.recv_from(&mut buffer).ok()?;
-        assert_eq!(from, SocketAddr::from((N3, 2152)));
-        Some(buffer[..length].to_vec())
+        from_upf(&self.gnb, N3)
     }
     fn send_n6(&mut self, port: u16, payload: &[u8]) {
         self.hosts[usize::from(port - 7000)].send_to(payload, (UE, 9000)).expect("sent");
     }
     fn receive_n6(&mut self) -> Option<Vec<u8>> {
-        let deadline = Instant::now() + PATIENCE;
-        let mut buffer = [0; 9216];
-        while Instant::now() < deadline {
-            for socket in &self.hosts {
-                if let Ok((length, _)) = socket.recv_from(&mut buffer) {
-                    return Some(buffer[..length].to_vec());
-                }
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        None
+        from_any(&self.hosts, PATIENCE)
     }
     fn event(&mut self) -> Option<Event> {
-        // It is told just after the packet that caused it has left.
-        let deadline = Instant::now() + Duration::from_millis(300);
-        while Instant::now() < deadline {
-            if let Ok(event) = self.signals.events.try_recv() {
-                return Some(event);
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        None
+        told(&mut self.signals)
     }
+}
+
+/// What comes to a gNB, if it is the UPF's.
+pub fn from_upf(gnb: &UdpSocket, n3: Ipv4Addr) -> Option<Vec<u8>> {
+    let mut buffer = [0; 9216];
+    let (length, from) = gnb.recv_from(&mut buffer).ok()?;
+    assert_eq!(from, SocketAddr::from((n3, 2152)));
+    Some(buffer[..length].to_vec())
+}
+
+/// What comes first to any of some sockets that do not wait.
+pub fn from_any(sockets: &[UdpSocket], patience: Duration) -> Option<Vec<u8>> {
+    let mut buffer = [0; 9216];
+    within(patience, || {
+        let came = sockets.iter().find_map(|socket| socket.recv_from(&mut buffer).ok());
+        came.map(|(length, _)| buffer[..length].to_vec())
+    })
+}
+
+/// What a datapath tells. It does so just after the packet that caused it has left.
+pub fn told(signals: &mut Signals) -> Option<Event> {
+    within(Duration::from_millis(300), || signals.events.try_recv().ok())
+}
+
+fn within<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let deadline = Instant::now() + patience;
+    while Instant::now() < deadline {
+        if let Some(found) = look() {
+            return Some(found);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    None
 }
 
 /// A UPF that routes, and complains from its start.

@@ -363,7 +363,7 @@ impl Programs {
     /// As `find_home` in `bpf/classify.h`.
     fn homes_of(&self, key: u32, first: u32) -> [u32; 2] {
         let hash = u64::from(key.wrapping_mul(HOME_SPREAD));
-        let place = (hash * u64::from(self.homes) >> 32) as u32 + first;
+        let place = ((hash * u64::from(self.homes)) >> 32) as u32 + first;
         [place, place ^ 1]
     }
 
