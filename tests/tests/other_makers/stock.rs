@@ -1,0 +1,84 @@
+//! A program of another maker: built from its module, unchanged, and run beside the test.
+use anyhow::{Context, Result};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a program may take to end.
+const END: Duration = Duration::from_secs(10);
+/// What Go says where there is no way to a module, or it is too old for one.
+const NOT_HERE: [&str; 7] =
+    ["dial tcp", "unrecognized import path", "403 Forbidden", "404 Not Found", "410 Gone", "requires go >= ", "TLS handshake"];
+
+fn go() -> Option<&'static str> {
+    ["go", "/usr/local/go/bin/go"].into_iter().find(|go| Command::new(go).arg("version").output().is_ok())
+}
+
+/// Builds a package of a module that `tests/other-makers/NAME/go.mod` names, and that its `go.sum` pins.
+pub fn built(name: &str, package: &str) -> Option<PathBuf> {
+    let Some(go) = go() else {
+        eprintln!("SKIPPED: there is no Go toolchain; deploy/install/packages.sh test installs one");
+        return None;
+    };
+    let folder = std::env::current_exe().ok()?.parent()?.to_path_buf();
+    let program = folder.join(name);
+    let mut build = Command::new(go);
+    build.args(["build", "-mod=readonly", "-o"]).arg(&program).arg(package);
+    build.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("other-makers").join(name));
+    build.env("GOTOOLCHAIN", "local").env("GOFLAGS", "-buildvcs=false").env("GOCACHE", folder.join("go-build"));
+    let output = build.output().expect("go runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    if let Some(why) = said.lines().find(|line| NOT_HERE.iter().any(|sign| line.contains(sign))) {
+        eprintln!("SKIPPED: {package} cannot be built here: {why}");
+        return None;
+    }
+    assert!(output.status.success(), "{said}");
+    Some(program)
+}
+
+/// The program at work; it ends with the value.
+pub struct Stock {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Stock {
+    /// Starts it in the folder, in the namespace of this thread.
+    pub fn start(program: &Path, arguments: &[&Path], folder: &Path) -> Result<Stock> {
+        let name = program.file_name().context("a program has a name")?.to_string_lossy();
+        let path = folder.join(format!("{name}.log"));
+        let log = std::fs::File::create(&path)?;
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(folder).stdin(Stdio::null());
+        command.stdout(log.try_clone()?).stderr(log);
+        Ok(Stock { child: command.spawn()?, log: path })
+    }
+
+    /// What it has said.
+    pub fn said(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Has it end in order, and waits for that.
+    pub fn end(mut self) -> Result<()> {
+        kill(Pid::from_raw(self.child.id() as i32), Signal::SIGTERM)?;
+        let until = Instant::now() + END;
+        while self.child.try_wait()?.is_none() {
+            anyhow::ensure!(Instant::now() < until, "it does not end:\n{}", self.said());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Stock {
+    fn drop(&mut self) {
+        if std::thread::panicking() || std::env::var_os("MARTLET_TEST_STOCK_LOG").is_some() {
+            eprintln!("{}:\n{}", self.log.display(), self.said());
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
