@@ -13,6 +13,7 @@ const SD: u32 = 0x01_02_03;
 pub fn for_them(config: &mut Config) {
     config.nrf.lenient.absolute_prefixes = true;
     config.nrf.lenient.no_heartbeats = true;
+    config.udm.sdm_v1 = true;
     let slice = Snssai::new(1, Some(SD));
     config.network.slices = vec![slice];
     config.amf.plmns[0].slices = vec![slice];

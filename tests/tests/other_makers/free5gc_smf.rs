@@ -16,7 +16,8 @@ fn configuration(folder: &Path) -> Result<(PathBuf, PathBuf)> {
 info: { version: 1.0.7, description: free5GC's SMF in a core of Martlet }
 logger: { enable: true, level: debug, reportCaller: false }
 configuration:
-  smfName: SMF
+  # To a CHF it is an NFName, which is an NF instance identity (TS 32.291, 6.1.6.2.1.2).
+  smfName: 3f2504e0-4f89-41d3-9a0c-0305e82c3301
   sbi: { scheme: http, registerIPv4: 127.0.0.2, bindingIPv4: 127.0.0.2, port: 8000 }
   serviceNameList: [nsmf-pdusession, nsmf-event-exposure, nsmf-oam]
   snssaiInfos:
@@ -33,7 +34,7 @@ configuration:
         addr: 127.0.0.8
         sNssaiUpfInfos:
           - sNssai: { sst: 1, sd: "010203" }
-            dnnUpfInfoList: [{ dnn: internet, pools: [{ cidr: 10.45.0.0/16 }] }]
+            dnnUpfInfoList: [{ dnn: internet, pools: [{ cidr: 10.45.1.0/24 }] }]
         interfaces: [{ interfaceType: N3, endpoints: [127.0.0.8], networkInstances: [internet] }]
     links: [{ A: gNB1, B: UPF }]
   t3591: { enable: true, expireTime: 16s, maxRetryTimes: 3 }
