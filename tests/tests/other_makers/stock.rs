@@ -2,6 +2,7 @@
 use anyhow::{Context, Result};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -16,26 +17,67 @@ fn go() -> Option<&'static str> {
     ["go", "/usr/local/go/bin/go"].into_iter().find(|go| Command::new(go).arg("version").output().is_ok())
 }
 
-/// Builds a package of a module that `tests/other-makers/NAME/go.mod` names, and that its `go.sum` pins.
-pub fn built(name: &str, package: &str) -> Option<PathBuf> {
+/// A Go command in a folder of `tests/other-makers`, and where programs are put.
+fn command(name: &str) -> Option<(Command, PathBuf)> {
     let Some(go) = go() else {
         eprintln!("SKIPPED: there is no Go toolchain; deploy/install/packages.sh test installs one");
         return None;
     };
     let folder = std::env::current_exe().ok()?.parent()?.to_path_buf();
-    let program = folder.join(name);
-    let mut build = Command::new(go);
-    build.args(["build", "-mod=readonly", "-o"]).arg(&program).arg(package);
-    build.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("other-makers").join(name));
-    build.env("GOTOOLCHAIN", "local").env("GOFLAGS", "-buildvcs=false").env("GOCACHE", folder.join("go-build"));
-    let output = build.output().expect("go runs");
+    let mut command = Command::new(go);
+    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("other-makers").join(name));
+    command.env("GOTOOLCHAIN", "local").env("GOFLAGS", "-buildvcs=false").env("GOCACHE", folder.join("go-build"));
+    Some((command, folder))
+}
+
+/// Runs a Go command: what it says, unless modules or the toolchain that they ask for are not to be had.
+fn ran(mut command: Command, what: &str) -> Option<String> {
+    let output = command.output().expect("go runs");
     let said = String::from_utf8_lossy(&output.stderr);
     if let Some(why) = said.lines().find(|line| NOT_HERE.iter().any(|sign| line.contains(sign))) {
-        eprintln!("SKIPPED: {package} cannot be built here: {why}");
+        eprintln!("SKIPPED: {what} cannot be built here: {why}");
         return None;
     }
     assert!(output.status.success(), "{said}");
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Builds a package of a module that `tests/other-makers/NAME/go.mod` names, and that its `go.sum` pins.
+pub fn built(name: &str, package: &str) -> Option<PathBuf> {
+    let (mut build, folder) = command(name)?;
+    let program = folder.join(name);
+    // In a guest it takes minutes, and it was built outside.
+    if std::env::var_os("MARTLET_TEST_BUILT").is_none() {
+        build.args(["build", "-mod=readonly", "-o"]).arg(&program).arg(package);
+        ran(build, package)?;
+    }
     Some(program)
+}
+
+/// A copy of the module that `go.mod` names, in which programs of its own may write what its build asks for.
+pub fn copied(name: &str, module: &str) -> Option<PathBuf> {
+    let (mut list, folder) = command(name)?;
+    list.args(["mod", "download", module]);
+    ran(list, module)?;
+    let (mut list, _) = command(name)?;
+    list.args(["list", "-mod=readonly", "-m", "-f", "{{.Dir}}", module]);
+    let from = ran(list, module)?;
+    let to = folder.join(format!("{name}-source"));
+    if !to.exists() {
+        let mut copy = Command::new("cp");
+        let copied = copy.args(["-r", "--no-preserve=mode", from.trim()]).arg(&to).status().expect("cp runs");
+        assert!(copied.success());
+    }
+    Some(to)
+}
+
+/// A Go command in a copy of a module.
+pub fn go_in(copy: &Path, what: &str, change: impl FnOnce(&mut Command)) -> Option<String> {
+    let mut command = Command::new(go()?);
+    let cache = copy.with_file_name("go-build");
+    command.current_dir(copy).env("GOTOOLCHAIN", "local").env("GOFLAGS", "-buildvcs=false").env("GOCACHE", cache);
+    change(&mut command);
+    ran(command, what)
 }
 
 /// The program at work; it ends with the value.
@@ -46,7 +88,7 @@ pub struct Stock {
 
 impl Stock {
     /// Starts it in the folder, in the namespace of this thread.
-    pub fn start(program: &Path, arguments: &[&Path], folder: &Path) -> Result<Stock> {
+    pub fn start<A: AsRef<OsStr>>(program: &Path, arguments: &[A], folder: &Path) -> Result<Stock> {
         let name = program.file_name().context("a program has a name")?.to_string_lossy();
         let path = folder.join(format!("{name}.log"));
         let log = std::fs::File::create(&path)?;
@@ -62,12 +104,13 @@ impl Stock {
     }
 
     /// Has it end in order, and waits for that.
-    pub fn end(mut self) -> Result<()> {
+    pub async fn end(mut self) -> Result<()> {
         kill(Pid::from_raw(self.child.id() as i32), Signal::SIGTERM)?;
         let until = Instant::now() + END;
         while self.child.try_wait()?.is_none() {
             anyhow::ensure!(Instant::now() < until, "it does not end:\n{}", self.said());
-            std::thread::sleep(Duration::from_millis(20));
+            // The functions that it takes leave of are in this thread.
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
         Ok(())
     }
