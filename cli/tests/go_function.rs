@@ -183,7 +183,8 @@ fn over_tcp(ports: &[u16]) -> Result<Vec<String>> {
     let table = std::fs::read_to_string("/proc/thread-self/net/tcp")?;
     let rows = table.lines().skip(1).map(|row| row.split_whitespace().collect::<Vec<_>>());
     let port = |end: &str| end.rsplit(':').next().and_then(|text| u16::from_str_radix(text, 16).ok());
-    let matters = |row: &&Vec<&str>| row[3] != "0A" && [row[1], row[2]].iter().any(|end| ports.contains(&port(end).unwrap_or(0)));
+    let matters =
+        |row: &&Vec<&str>| row[3] != "0A" && [row[1], row[2]].iter().any(|end| ports.contains(&port(end).unwrap_or(0)));
     Ok(rows.collect::<Vec<_>>().iter().filter(matters).map(|row| row[1..4].join(" ")).collect())
 }
 
@@ -223,7 +224,9 @@ fn free5gcs_own_smf_serves_a_core_through_shared_memory() {
     let installed = Installed::for_go("free5gc-smf");
     let (program, built) = try_to_build(&installed, &go, "free5gc-smf", ".");
     let said = String::from_utf8_lossy(&built.stderr);
-    if let Some(why) = said.lines().find(|line| ["dial tcp", "403 Forbidden", "404 Not Found"].iter().any(|sign| line.contains(sign))) {
+    if let Some(why) =
+        said.lines().find(|line| ["dial tcp", "403 Forbidden", "404 Not Found"].iter().any(|sign| line.contains(sign)))
+    {
         eprintln!("SKIPPED: free5GC's SMF cannot be fetched: {why}");
         return;
     }
@@ -245,8 +248,14 @@ fn free5gcs_own_smf_serves_a_core_through_shared_memory() {
         let mut subscriber = Subscriber::new("imsi-001010000000001", Secret([1; 16]), Secret([2; 16]), "internet");
         subscriber.slices[0].sd = Some(0x01_02_03);
         Store::open(&path("martlet.db"))?.add(&[subscriber], false)?;
-        let core =
-            CoreProcess::start(Path::new(MARTLET), &path("martlet.yaml"), &folder, &["--split"], "127.0.0.1:9090".parse()?, 10)?;
+        let core = CoreProcess::start(
+            Path::new(MARTLET),
+            &path("martlet.yaml"),
+            &folder,
+            &["--split"],
+            "127.0.0.1:9090".parse()?,
+            10,
+        )?;
 
         std::fs::write(path("smfcfg.yaml"), SMF)?;
         std::fs::write(path("uerouting.yaml"), "info: { version: 1.0.7 }\n")?;

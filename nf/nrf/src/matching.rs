@@ -199,7 +199,8 @@ mod tests {
         ))
         .unwrap();
         with_absolute_prefixes(&mut profile);
-        let prefixes: Vec<_> = profile.nf_services.unwrap().into_iter().map(|service| service.api_prefix.unwrap()).collect();
+        let prefixes: Vec<_> =
+            profile.nf_services.unwrap().into_iter().map(|service| service.api_prefix.unwrap()).collect();
         assert_eq!(prefixes, ["http://127.0.0.12:7777", "http://127.0.0.9/a", "http://other:1"]);
     }
 }

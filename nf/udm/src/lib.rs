@@ -67,7 +67,8 @@ impl Udm {
 fn as_v1(route: &Route) -> Route {
     // Leaked once for each operation, at the start.
     let OperationInfo { api, name, ref method, path, errors, .. } = *route.operation;
-    let operation = Box::leak(Box::new(OperationInfo { api, version: "v1", name, method: method.clone(), path, errors }));
+    let operation =
+        Box::leak(Box::new(OperationInfo { api, version: "v1", name, method: method.clone(), path, errors }));
     Route { operation, handler: route.handler.clone() }
 }
 

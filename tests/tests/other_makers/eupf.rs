@@ -51,8 +51,12 @@ impl Place {
         for (link, net, number) in [("n3", 3, "03"), ("n6", 6, "06")] {
             let mac = |end: u8| format!("02:00:00:00:{number}:{end:02x}");
             let (here, there) = (format!("{link}m"), format!("{link}u"));
-            ip(&format!("link add {here} address {} type veth peer name {there} address {} netns {name}", mac(1), mac(2)))
-                .await?;
+            ip(&format!(
+                "link add {here} address {} type veth peer name {there} address {} netns {name}",
+                mac(1),
+                mac(2)
+            ))
+            .await?;
             ip(&format!("addr add 10.{net}.0.1/24 dev {here}")).await?;
             ip(&format!("link set {here} up")).await?;
             ip(&format!("-n {name} addr add 10.{net}.0.2/24 dev {there}")).await?;

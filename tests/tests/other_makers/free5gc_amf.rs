@@ -51,7 +51,9 @@ fn free5gcs_amf_serves_phones_with_our_smf_and_upf() {
     if std::env::var("MARTLET_TEST_SCTP").is_ok_and(|stack| stack == "kernel") {
         in_namespace(move || with_their_amf(program));
     } else {
-        eprintln!("SKIPPED: free5GC's AMF needs the kernel's SCTP: make guest-test runs this, with MARTLET_TEST_SCTP=kernel");
+        eprintln!(
+            "SKIPPED: free5GC's AMF needs the kernel's SCTP: make guest-test runs this, with MARTLET_TEST_SCTP=kernel"
+        );
     }
 }
 

@@ -101,6 +101,9 @@ async fn core_with(program: PathBuf, older: bool) -> Result<(TestCore, Stock)> {
     registered(&core, "SMF", true, || smf.said()).await?;
     let associated = || (core.status("upf").to_string().contains("127.0.0.7")).then_some(());
     eventually("their SMF is associated with our UPF", associated, || smf.said()).await?;
+    // It registers before it listens.
+    let listens = || std::net::TcpStream::connect("127.0.0.2:8000").ok();
+    drop(eventually("their SMF listens", listens, || smf.said()).await?);
     Ok((core, smf))
 }
 

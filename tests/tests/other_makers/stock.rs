@@ -10,8 +10,15 @@ use std::time::{Duration, Instant};
 /// How long a program may take to end.
 const END: Duration = Duration::from_secs(10);
 /// What Go says where there is no way to a module, or it is too old for one.
-const NOT_HERE: [&str; 7] =
-    ["dial tcp", "unrecognized import path", "403 Forbidden", "404 Not Found", "410 Gone", "requires go >= ", "TLS handshake"];
+const NOT_HERE: [&str; 7] = [
+    "dial tcp",
+    "unrecognized import path",
+    "403 Forbidden",
+    "404 Not Found",
+    "410 Gone",
+    "requires go >= ",
+    "TLS handshake",
+];
 
 fn go() -> Option<&'static str> {
     ["go", "/usr/local/go/bin/go"].into_iter().find(|go| Command::new(go).arg("version").output().is_ok())

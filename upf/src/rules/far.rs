@@ -53,7 +53,16 @@ pub struct Far {
 impl Far {
     /// One that leads nowhere yet.
     pub fn new(id: u32, action: Action) -> Self {
-        Far { id, action, destination: None, network_instance: None, tunnel: None, datagrams: None, bar: None, headerless: false }
+        Far {
+            id,
+            action,
+            destination: None,
+            network_instance: None,
+            tunnel: None,
+            datagrams: None,
+            bar: None,
+            headerless: false,
+        }
     }
 
     /// From a request to make one.
