@@ -286,6 +286,8 @@ fn free5gcs_own_smf_serves_a_core_through_shared_memory() {
         ensure!(session.ipv4.is_some_and(|ip| ip.octets()[..3] == [10, 45, 1]), "{session:?}");
         phone.deregister().await?;
         // Nothing of it went another way: no connection over TCP with the SMF nor, from anybody, with a function of the core.
+        // (It listens there nevertheless, as its own program has it.)
+        drop(std::net::TcpListener::bind("127.0.0.2:8000").err().context("it listens at its TCP port as well")?);
         let others = over_tcp(&[8000, 7777])?;
         ensure!(others.is_empty(), "over TCP: {others:?}\n{}", told());
         end(&mut smf)?;

@@ -1,4 +1,4 @@
-//! free5GC's SMF in place of ours: sessions come up through it, carry packets of our UPF, rest, wake, and end.
+//! free5GC's SMF in place of ours: sessions come up through it, carry packets of our UPF, and end.
 use crate::free5gc::{for_them, gnb, phone, registered, session, subscribed};
 use crate::stock::{Stock, built};
 use anyhow::{Result, ensure};
@@ -46,57 +46,23 @@ configuration:
     Ok((config, routing))
 }
 
-/// The same for the older one.
-fn older_configuration(folder: &Path) -> Result<(PathBuf, PathBuf)> {
-    let (config, routing) = (folder.join("smfcfg.yaml"), folder.join("uerouting.yaml"));
-    std::fs::write(
-        &config,
-        r#"
-info: { version: 1.0.0, description: free5GC's SMF in a core of Martlet }
-logger: { SMF: { debugLevel: info, ReportCaller: false } }
-configuration:
-  smfName: SMF
-  sbi: { scheme: http, registerIPv4: 127.0.0.2, bindingIPv4: 127.0.0.2, port: 8000 }
-  serviceNameList: [nsmf-pdusession, nsmf-event-exposure, nsmf-oam]
-  snssaiInfos:
-    - sNssai: { sst: 1, sd: "010203" }
-      dnnInfos: [{ dnn: internet, dns: { ipv4: 9.9.9.9, ipv6: "2620:fe::fe" }, ueSubnet: 10.45.1.0/24 }]
-  pfcp: { addr: 127.0.0.7, port: 8805 }
-  userplane_information:
-    up_nodes:
-      gNB1: { type: AN, an_ip: 127.1.0.1 }
-      UPF:
-        type: UPF
-        node_id: 127.0.0.8
-        sNssaiUpfInfos: [{ sNssai: { sst: 1, sd: "010203" }, dnnUpfInfoList: [{ dnn: internet }] }]
-        interfaces: [{ interfaceType: N3, endpoints: [127.0.0.8], networkInstance: internet }]
-    links: [{ A: gNB1, B: UPF }]
-  nrfUri: http://127.0.0.10:7777
-"#,
-    )?;
-    std::fs::write(&routing, "info: { version: 1.0.0, description: none }\n")?;
-    Ok((config, routing))
-}
-
 async fn until_user_planes(core: &TestCore, wanted: u64) -> Result<()> {
     let there = || (core.counts().user_planes == wanted).then_some(());
     eventually(&format!("{wanted} sessions at the UPF"), there, || core.status("upf").to_string()).await
 }
 
 /// A core of ours whose SMF is theirs, and theirs at work.
-async fn core_with(program: PathBuf, older: bool) -> Result<(TestCore, Stock)> {
+async fn core_with(program: PathBuf) -> Result<(TestCore, Stock)> {
     let core = TestCore::start_on(Sbi::Http, |config| {
         for_them(config);
         config.sbi.elsewhere = vec!["smf".into()];
-        // The newer one asks a CHF for every session, and has no answer of its own for a core without.
+        // It asks a CHF for every session, and has no answer of its own for a core without.
         config.chf.enabled = true;
     })
     .await?;
     core.subscribe(1, subscribed)?;
-    let write = if older { older_configuration } else { configuration };
-    let (config, routing) = write(core.folder())?;
-    let names = if older { ["--smfcfg", "--uerouting"] } else { ["-c", "-u"] };
-    let arguments = [Path::new(names[0]), &config, Path::new(names[1]), &routing];
+    let (config, routing) = configuration(core.folder())?;
+    let arguments = [Path::new("-c"), &config, Path::new("-u"), &routing];
     let smf = Stock::start(&program, &arguments, core.folder())?;
     registered(&core, "SMF", true, || smf.said()).await?;
     let associated = || (core.status("upf").to_string().contains("127.0.0.7")).then_some(());
@@ -112,7 +78,7 @@ fn free5gcs_smf_serves_phones_of_our_amf_through_our_upf() {
     // Before there is a namespace: modules may have to be fetched.
     let Some(program) = built("free5gc-smf", "github.com/free5gc/smf/cmd") else { return };
     in_namespace(move || async move {
-        let (core, smf) = core_with(program, false).await?;
+        let (core, smf) = core_with(program).await?;
         let radio = Gnb::connect(gnb(core.gnb_config(1))).await?;
         let phone = radio.new_ue(phone(core.phone(1)))?;
         // What it says to a phone that wakes, or that ends a session, is no multipart body: see the README.
@@ -125,30 +91,6 @@ fn free5gcs_smf_serves_phones_of_our_amf_through_our_upf() {
             phone.deregister().await?;
             until_user_planes(&core, 0).await?;
         }
-        smf.end().await?;
-        registered(&core, "SMF", false, String::new).await
-    });
-}
-
-#[test]
-fn sessions_of_free5gcs_older_smf_rest_wake_and_end() {
-    let Some(program) = built("free5gc-smf-v1.3.0", "github.com/free5gc/smf") else { return };
-    in_namespace(move || async move {
-        let (core, smf) = core_with(program, true).await?;
-        let radio = Gnb::connect(gnb(core.gnb_config(1))).await?;
-        let phone = radio.new_ue(phone(core.phone(1)))?;
-        phone.register().await?;
-        let first = phone.establish_pdu_session(session()).await?;
-        reaches(&phone, first.psi, GATEWAY).await?;
-        phone.release_to_idle().await?;
-        phone.service_request().await?;
-        reaches(&phone, first.psi, GATEWAY).await?;
-        phone.release_pdu_session(first.psi).await?;
-        until_user_planes(&core, 0).await?;
-        let second = phone.establish_pdu_session(session()).await?;
-        reaches(&phone, second.psi, GATEWAY).await?;
-        phone.deregister().await?;
-        until_user_planes(&core, 0).await?;
         smf.end().await?;
         registered(&core, "SMF", false, String::new).await
     });
