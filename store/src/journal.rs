@@ -239,7 +239,8 @@ impl Writer {
                 let waiting = self.shared.waiting();
                 let idle = |waiting: &mut Waiting| waiting.changed.is_empty() && !waiting.ending && !waiting.asked;
                 // A member of a set with nothing to do looks now and then whether it has been taken for gone.
-                let patience = if self.alone == Some(false) { self.member.lease * LEASES_AT_REST } else { Duration::MAX };
+                let patience =
+                    if self.alone == Some(false) { self.member.lease * LEASES_AT_REST } else { Duration::MAX };
                 let rested = self.shared.stirred.wait_timeout_while(waiting, patience, idle);
                 let (waiting, _) = rested.unwrap_or_else(|e| e.into_inner());
                 // Others come within the interval, and are written with the first.
