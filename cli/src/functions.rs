@@ -10,7 +10,8 @@ use std::sync::Arc;
 /// Those that a configuration has.
 pub fn names(config: &Config) -> impl Iterator<Item = &'static str> {
     let chf = config.chf.enabled;
-    FUNCTIONS.into_iter().filter(move |name| *name != "chf" || chf)
+    let elsewhere = |name: &str| config.sbi.elsewhere.iter().any(|other| other == name);
+    FUNCTIONS.into_iter().filter(move |name| (*name != "chf" || chf) && !elsewhere(name))
 }
 
 /// A function at work, whatever its kind.

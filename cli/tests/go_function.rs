@@ -12,11 +12,11 @@ use martlet_sbi_http::{ClientLimits, HttpBinding, OverFabric};
 use martlet_tests::in_namespace;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
-use support::{Installed, checked, go, root_folder};
+use support::{Installed, go, root_folder};
 
 const MARTLET: &str = env!("CARGO_BIN_EXE_martlet");
 /// Where the function serves: on the fabric, and nowhere else.
@@ -33,11 +33,17 @@ impl Drop for Started {
 
 /// Builds a program of the Go package; `folder` is within it, as `package` is.
 fn build(installed: &Installed, go: &Path, folder: &str, package: &str) -> PathBuf {
+    let (program, output) = try_to_build(installed, go, folder, package);
+    assert!(output.status.success(), "go build: {}", String::from_utf8_lossy(&output.stderr));
+    program
+}
+
+fn try_to_build(installed: &Installed, go: &Path, folder: &str, package: &str) -> (PathBuf, Output) {
     let program = installed.folder.join("function");
     let mut build = installed.go(go);
     build.current_dir(root_folder().join("sbi/fabric-go").join(folder));
-    checked(build.args(["build", "-o"]).arg(&program).arg(package), "go build");
-    program
+    let output = build.args(["build", "-o"]).arg(&program).arg(package).output().expect("go runs");
+    (program, output)
 }
 
 /// A split core on the fabric.
@@ -168,6 +174,123 @@ fn what_free5gc_publishes_for_its_functions_runs_over_the_fabric_as_it_is() {
         ensure!(get(&fabric, AT, "/nnef-pfdmanagement/v1/applications").await? == serde_json::json!([]));
         end(&mut function)?;
         ensure!(discovered(&http, NfType::Nef).await?.is_empty());
+        core.stop()
+    });
+}
+
+/// Connections of this thread's namespace over TCP, in whatever state but listening, that one of these ports is an end of.
+fn over_tcp(ports: &[u16]) -> Result<Vec<String>> {
+    let table = std::fs::read_to_string("/proc/thread-self/net/tcp")?;
+    let rows = table.lines().skip(1).map(|row| row.split_whitespace().collect::<Vec<_>>());
+    let port = |end: &str| end.rsplit(':').next().and_then(|text| u16::from_str_radix(text, 16).ok());
+    let matters =
+        |row: &&Vec<&str>| row[3] != "0A" && [row[1], row[2]].iter().any(|end| ports.contains(&port(end).unwrap_or(0)));
+    Ok(rows.collect::<Vec<_>>().iter().filter(matters).map(|row| row[1..4].join(" ")).collect())
+}
+
+const SMF: &str = r#"
+info: { version: 1.0.7 }
+logger: { enable: true, level: info }
+configuration:
+  smfName: 3f2504e0-4f89-41d3-9a0c-0305e82c3301
+  sbi: { scheme: http, registerIPv4: 127.0.0.2, bindingIPv4: 127.0.0.2, port: 8000 }
+  serviceNameList: [nsmf-pdusession]
+  snssaiInfos: [{ sNssai: { sst: 1, sd: "010203" }, dnnInfos: [{ dnn: internet, dns: { ipv4: 9.9.9.9 } }] }]
+  pfcp: { nodeID: 127.0.0.7, listenAddr: 127.0.0.7, externalAddr: 127.0.0.7, assocFailRetryInterval: 1s }
+  userplaneInformation:
+    upNodes:
+      gNB1: { type: AN }
+      UPF:
+        type: UPF
+        nodeID: 127.0.0.8
+        addr: 127.0.0.8
+        sNssaiUpfInfos: [{ sNssai: { sst: 1, sd: "010203" }, dnnUpfInfoList: [{ dnn: internet, pools: [{ cidr: 10.45.1.0/24 }] }] }]
+        interfaces: [{ interfaceType: N3, endpoints: [127.0.0.8], networkInstances: [internet] }]
+    links: [{ A: gNB1, B: UPF }]
+  t3591: { enable: true, expireTime: 16s, maxRetryTimes: 3 }
+  t3592: { enable: true, expireTime: 16s, maxRetryTimes: 3 }
+  nrfUri: http://127.0.0.10:7777
+"#;
+
+#[test]
+fn free5gcs_own_smf_serves_a_core_through_shared_memory() {
+    use martlet_ran::ue::{OperatorKey, PduSessionRequest, Slice, UeConfig};
+    use martlet_store::{Secret, Store, Subscriber};
+    let Some(go) = go() else { return };
+    if minor(&go).is_none_or(|minor| minor < 21) {
+        eprintln!("SKIPPED: free5GC's SMF asks for Go 1.21");
+        return;
+    }
+    let installed = Installed::for_go("free5gc-smf");
+    let (program, built) = try_to_build(&installed, &go, "free5gc-smf", ".");
+    let said = String::from_utf8_lossy(&built.stderr);
+    if let Some(why) =
+        said.lines().find(|line| ["dial tcp", "403 Forbidden", "404 Not Found"].iter().any(|sign| line.contains(sign)))
+    {
+        eprintln!("SKIPPED: free5GC's SMF cannot be fetched: {why}");
+        return;
+    }
+    assert!(built.status.success(), "{said}");
+    in_namespace(move || async move {
+        let folder = installed.folder.clone();
+        let path = |name: &str| folder.join(name);
+        let socket = path("core.sock");
+        let slice = "{ sst: 1, sd: \"010203\" }";
+        std::fs::write(
+            path("martlet.yaml"),
+            format!(
+                "network: {{ slices: [{slice}] }}\nsbi: {{ elsewhere: [smf] }}\nfabric: {{ socket: {socket:?} }}\nudr: {{ path: {:?} }}\n\
+                 nrf: {{ lenient: {{ absolute_prefixes: true, no_heartbeats: true }} }}\nudm: {{ sdm_v1: true }}\n\
+                 chf: {{ enabled: true }}\namf: {{ n2: {{ bind: [127.0.0.5] }} }}\n",
+                path("martlet.db")
+            ),
+        )?;
+        let mut subscriber = Subscriber::new("imsi-001010000000001", Secret([1; 16]), Secret([2; 16]), "internet");
+        subscriber.slices[0].sd = Some(0x01_02_03);
+        Store::open(&path("martlet.db"))?.add(&[subscriber], false)?;
+        let core = CoreProcess::start(
+            Path::new(MARTLET),
+            &path("martlet.yaml"),
+            &folder,
+            &["--split"],
+            "127.0.0.1:9090".parse()?,
+            10,
+        )?;
+
+        std::fs::write(path("smfcfg.yaml"), SMF)?;
+        std::fs::write(path("uerouting.yaml"), "info: { version: 1.0.7 }\n")?;
+        let log = std::fs::File::create(path("smf.log"))?;
+        let mut command = Command::new(&program);
+        command.args(["-c", "smfcfg.yaml", "-u", "uerouting.yaml", "-socket"]).arg(&socket).current_dir(&folder);
+        command.stdout(log.try_clone()?).stderr(log);
+        let mut smf = Started(installed.for_command(&mut command).spawn()?);
+        let told = || std::fs::read_to_string(path("smf.log")).unwrap_or_default();
+        for _ in 0..100 {
+            if told().contains("Association Setup Accepted") {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+
+        let slice = Slice { sst: 1, sd: Some([1, 2, 3]) };
+        let plmn = martlet_security::Plmn::new("001", "01").context("a network")?;
+        let mut radio = martlet_ran::GnbConfig::new("gnb", plmn, 1, "127.0.0.5:38412".parse()?);
+        radio.slices = vec![slice];
+        let gnb = martlet_ran::Gnb::connect(radio).await?;
+        let mut config = UeConfig::new("001010000000001", 2, [1; 16], OperatorKey::Opc([2; 16]))?;
+        config.requested_nssai = vec![slice];
+        let phone = gnb.new_ue(config)?;
+        phone.register().await?;
+        let asked = PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
+        let session = phone.establish_pdu_session(asked).await.with_context(told)?;
+        ensure!(session.ipv4.is_some_and(|ip| ip.octets()[..3] == [10, 45, 1]), "{session:?}");
+        phone.deregister().await?;
+        // Nothing of it went another way: no connection over TCP with the SMF nor, from anybody, with a function of the core.
+        // (It listens there nevertheless, as its own program has it.)
+        drop(std::net::TcpListener::bind("127.0.0.2:8000").err().context("it listens at its TCP port as well")?);
+        let others = over_tcp(&[8000, 7777])?;
+        ensure!(others.is_empty(), "over TCP: {others:?}\n{}", told());
+        end(&mut smf)?;
         core.stop()
     });
 }

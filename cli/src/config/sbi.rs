@@ -1,4 +1,5 @@
 //! How the functions reach each other, and what they show each other.
+use super::FUNCTIONS;
 use anyhow::Result;
 use martlet_config::Finding;
 use martlet_nf::CommonConfig;
@@ -37,6 +38,9 @@ pub struct SbiSection {
     /// other for access tokens of the NRF. Empty for neither, which is for the addresses of one machine alone; `none` for
     /// neither wherever the functions are.
     pub pki: String,
+    /// Functions that this core does without, since others of their kind are registered with its NRF: another maker's, or those
+    /// of another machine.
+    pub elsewhere: Vec<String>,
     /// Addresses.
     pub nrf: SocketAddr,
     #[allow(missing_docs)]
@@ -67,6 +71,7 @@ impl Default for SbiSection {
             timeout_ms: 5000,
             heartbeat_s: 10,
             pki: String::new(),
+            elsewhere: Vec::new(),
             nrf: at(10),
             udr: at(11),
             udm: at(12),
@@ -134,6 +139,10 @@ impl SbiSection {
 
     pub(super) fn check(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
+        for (n, name) in self.elsewhere.iter().enumerate().filter(|(_, name)| !FUNCTIONS.contains(&name.as_str())) {
+            let message = format!("there is no function {name}; there are {}", FUNCTIONS.join(", "));
+            findings.push(Finding::new(format!("elsewhere[{n}]"), message));
+        }
         let all = [
             ("nrf", self.nrf),
             ("udr", self.udr),

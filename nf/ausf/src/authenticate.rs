@@ -4,7 +4,7 @@ use crate::pending::{Awaited, Method};
 use martlet_eap::keys::identity_of;
 use martlet_eap::server::{Server, Vector};
 use martlet_sbi::{Created, Problem};
-use martlet_sbi_api::common::{Base64, Hex, Links, Supi};
+use martlet_sbi_api::common::{Base64, Hex, Link, Links, Supi};
 use martlet_sbi_api::nausf_ueauthentication::{
     AuthData, AuthType, AuthenticationInfo, Av5gAka, LINK_5G_AKA, LINK_EAP_SESSION, UeAuthenticationCtx,
 };
@@ -13,6 +13,11 @@ use martlet_security::nas_5gs::{KAusf, XresStar};
 use martlet_security::{Rand, aka};
 use std::collections::BTreeMap;
 use std::time::Instant;
+
+/// A link as a list of one: the specification has both forms (TS 29.571, 5.2.4.8), and free5GC's AMF knows lists alone.
+pub(crate) fn links_to(uri: String) -> Links {
+    Links::Many(vec![Link { href: Some(uri) }])
+}
 
 impl Ausf {
     /// Gets a vector from the UDM, keeps what the answer will be compared with, and hands the challenge on.
@@ -46,7 +51,7 @@ impl Ausf {
         let hxres_star = aka::hxres_star(&Rand::new(&vector.rand.0), &xres_star);
         let method = Method::FiveGAka { xres_star, k_seaf };
         let (id, location) = self.begin(Awaited { method, supi, serving_network_name: network.clone() })?;
-        let link = Links::to(format!("{location}/5g-aka-confirmation"));
+        let link = links_to(format!("{location}/5g-aka-confirmation"));
         tracing::debug!(id, "a challenge for 5G-AKA");
         let challenge = Av5gAka { rand: vector.rand, hxres_star: Hex(*hxres_star.as_octets()), autn: vector.autn };
         let links = BTreeMap::from([(LINK_5G_AKA.to_string(), link)]);
@@ -66,7 +71,7 @@ impl Ausf {
         let method = Method::EapAkaPrime { server: server.into(), synchronised: false };
         let (id, location) = self.begin(Awaited { method, supi, serving_network_name: network.clone() })?;
         tracing::debug!(id, "a challenge for EAP-AKA'");
-        let links = BTreeMap::from([(LINK_EAP_SESSION.to_string(), Links::to(format!("{location}/eap-session")))]);
+        let links = BTreeMap::from([(LINK_EAP_SESSION.to_string(), links_to(format!("{location}/eap-session")))]);
         let mut body = UeAuthenticationCtx::new(AuthType::EapAkaPrime, AuthData::Eap(Base64(packet.into())), links);
         body.serving_network_name = Some(network);
         Ok(Created { location, body })

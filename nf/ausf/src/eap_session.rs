@@ -5,7 +5,7 @@ use crate::pending::{Awaited, Method};
 use crate::{Ausf, metrics};
 use martlet_eap::server::{Outcome, Server};
 use martlet_sbi::Problem;
-use martlet_sbi_api::common::{Base64, Hex, Links, SecretHex};
+use martlet_sbi_api::common::{Base64, Hex, SecretHex};
 use martlet_sbi_api::nausf_ueauthentication::{AuthResult, EapSession, LINK_EAP_SESSION};
 use martlet_sbi_api::nudm_ueau::{AuthType, AuthenticationInfoRequest, AuthenticationVector, ResynchronizationInfo};
 use martlet_security::aka;
@@ -80,7 +80,7 @@ impl Ausf {
     fn goes_on(&self, id: &str, packet: Vec<u8>) -> EapSession {
         let link = format!("{}/nausf-auth/v1/ue-authentications/{id}/eap-session", self.context.api_root());
         EapSession {
-            links: Some(BTreeMap::from([(LINK_EAP_SESSION.to_string(), Links::to(link))])),
+            links: Some(BTreeMap::from([(LINK_EAP_SESSION.to_string(), crate::authenticate::links_to(link))])),
             ..ended(packet, AuthResult::AuthenticationOngoing)
         }
     }

@@ -39,7 +39,7 @@ async fn offer(ausf: &AusfUeAuthenticationClient, info: AuthenticationInfo) -> R
     let AuthData::FiveGAka(av) = created.body.five_g_auth_data else { panic!("no 5G-AKA challenge") };
     Ok(Offer {
         id: created.location.rsplit('/').next().unwrap().to_string(),
-        link: links["href"].as_str().unwrap().to_string(),
+        link: links[0]["href"].as_str().unwrap().to_string(),
         rand: Rand::new(&av.rand.0),
         autn: Autn::new(&av.autn.0),
         hxres_star: HxresStar::new(&av.hxres_star.0),

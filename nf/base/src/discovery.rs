@@ -22,6 +22,9 @@ const SUSPICION: Duration = Duration::from_secs(10);
 /// Answers that are empty are asked for again after this time: the producer may just be starting.
 const EMPTY_VALID: Duration = Duration::from_millis(50);
 
+/// Its feature 6: services come as a map (TS 29.510, 6.2.9).
+const SERVICE_MAP: &str = "20";
+
 /// What a producer has to serve; what is absent does not matter.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Criteria {
@@ -53,6 +56,7 @@ impl Criteria {
             target_nf_type: Some(target),
             requester_nf_type: Some(requester),
             service_names: Some(TextList(vec![ServiceName::from(api)])),
+            requester_features: Some(SERVICE_MAP.into()),
             snssais: self.snssai.map(|s| Json(vec![s])),
             dnn: self.dnn.clone(),
             guami: self.guami.clone().map(Json),
@@ -248,6 +252,7 @@ impl Discovery {
             target_nf_type: Some(target),
             requester_nf_type: Some(self.requester.clone()),
             target_nf_set_id: Some(binding.set.clone()),
+            requester_features: Some(SERVICE_MAP.into()),
             ..Default::default()
         };
         if let Ok(found) = NfDiscoveryClient::new(self.nrf.clone()).search_nf_instances(query).await {
@@ -279,6 +284,7 @@ impl Discovery {
             requester_nf_type: Some(self.requester.clone()),
             service_names: Some(TextList(vec![service])),
             target_nf_set_id: Some(binding.set.clone()),
+            requester_features: Some(SERVICE_MAP.into()),
             ..Default::default()
         };
         let found = NfDiscoveryClient::new(self.nrf.clone()).search_nf_instances(query).await;
@@ -371,6 +377,10 @@ fn candidate(profile: &NfProfile, api: &str) -> Option<(u32, ApiRoot)> {
 }
 
 fn root_of(profile: &NfProfile, service: &NfService) -> Option<ApiRoot> {
+    // No path, but all that there is of an address, in the profiles of free5GC's functions.
+    if let Some((root, path)) = service.api_prefix.as_deref().and_then(ApiRoot::split) {
+        return Some(ApiRoot { prefix: path.trim_end_matches('/').to_string(), ..root });
+    }
     let endpoint = service.ip_end_points.as_ref().and_then(|list| list.first());
     let scheme = service.scheme.as_str();
     let port = endpoint.and_then(|e| e.port).unwrap_or(if scheme == "https" { 443 } else { 80 });

@@ -21,6 +21,18 @@ pub struct NrfConfig {
     pub token_key: Option<String>,
     /// Seconds for which an access token is good.
     pub token_s: u32,
+    /// What is granted to functions of other makers that do not keep to TS 29.510.
+    pub lenient: Lenience,
+}
+
+/// What functions are granted that TS 29.510 does not give them. Those of free5GC need both.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Lenience {
+    /// Those that discover get the whole root of a service as its `apiPrefix`: they look nowhere else for it.
+    pub absolute_prefixes: bool,
+    /// Instances that propose no interval of heartbeats when they register stay although they send none.
+    pub no_heartbeats: bool,
 }
 
 impl Default for NrfConfig {
@@ -33,6 +45,7 @@ impl Default for NrfConfig {
             subscription_s: 86_400,
             token_key: None,
             token_s: 3600,
+            lenient: Lenience::default(),
         }
     }
 }

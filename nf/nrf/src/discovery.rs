@@ -32,7 +32,10 @@ impl NfDiscovery for Nrf {
         found.sort_by_key(|p| (far(p), p.priority.unwrap_or(0), p.load.unwrap_or(0)));
         let complete = found.len();
         found.truncate(query.limit.map_or(USUAL_LIMIT, |n| n as usize));
-        let shown: Vec<NfProfile> = found.into_iter().map(|p| matching::as_shown(p, &query)).collect();
+        let mut shown: Vec<NfProfile> = found.into_iter().map(|p| matching::as_shown(p, &query)).collect();
+        if self.config.lenient.absolute_prefixes {
+            shown.iter_mut().for_each(matching::with_absolute_prefixes);
+        }
         Ok(SearchResult {
             validity_period: self.config.validity_s,
             num_nf_inst_complete: (shown.len() < complete).then_some(complete as u32),

@@ -10,7 +10,7 @@ mod registry;
 mod subscriptions;
 mod tokens;
 
-pub use config::NrfConfig;
+pub use config::{Lenience, NrfConfig};
 
 use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError};
 use martlet_sbi::Route;

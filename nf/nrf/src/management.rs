@@ -15,6 +15,8 @@ use tokio::time::Instant;
 
 /// Heartbeats where the instance asks for no interval.
 const USUAL_HEARTBEAT_S: u32 = 10;
+/// Heartbeats of an instance that is granted to send none.
+const FOREVER_S: u64 = u32::MAX as u64;
 
 impl NfManagement for Nrf {
     async fn get_nf_instances(&self, query: NfInstancesQuery) -> Result<UriList, Problem> {
@@ -56,11 +58,12 @@ impl NfManagement for Nrf {
             let detail = "an instance needs an FQDN or an IP address to be reached";
             return Err(Problem::new(400, "MANDATORY_IE_MISSING").detail(detail));
         }
-        let asked = profile.heart_beat_timer.unwrap_or(USUAL_HEARTBEAT_S);
-        let interval = asked.clamp(1, self.config.max_heartbeat_s);
+        let asked = profile.heart_beat_timer;
+        let interval = asked.unwrap_or(USUAL_HEARTBEAT_S).clamp(1, self.config.max_heartbeat_s);
         profile.heart_beat_timer = Some(interval);
-        let entry =
-            Entry { profile: profile.clone(), interval: Duration::from_secs(interval.into()), seen: Instant::now() };
+        let silent = self.config.lenient.no_heartbeats && asked.is_none();
+        let interval = Duration::from_secs(if silent { FOREVER_S } else { interval.into() });
+        let entry = Entry { profile: profile.clone(), interval, seen: Instant::now() };
         let before = self.state().registry.put(entry).map_err(|()| {
             Problem::new(500, "INSUFFICIENT_RESOURCES")
                 .detail("the table of instances is full: raise nrf.max_instances")

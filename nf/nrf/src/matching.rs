@@ -31,7 +31,43 @@ pub fn as_shown(profile: &NfProfile, query: &SearchQuery) -> NfProfile {
         shown.nf_service_list.iter_mut().for_each(|list| list.retain(|_, s| asked(s)));
         shown.nf_services.iter_mut().for_each(|list| list.retain(asked));
     }
+    // A map of services is for consumers that announce its feature; others know the array alone (TS 29.510, 6.2.9).
+    let has_map = query.requester_features.as_deref().is_some_and(|features| announces(features, SERVICE_MAP));
+    if let (false, None, Some(map)) = (has_map, &shown.nf_services, &shown.nf_service_list) {
+        shown.nf_services = Some(map.values().cloned().collect());
+    }
     shown
+}
+
+/// Number of the feature that a list of services is a map (TS 29.510, table 6.2.9-1).
+const SERVICE_MAP: usize = 6;
+
+/// Whether a feature is in a bit map of hexadecimal digits, the last of which has the features 1 to 4 (TS 29.571, 5.2.2).
+fn announces(features: &str, number: usize) -> bool {
+    let digit = features.chars().rev().nth((number - 1) / 4).and_then(|digit| digit.to_digit(16));
+    digit.is_some_and(|digit| digit >> ((number - 1) % 4) & 1 == 1)
+}
+
+/// Gives each service the whole of its root as the path before its name, for consumers that look nowhere else.
+pub fn with_absolute_prefixes(profile: &mut NfProfile) {
+    let of_profile = profile.ipv4_addresses.as_ref().and_then(|list| list.first()).map(|ip| ip.to_string());
+    let host = of_profile.or_else(|| Some(format!("[{}]", profile.ipv6_addresses.as_ref()?.first()?)));
+    let host = host.or_else(|| profile.fqdn.clone()).unwrap_or_default();
+    let listed = profile.nf_service_list.iter_mut().flat_map(|list| list.values_mut());
+    for service in listed.chain(profile.nf_services.iter_mut().flatten()) {
+        let prefix = service.api_prefix.as_deref().unwrap_or_default();
+        if prefix.contains("://") {
+            continue;
+        }
+        let endpoint = service.ip_end_points.as_ref().and_then(|list| list.first());
+        let ipv4 = endpoint.and_then(|it| it.ipv4_address).map(|ip| ip.to_string());
+        let ipv6 = || Some(format!("[{}]", endpoint?.ipv6_address?));
+        let host = ipv4.or_else(ipv6).unwrap_or_else(|| host.clone());
+        let port = endpoint.and_then(|it| it.port).map(|port| format!(":{port}")).unwrap_or_default();
+        let path = Some(prefix.trim_matches('/')).filter(|path| !path.is_empty()).map(|path| format!("/{path}"));
+        let root = format!("{}://{host}{port}{}", service.scheme.as_str(), path.unwrap_or_default());
+        service.api_prefix = Some(root);
+    }
 }
 
 fn services(profile: &NfProfile) -> impl Iterator<Item = &NfService> {
@@ -131,4 +167,40 @@ fn serves_subscriber(profile: &NfProfile, query: &SearchQuery) -> bool {
             };
             ranges.into_iter().flatten().all(|list| list.iter().any(within))
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn features_are_counted_from_the_right() {
+        assert!(announces("20", SERVICE_MAP) && announces("172", SERVICE_MAP) && announces("f2", 8));
+        assert!(!announces("1f", SERVICE_MAP) && !announces("", SERVICE_MAP) && !announces("x0", SERVICE_MAP));
+    }
+
+    #[test]
+    fn an_absolute_prefix_is_the_root_of_a_service() {
+        let service = |more: &str| {
+            format!(
+                r#"{{"serviceInstanceId": "1", "serviceName": "nudm-sdm", "versions": [], "scheme": "http",
+                    "nfServiceStatus": "REGISTERED" {more}}}"#
+            )
+        };
+        let services = [
+            service(r#", "ipEndPoints": [{"ipv4Address": "127.0.0.12", "port": 7777}]"#),
+            service(r#", "apiPrefix": "/a/""#),
+            service(r#", "apiPrefix": "http://other:1""#),
+        ];
+        let mut profile: NfProfile = serde_json::from_str(&format!(
+            r#"{{"nfInstanceId": "8f8a5d5e-3c9b-4c5e-9d8e-1f2a3b4c5d6e", "nfType": "UDM", "nfStatus": "REGISTERED",
+                "ipv4Addresses": ["127.0.0.9"], "nfServices": [{}]}}"#,
+            services.join(",")
+        ))
+        .unwrap();
+        with_absolute_prefixes(&mut profile);
+        let prefixes: Vec<_> =
+            profile.nf_services.unwrap().into_iter().map(|service| service.api_prefix.unwrap()).collect();
+        assert_eq!(prefixes, ["http://127.0.0.12:7777", "http://127.0.0.9/a", "http://other:1"]);
+    }
 }

@@ -65,6 +65,8 @@ fn find(dnn: &str) -> SearchQuery {
         service_names: Some(TextList(vec!["nsmf-pdusession".into()])),
         snssais: Some(Json(vec![Snssai::new(1, None)])),
         dnn: Some(dnn.parse().unwrap()),
+        // It knows services as a map.
+        requester_features: Some("20".into()),
         ..Default::default()
     }
 }
@@ -80,6 +82,10 @@ async fn life_of_an_instance(consumer: &Consumer) -> Result<(), Problem> {
 
     let found = discovery.search_nf_instances(find("internet")).await?;
     assert_eq!(found.nf_instances, std::slice::from_ref(&first));
+    // Who does not say so gets them as an array.
+    let older = SearchQuery { requester_features: None, ..find("internet") };
+    let shown = discovery.search_nf_instances(older).await?.nf_instances.remove(0);
+    assert_eq!(shown.nf_services.map(|list| list.len()), first.nf_service_list.as_ref().map(|map| map.len()));
     assert!(discovery.search_nf_instances(find("other")).await?.nf_instances.is_empty());
     let incomplete =
         discovery.search_nf_instances(SearchQuery { target_nf_type: Some(NfType::Smf), ..Default::default() }).await;

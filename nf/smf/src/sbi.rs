@@ -23,6 +23,8 @@ fn unknown(reference: &str) -> Problem {
 impl Smf {
     /// A session: of this SMF, or of one of its set that is gone.
     async fn find(&self, reference: &str) -> Result<SessionHandle, Problem> {
+        // free5GC's AMF puts this before whatever the location of a context has.
+        let reference = reference.strip_prefix("urn:uuid:").unwrap_or(reference);
         let found = match (self.sessions.get(reference), self.itself.upgrade()) {
             (None, Some(smf)) if smf.config.set.is_some() => {
                 // What it takes from the store is this SMF's to keep, whoever gives up meanwhile.

@@ -41,11 +41,13 @@ pub struct UdmConfig {
     /// Whether identities that nothing conceals (null scheme) are taken; false where all USIMs have a key of
     /// `home_network_keys` (TS 33.501, 6.12.2).
     pub null_scheme: bool,
+    /// Whether Nudm_SDM is also served below `nudm-sdm/v1`, where the older functions of free5GC ask, with the v2 of TS 29.503.
+    pub sdm_v1: bool,
 }
 
 impl Default for UdmConfig {
     fn default() -> Self {
-        UdmConfig { home_plmn: "00101".into(), home_network_keys: Vec::new(), null_scheme: true }
+        UdmConfig { home_plmn: "00101".into(), home_network_keys: Vec::new(), null_scheme: true, sdm_v1: false }
     }
 }
 

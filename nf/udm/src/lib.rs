@@ -14,7 +14,7 @@ pub use config::{HomeNetworkKey, Scheme, UdmConfig};
 pub use home_network_keys::{KeyPair, generate_key_pair};
 
 use martlet_nf::{Criteria, NetworkFunction, NfContext, Shutdown, StartError};
-use martlet_sbi::{Problem, Route};
+use martlet_sbi::{OperationInfo, Problem, Route};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nudm_sdm::NUDM_SDM;
 use martlet_sbi_api::nudm_ueau::NUDM_UEAU;
@@ -63,6 +63,15 @@ impl Udm {
     }
 }
 
+/// The same operation below the version before.
+fn as_v1(route: &Route) -> Route {
+    // Leaked once for each operation, at the start.
+    let OperationInfo { api, name, ref method, path, errors, .. } = *route.operation;
+    let operation =
+        Box::leak(Box::new(OperationInfo { api, version: "v1", name, method: method.clone(), path, errors }));
+    Route { operation, handler: route.handler.clone() }
+}
+
 impl NetworkFunction for Udm {
     const TYPE: NfType = NfType::Udm;
     type Config = UdmConfig;
@@ -75,7 +84,11 @@ impl NetworkFunction for Udm {
     fn routes(self: &Arc<Self>) -> Vec<Route> {
         let mut routes = NUDM_UEAU.routes(self.clone());
         routes.extend(NUDM_UECM.routes(self.clone()));
-        routes.extend(NUDM_SDM.routes(self.clone()));
+        let sdm = NUDM_SDM.routes(self.clone());
+        let older = self.config.sdm_v1.then(|| sdm.iter().map(as_v1).collect::<Vec<_>>());
+        routes.extend(sdm);
+        // After its own, which the profile names.
+        routes.extend(older.into_iter().flatten());
         routes.extend(NUDR_DATA_CALLBACK.routes(self.clone()));
         routes
     }

@@ -127,10 +127,10 @@ pub fn sm_data(subscriber: &Subscriber, query: &SmDataQuery) -> Result<Option<Sm
 }
 
 fn configuration(dnn: &SubscribedDnn) -> Result<DnnConfiguration, Problem> {
-    let mut types = dnn.session_types.iter().copied().map(session_type);
-    let default_session_type = types.next();
-    let others: Vec<_> = types.collect();
-    let types = PduSessionTypes { default_session_type, allowed_session_types: (!others.is_empty()).then_some(others) };
+    // The default one among them too, which says nothing new (TS 29.503, 6.1.6.2.11), for SMFs that look at this list alone.
+    let types: Vec<_> = dnn.session_types.iter().copied().map(session_type).collect();
+    let default_session_type = types.first().cloned();
+    let types = PduSessionTypes { default_session_type, allowed_session_types: (!types.is_empty()).then_some(types) };
     let mut modes = dnn.ssc_modes.iter().map(|mode| match mode {
         2 => SscMode::SscMode2,
         3 => SscMode::SscMode3,

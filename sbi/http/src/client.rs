@@ -90,6 +90,11 @@ impl HttpBinding {
         entry.cell.clone()
     }
 
+    /// Has the next request make a connection of its own.
+    fn forget(&self, authority: &str) {
+        self.kept.lock().unwrap_or_else(|e| e.into_inner()).remove(authority);
+    }
+
     async fn sender(&self, to: &ApiRoot) -> Result<Sender, Failed> {
         let cell = self.cell(&to.authority);
         let connect = || async {
@@ -104,8 +109,13 @@ impl HttpBinding {
         sender.ready().await.map_err(|e| not_sent(format!("{to} closed the connection: {e}")))?;
         let answer = sender.try_send_request(request).await.map_err(|mut e| {
             // hyper hands the request back where no octet of it left.
-            let how = if e.take_message().is_some() { TransportFailure::NotSent } else { TransportFailure::Unknown };
-            Failed { how, detail: format!("{to}: {}", e.into_error()) }
+            let left = e.take_message().is_none();
+            let error = e.into_error();
+            let how = if left && !unprocessed(&error) { TransportFailure::Unknown } else { TransportFailure::NotSent };
+            if left {
+                self.forget(&to.authority);
+            }
+            Failed { how, detail: format!("{to}: {error}") }
         })?;
         let (parts, mut incoming) = answer.into_parts();
         let body = convert::collect(&parts.headers, &mut incoming, self.limits.body).await;
@@ -146,6 +156,17 @@ impl Transport for HttpBinding {
 
 fn not_sent(detail: String) -> Failed {
     Failed { how: TransportFailure::NotSent, detail }
+}
+
+/// Whether the producer says that it did nothing with a request which reached it (RFC 9113, 8.7): it was about to close the
+/// connection for want of requests, or refused this one.
+fn unprocessed(error: &hyper::Error) -> bool {
+    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<h2::Error>());
+    cause.is_some_and(|cause| match cause.reason() {
+        Some(h2::Reason::NO_ERROR) => cause.is_go_away() && cause.is_remote(),
+        Some(h2::Reason::REFUSED_STREAM) => cause.is_reset() && cause.is_remote(),
+        _ => false,
+    })
 }
 
 fn may_repeat(operation: Option<&OperationInfo>, method: &http::Method, how: TransportFailure) -> bool {

@@ -46,12 +46,23 @@ pub struct Far {
     pub datagrams: Option<SocketAddrV6>,
     /// BAR ID.
     pub bar: Option<u8>,
+    /// Packets are dropped only because the tunnel to the access that they are to take is not known yet.
+    pub headerless: bool,
 }
 
 impl Far {
     /// One that leads nowhere yet.
     pub fn new(id: u32, action: Action) -> Self {
-        Far { id, action, destination: None, network_instance: None, tunnel: None, datagrams: None, bar: None }
+        Far {
+            id,
+            action,
+            destination: None,
+            network_instance: None,
+            tunnel: None,
+            datagrams: None,
+            bar: None,
+            headerless: false,
+        }
     }
 
     /// From a request to make one.
@@ -75,6 +86,7 @@ impl Far {
         let old = self.tunnel;
         if let Some(apply) = ie.apply_action {
             self.action = action(self.id, apply)?;
+            self.headerless = false;
         }
         if let Some(bar) = ie.bar_id {
             self.bar = Some(bar.0);
@@ -105,15 +117,18 @@ impl Far {
     }
 
     /// What is forwarded needs to be told where to (TS 29.244, table 7.5.2.3-1).
-    fn complete(&self) -> Result<(), RuleError> {
+    fn complete(&mut self) -> Result<(), RuleError> {
         if self.action == Action::Forward && self.destination.is_none() {
             let why = format!("FAR {} is to forward and has no Forwarding Parameters", self.id);
             return Err(RuleError::conditional::<ForwardingParameters>(why));
         }
-        // Towards the UE there is always a tunnel (TS 23.501, 8.3.1).
-        if self.action == Action::Forward && self.destination == Some(Interface::Access) && self.tunnel.is_none() {
-            let why = format!("FAR {} is to forward to the access and has no Outer Header Creation", self.id);
-            return Err(RuleError::conditional::<OuterHeaderCreation>(why));
+        // Towards the UE there is always a tunnel (TS 23.501, 8.3.1). An SMF that does not know it yet drops or buffers, or, as
+        // free5GC's, asks to forward and leaves the header away: then there is no way for packets until it names one.
+        let nowhere = self.destination == Some(Interface::Access) && self.tunnel.is_none();
+        match self.action {
+            Action::Forward if nowhere => (self.action, self.headerless) = (Action::Drop, true),
+            Action::Drop if self.headerless && !nowhere => (self.action, self.headerless) = (Action::Forward, false),
+            _ => {}
         }
         Ok(())
     }

@@ -21,6 +21,10 @@ impl SmContext {
     /// From the location of a context that was made; `smf` where the location has no root of its own.
     pub fn from_location(location: &str, smf: &ApiRoot) -> Option<Self> {
         let (mut root, path) = ApiRoot::split(location).unwrap_or_else(|| (smf.clone(), location));
+        // No URI of the resource (TS 29.502, 6.1.3.2.3.1) but the reference alone: free5GC's SMF.
+        if !path.is_empty() && !path.contains('/') {
+            return Some(SmContext { root, reference: path.to_string() });
+        }
         let (before, rest) = path.split_once("/nsmf-pdusession/")?;
         if !before.is_empty() {
             root.prefix = before.to_string();

@@ -1,0 +1,97 @@
+//! free5GC's SMF in place of ours: sessions come up through it, carry packets of our UPF, and end.
+use crate::free5gc::{for_them, gnb, phone, registered, session, subscribed};
+use crate::stock::{Stock, built};
+use anyhow::{Result, ensure};
+use martlet::core::Sbi;
+use martlet_ran::Gnb;
+use martlet_tests::{GATEWAY, TestCore, eventually, in_namespace, reaches};
+use std::path::{Path, PathBuf};
+
+/// Its configuration: where it is, our NRF, and our UPF with the addresses of its sessions.
+fn configuration(folder: &Path) -> Result<(PathBuf, PathBuf)> {
+    let (config, routing) = (folder.join("smfcfg.yaml"), folder.join("uerouting.yaml"));
+    std::fs::write(
+        &config,
+        r#"
+info: { version: 1.0.7, description: free5GC's SMF in a core of Martlet }
+logger: { enable: true, level: debug, reportCaller: false }
+configuration:
+  # To a CHF it is an NFName, which is an NF instance identity (TS 32.291, 6.1.6.2.1.2).
+  smfName: 3f2504e0-4f89-41d3-9a0c-0305e82c3301
+  sbi: { scheme: http, registerIPv4: 127.0.0.2, bindingIPv4: 127.0.0.2, port: 8000 }
+  serviceNameList: [nsmf-pdusession, nsmf-event-exposure, nsmf-oam]
+  snssaiInfos:
+    - sNssai: { sst: 1, sd: "010203" }
+      dnnInfos: [{ dnn: internet, dns: { ipv4: 9.9.9.9, ipv6: "2620:fe::fe" } }]
+  plmnList: [{ mcc: "001", mnc: "01" }]
+  pfcp: { nodeID: 127.0.0.7, listenAddr: 127.0.0.7, externalAddr: 127.0.0.7, assocFailAlertInterval: 10s, assocFailRetryInterval: 1s, heartbeatInterval: 1s }
+  userplaneInformation:
+    upNodes:
+      gNB1: { type: AN }
+      UPF:
+        type: UPF
+        nodeID: 127.0.0.8
+        addr: 127.0.0.8
+        sNssaiUpfInfos:
+          - sNssai: { sst: 1, sd: "010203" }
+            dnnUpfInfoList: [{ dnn: internet, pools: [{ cidr: 10.45.1.0/24 }] }]
+        interfaces: [{ interfaceType: N3, endpoints: [127.0.0.8], networkInstances: [internet] }]
+    links: [{ A: gNB1, B: UPF }]
+  t3591: { enable: true, expireTime: 16s, maxRetryTimes: 3 }
+  t3592: { enable: true, expireTime: 16s, maxRetryTimes: 3 }
+  nrfUri: http://127.0.0.10:7777
+"#,
+    )?;
+    std::fs::write(&routing, "info: { version: 1.0.7, description: none }\n")?;
+    Ok((config, routing))
+}
+
+async fn until_user_planes(core: &TestCore, wanted: u64) -> Result<()> {
+    let there = || (core.counts().user_planes == wanted).then_some(());
+    eventually(&format!("{wanted} sessions at the UPF"), there, || core.status("upf").to_string()).await
+}
+
+/// A core of ours whose SMF is theirs, and theirs at work.
+async fn core_with(program: PathBuf) -> Result<(TestCore, Stock)> {
+    let core = TestCore::start_on(Sbi::Http, |config| {
+        for_them(config);
+        config.sbi.elsewhere = vec!["smf".into()];
+        // It asks a CHF for every session, and has no answer of its own for a core without.
+        config.chf.enabled = true;
+    })
+    .await?;
+    core.subscribe(1, subscribed)?;
+    let (config, routing) = configuration(core.folder())?;
+    let arguments = [Path::new("-c"), &config, Path::new("-u"), &routing];
+    let smf = Stock::start(&program, &arguments, core.folder())?;
+    registered(&core, "SMF", true, || smf.said()).await?;
+    let associated = || (core.status("upf").to_string().contains("127.0.0.7")).then_some(());
+    eventually("their SMF is associated with our UPF", associated, || smf.said()).await?;
+    // It registers before it listens.
+    let listens = || std::net::TcpStream::connect("127.0.0.2:8000").ok();
+    drop(eventually("their SMF listens", listens, || smf.said()).await?);
+    Ok((core, smf))
+}
+
+#[test]
+fn free5gcs_smf_serves_phones_of_our_amf_through_our_upf() {
+    // Before there is a namespace: modules may have to be fetched.
+    let Some(program) = built("free5gc-smf", "github.com/free5gc/smf/cmd") else { return };
+    in_namespace(move || async move {
+        let (core, smf) = core_with(program).await?;
+        let radio = Gnb::connect(gnb(core.gnb_config(1))).await?;
+        let phone = radio.new_ue(phone(core.phone(1)))?;
+        // What it says to a phone that wakes, or that ends a session, is no multipart body: see the README.
+        for _ in 0..2 {
+            phone.register().await?;
+            let session = phone.establish_pdu_session(session()).await?;
+            ensure!(session.ipv4.is_some_and(|ip| ip.octets()[..3] == [10, 45, 1]), "{session:?}");
+            reaches(&phone, session.psi, GATEWAY).await?;
+            until_user_planes(&core, 1).await?;
+            phone.deregister().await?;
+            until_user_planes(&core, 0).await?;
+        }
+        smf.end().await?;
+        registered(&core, "SMF", false, String::new).await
+    });
+}
