@@ -148,13 +148,9 @@ pub fn session() -> Session {
         };
         session.pdrs.insert(id, pdr);
         let far = Far {
-            id: id.into(),
-            action: Action::Forward,
             destination: Some(if id == 1 { Interface::Core } else { Interface::Access }),
-            network_instance: None,
             tunnel: (id == 2).then_some(Tunnel { teid: 0x2000, peer: gnb }),
-            datagrams: None,
-            bar: None,
+            ..Far::new(id.into(), Action::Forward)
         };
         session.fars.insert(id.into(), far);
     }
