@@ -27,8 +27,8 @@ fn failed(error: PcapError) -> Error {
     }
 }
 
-/// The frames of a capture, one after the other, as far as they were captured.
-pub struct Reader<R: Read>(PcapReader<R>);
+/// The frames of a capture, one after the other, as far as they were captured; an error is the last that comes.
+pub struct Reader<R: Read>(Option<PcapReader<R>>);
 
 impl Reader<File> {
     /// Opens a file.
@@ -48,7 +48,7 @@ impl<R: Read> Reader<R> {
             other => wrong(format!("this is no pcap file (of pcapng: editcap -F pcap makes one of it): {other}")),
         })?;
         match reader.header().datalink {
-            DataLink::ETHERNET => Ok(Reader(reader)),
+            DataLink::ETHERNET => Ok(Reader(Some(reader))),
             other => Err(wrong(format!("its frames are of link type {}, not of Ethernet", u32::from(other)))),
         }
     }
@@ -58,7 +58,11 @@ impl<R: Read> Iterator for Reader<R> {
     type Item = Result<Vec<u8>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        Some(self.0.next_packet()?.map(|packet| packet.data.into_owned()).map_err(failed))
+        let frame = self.0.as_mut()?.next_packet()?.map(|packet| packet.data.into_owned()).map_err(failed);
+        if frame.is_err() {
+            self.0 = None;
+        }
+        Some(frame)
     }
 }
 
