@@ -52,6 +52,7 @@ struct Sensed {
     temperature: GaugeVec,
     frequency: GaugeVec,
     power: GaugeVec,
+    collecting: Mutex<()>,
 }
 
 impl Sensed {
@@ -65,6 +66,7 @@ impl Sensed {
             temperature: gauge("martlet_board_temperature_celsius", "Temperatures of the board", &["sensor"]),
             frequency: gauge("martlet_board_frequency_hertz", "Frequencies of the processors", &["processor"]),
             power: gauge("martlet_board_power_watts", "Power that the board draws", &["sensor"]),
+            collecting: Mutex::new(()),
         }
     }
 
@@ -79,6 +81,8 @@ impl Collector for Sensed {
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
+        // One after the other: who comes in between would find nothing.
+        let _one = self.collecting.lock().unwrap_or_else(PoisonError::into_inner);
         let board = BOARD.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
         self.all().into_iter().for_each(GaugeVec::reset);
         if let Some(reading) = board.map(|board| board.reading()) {

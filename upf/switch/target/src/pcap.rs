@@ -2,7 +2,7 @@
 //! (draft-ietf-opsawg-pcap).
 use crate::switch::Switch;
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapReader, PcapWriter};
-use pcap_file::{DataLink, PcapError, TsResolution};
+use pcap_file::{DataLink, Endianness, PcapError, TsResolution};
 use std::fs::File;
 use std::io::{BufWriter, Error, ErrorKind, Read, Result, Write};
 use std::path::{Path, PathBuf};
@@ -96,6 +96,7 @@ impl<W: Write> Writer<W> {
     /// Writes the head.
     pub fn new(file: W) -> Result<Self> {
         let header = PcapHeader {
+            endianness: Endianness::native(),
             snaplen: LONGEST,
             datalink: DataLink::ETHERNET,
             ts_resolution: TsResolution::NanoSecond,
