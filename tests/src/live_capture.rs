@@ -35,8 +35,9 @@ impl LiveCapture {
         }
         let name = format!("martlet-live-{}-{:?}.pcap", std::process::id(), std::thread::current().id());
         let path = std::env::temp_dir().join(name.replace(['(', ')'], ""));
-        // As root, or tcpdump may not write where its own user may not.
-        let options = ["-i", "lo", "-s", "0", "-B", "16384", "-U", "--immediate-mode", "-Z", "root", "-w"];
+        // As root, or tcpdump may not write where its own user may not. Where packets are to be seen at once, each has a place of
+        // the longest one's size: room for a thousand of them, should tcpdump have to wait for a processor.
+        let options = ["-i", "lo", "-s", "65535", "-B", "65536", "-U", "--immediate-mode", "-Z", "root", "-w"];
         let filter = "ip proto 132 or udp port 8805 or udp port 2152 or tcp port 7777";
         let mut command = Command::new("tcpdump");
         command.args(options).arg(&path).arg(filter).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
