@@ -20,8 +20,9 @@ case "${WAYS:-}$known" in *", wolfssl,"*) ways=raw_tcp,wolfssl,${ways#raw_tcp,} 
 
 # The path of a test program, built if need be.
 program() { # PACKAGE TEST
+    # A program that the test starts is built with it, and named too.
     "$cargo" test --locked -p "$1" --test "$2" --no-run --message-format json 2>/dev/null |
-        sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1
+        sed -n 's/.*"kind":\["test"\].*"executable":"\([^"]*\)".*/\1/p' | tail -n 1
 }
 folder=$(deploy/guest/prepare.sh "$kernel")
 module=$(lcs/kernel/build.sh "$(cat "$folder/version")")
