@@ -65,9 +65,8 @@ SWITCH_CALL_FLOWS = $(CARGO) build --workspace --bin martlet-switch --locked && 
 test: packages-test oracles ## Run all tests (uses root for namespaces, TUN devices and raw sockets)
 	@echo "The tests make network namespaces and interfaces and remove them again: they run as root."
 	MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python $(CARGO) test --workspace --locked --no-fail-fast $(RUNNER)
-	@echo "The call flows once more, with packets carried by XDP programs, by a switch, and with each binding of the SBI."
+	@echo "The call flows once more, with packets carried by XDP programs, and with each binding of the SBI."
 	MARTLET_TEST_DATAPATH=xdp $(CALL_FLOWS)
-	$(SWITCH_CALL_FLOWS)
 	MARTLET_TEST_SBI=local $(CALL_FLOWS)
 	MARTLET_TEST_SBI=fabric $(CALL_FLOWS)
 	MARTLET_TEST_SBI=http $(CALL_FLOWS)

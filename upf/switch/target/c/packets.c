@@ -30,8 +30,9 @@
 #define UNDER_WAY (16 * 1024)
 /* Bursts of frames that are taken from a port before the pipeline has them: what comes in large numbers leaves in such, too. */
 #define BURSTS 8
-/* Of the loop, among other threads of the machine. */
-#define NICE -10
+/* Of the loop, among other threads of the machine: twice the share of one of them. With more (-10) the threads that bring its frames hardly
+ * come to run where they share its processor, and it carries half as many. */
+#define NICE -3
 /* Where fewer packets than this wait, the pipeline runs for a short while before one looks at what came out. */
 #define FEW 8
 #define SHORT_QUANTUM 256
