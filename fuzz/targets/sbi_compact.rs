@@ -1,6 +1,9 @@
 //! Bodies of service operations in compact form: the first octet chooses the type.
 #![no_main]
 
+#[macro_use]
+mod bodies;
+
 use martlet_sbi::compact;
 use martlet_sbi_api as api;
 
@@ -20,15 +23,5 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
             readers[usize::from(*choice) % readers.len()](octets);
         }};
     }
-    one_of!(
-        api::nnrf_nfmanagement::NfProfile,
-        api::nnrf_nfdiscovery::SearchResult,
-        api::nausf_ueauthentication::AuthenticationInfo,
-        api::nudm_uecm::Amf3GppAccessRegistration,
-        api::nudm_sdm::AccessAndMobilitySubscriptionData,
-        api::nudm_sdm::SessionManagementSubscriptionData,
-        api::nsmf_pdusession::SmContextCreateData,
-        api::npcf_sm_policy_control::SmPolicyContextData,
-        api::namf_communication::N1N2MessageTransferReqData,
-    );
+    with_bodies!(one_of);
 });

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use tokio::sync::mpsc;
 
 /// Rows that are written in one transaction.
 const MOST_AT_ONCE: usize = 2000;
@@ -196,9 +197,19 @@ impl Journal {
         self.shared.fence.on_taken(Box::new(told));
     }
 
-    /// Returns when there is a later process of this name, which has all its contexts.
-    pub async fn deposed(&self) {
-        self.shared.fence.deposed().await;
+    /// Tells of each context that another function has taken, and returns when there is a later process of this name, which has all
+    /// of them.
+    pub async fn watch(&self, mut taken: impl FnMut(&str)) {
+        let (sender, mut ids) = mpsc::unbounded_channel();
+        self.on_taken(move |id| {
+            let _ = sender.send(id.to_string());
+        });
+        loop {
+            tokio::select! {
+                () = self.shared.fence.deposed() => return,
+                Some(id) = ids.recv() => taken(&id),
+            }
+        }
     }
 
     /// How old the changes may be that are not written yet: what a function that is killed may lose.

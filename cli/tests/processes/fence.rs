@@ -1,6 +1,6 @@
 //! A function of a set that stands still for a while, is taken for gone, and comes back: what another one has gone on with is that
 //! one's, and nothing of it is sent or written any more by the first (TS 23.501, 5.21.2 and 5.22).
-use crate::sets::{LIMIT, internet, is_reached, joined};
+use crate::sets::{LIMIT, TwoSmfs, internet, is_reached, joined, two_smfs};
 use crate::{Site, gnb_at, gnb_config, phone, status_of, until};
 use anyhow::{Context, Result, ensure};
 use martlet_ran::Gnb;
@@ -120,21 +120,7 @@ fn an_amf_that_stood_still_leaves_its_phones_to_the_one_that_went_on_with_them_o
 }
 
 async fn smf_stands_still(site: &Site, database: Option<&str>) -> Result<()> {
-    let set = |member: u8, pool: &str, priority: u8| {
-        format!(
-            "smf:\n  set: {{ id: \"1\", member: {member}, priority: {priority} }}\n  dnns: [{{ name: internet, pool: {pool} }}]\n"
-        )
-    };
-    let common = std::fs::read_to_string(site.config())?;
-    std::fs::write(site.config(), format!("{common}{}", set(1, "10.45.0.0/17", 10)))?;
-    let core = site.start(&["--split", "--sbi", "http"])?;
-    std::fs::write(site.config(), &common)?;
-    let more = set(2, "10.45.128.0/17", 1) + "  n4: { bind: 127.0.0.28 }\nsbi: { smf: \"127.0.0.26:7777\" }\n";
-    let other = joined(site, &core, "smf", "SMF", &more).await?;
-    until(&core, "upf", "both SMFs are associated", |upf| {
-        upf["associations"].as_array().is_some_and(|all| all.len() == 2)
-    })
-    .await?;
+    let TwoSmfs { core, other, .. } = two_smfs(site).await?;
     let gnb = gnb_at(1, "127.0.0.5:38412").await?;
     let (active, idle) = (phone(&gnb, 1)?, phone(&gnb, 2)?);
     let mut addresses = Vec::new();

@@ -148,8 +148,18 @@ fn phones_of_an_amf_that_is_killed_go_on_with_another_of_the_set_on_postgresql()
     });
 }
 
-/// Two SMFs of a set with one UPF; the sessions' SMF is killed.
-async fn smf_of_a_set_is_killed(site: &Site) -> Result<()> {
+/// A core and another SMF of its SMF's set, with one UPF. New sessions are the other's.
+pub struct TwoSmfs {
+    pub core: CoreProcess,
+    pub other: Beside,
+    /// The configuration of the core, but for its SMF; that of its SMF; and what the other one has beside the first.
+    common: String,
+    own: String,
+    more: String,
+}
+
+/// Starts them.
+pub async fn two_smfs(site: &Site) -> Result<TwoSmfs> {
     // The core's own SMF is not asked while there is one with a better priority.
     let set = |member: u8, pool: &str, priority: u8| {
         format!(
@@ -157,7 +167,8 @@ async fn smf_of_a_set_is_killed(site: &Site) -> Result<()> {
         )
     };
     let common = std::fs::read_to_string(site.config())?;
-    std::fs::write(site.config(), format!("{common}{}", set(1, "10.45.0.0/17", 10)))?;
+    let own = set(1, "10.45.0.0/17", 10);
+    std::fs::write(site.config(), format!("{common}{own}"))?;
     let core = site.start(&["--split", "--sbi", "http"])?;
     std::fs::write(site.config(), &common)?;
     let more = set(2, "10.45.128.0/17", 1) + "  n4: { bind: 127.0.0.28 }\nsbi: { smf: \"127.0.0.26:7777\" }\n";
@@ -166,6 +177,12 @@ async fn smf_of_a_set_is_killed(site: &Site) -> Result<()> {
         upf["associations"].as_array().is_some_and(|all| all.len() == 2)
     })
     .await?;
+    Ok(TwoSmfs { core, other, common, own, more })
+}
+
+/// Two SMFs of a set with one UPF; the sessions' SMF is killed.
+async fn smf_of_a_set_is_killed(site: &Site) -> Result<()> {
+    let TwoSmfs { core, other, common, own, more } = two_smfs(site).await?;
     let gnb = gnb_at(1, "127.0.0.5:38412").await?;
     let (active, idle, third) = (phone(&gnb, 1)?, phone(&gnb, 2)?, phone(&gnb, 3)?);
     let mut addresses = Vec::new();
@@ -190,7 +207,7 @@ async fn smf_of_a_set_is_killed(site: &Site) -> Result<()> {
     is_reached((&active, addresses[0]), (&idle, addresses[1]), 7).await.context("the phone that is idle")?;
     // A change of policy reaches a session at its new SMF: the association has moved with it.
     let flow = "{ name: video, five_qi: 7, filters: [permit out 6 from any 443 to assigned] }";
-    std::fs::write(site.config(), format!("{common}{}pcf: {{ flows: [{flow}] }}\n", set(1, "10.45.0.0/17", 10)))?;
+    std::fs::write(site.config(), format!("{common}{own}pcf: {{ flows: [{flow}] }}\n"))?;
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(core.id() as i32), nix::sys::signal::Signal::SIGHUP)?;
     let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
     while active.status().await?.sessions.iter().all(|session| session.flows != [(1, 9), (2, 7)]) {

@@ -4,7 +4,6 @@ use crate::Amf;
 use crate::ue::{Event, Ue};
 use martlet_nf::{Shutdown, StartError};
 use std::sync::Arc;
-use tokio::sync::mpsc;
 
 impl Amf {
     /// Whether a UE is this AMF's still. It waits for the place of the contexts where this AMF was not heard of there for a while.
@@ -30,21 +29,16 @@ pub(crate) async fn watch(amf: &Arc<Amf>, shutdown: &Shutdown) -> Result<(), Sta
         shutdown.wait().await;
         return Ok(());
     };
-    let (sender, mut taken) = mpsc::unbounded_channel();
-    journal.on_taken(move |id| {
-        let _ = sender.send(id.to_string());
-    });
-    loop {
-        let id = tokio::select! {
-            () = shutdown.wait() => return Ok(()),
-            () = journal.deposed() => {
-                let what = "another AMF of the same region, set and pointer has started with the same `amf.state`: this one ends";
-                return Err(StartError(what.into()));
-            }
-            Some(id) = taken.recv() => id,
-        };
+    let taken = |id: &str| {
         if let Some(ue) = id.parse().ok().and_then(|number| amf.tables.by_number(number)) {
             let _ = ue.sender.try_send(Event::Taken);
+        }
+    };
+    tokio::select! {
+        () = shutdown.wait() => Ok(()),
+        () = journal.watch(taken) => {
+            let what = "another AMF of the same region, set and pointer has started with the same `amf.state`: this one ends";
+            Err(StartError(what.into()))
         }
     }
 }

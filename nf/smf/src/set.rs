@@ -16,7 +16,6 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc;
 
 /// How long a member may take to say that it lives.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -199,21 +198,16 @@ pub async fn fence(smf: &Arc<Smf>, shutdown: &Shutdown) -> Result<(), StartError
         shutdown.wait().await;
         return Ok(());
     };
-    let (sender, mut taken) = mpsc::unbounded_channel();
-    journal.on_taken(move |id| {
-        let _ = sender.send(id.to_string());
-    });
-    loop {
-        let id: String = tokio::select! {
-            () = shutdown.wait() => return Ok(()),
-            () = journal.deposed() => {
-                let what = "another SMF of the same name has started with the same `smf.state`: this one ends";
-                return Err(StartError(what.into()));
-            }
-            Some(id) = taken.recv() => id,
-        };
-        if let Some(session) = smf.sessions.get(&id) {
+    let taken = |id: &str| {
+        if let Some(session) = smf.sessions.get(id) {
             session.send(SessionEvent::Taken);
+        }
+    };
+    tokio::select! {
+        () = shutdown.wait() => Ok(()),
+        () = journal.watch(taken) => {
+            let what = "another SMF of the same name has started with the same `smf.state`: this one ends";
+            Err(StartError(what.into()))
         }
     }
 }

@@ -123,14 +123,13 @@ impl Router {
         &self,
         operation: Option<&'static OperationInfo>,
         found: Result<(&Route, PathParams), Problem>,
-        request: Request,
+        mut request: Request,
     ) -> Response {
         if self.taps.is_empty() {
             return run(found, request).await;
         }
         let started = Instant::now();
         let bodies = self.taps.iter().any(|tap| tap.wants_bodies());
-        let mut request = request;
         request.body = request.body.known(operation.and_then(|operation| operation.body));
         let (method, target) = (request.method.clone(), request.target.clone());
         let sent = if bodies { request.body.to_encoded().ok().flatten() } else { None };
