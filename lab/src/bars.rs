@@ -27,7 +27,10 @@ pub fn draw_bars(folder: &Path, name: &str, panels: &[Bars]) -> Result<()> {
 
 fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result<()> {
     let values = panel.series.iter().flat_map(|(_, values)| values);
-    let most = values.map(|value| value.2).filter(|v| v.is_finite()).fold(1e-3, f64::max);
+    let most = match values.map(|value| value.2).filter(|v| v.is_finite()).fold(0.0, f64::max) {
+        0.0 => 1.0,
+        most => most,
+    };
     let groups = panel.groups.len() as f64;
     let mut chart = ChartBuilder::on(area)
         .caption(&panel.title, ("sans-serif", 18))

@@ -100,11 +100,18 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
     let x_least = points().map(|p| p.0).fold(f64::INFINITY, f64::min);
     // An axis begins at 0, unless most of it would be empty.
     let x_first = if x_least.is_finite() && x_least > x_most / 2.0 { x_least - (x_most - x_least) * 0.05 } else { 0.0 };
-    let y_most = points().map(|p| p.3).fold(0.0, f64::max).max(1e-6);
+    let y_most = match points().map(|p| p.3).fold(0.0, f64::max) {
+        // Of nothing but zeros the axis has to have a length, and marks that can be read.
+        0.0 => 1.0,
+        most => most,
+    };
+    // Nor has a scale of temperature a zero that means anything.
+    let y_least = points().map(|p| p.2).fold(y_most, f64::min);
+    let y_first = if panel.y_label == "°C" { (y_least / 10.0).floor() * 10.0 - 10.0 } else { 0.0 };
     // A long legend gets room beside the lines, another a corner where there are none.
     let (head, beside, corner) = match panel.series.len() {
         ..=8 => {
-            let (head, corner) = corner_of(panel, (x_first, x_most), y_most);
+            let (head, corner) = corner_of(panel, (x_first, x_most), (y_first, y_most));
             (head, 0.05, corner)
         }
         _ => (1.1, 0.5, SeriesLabelPosition::UpperRight),
@@ -114,7 +121,7 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
         .margin(12)
         .x_label_area_size(42)
         .y_label_area_size(58)
-        .build_cartesian_2d(x_first..x_most + (x_most - x_first) * beside, 0.0..y_most * head)
+        .build_cartesian_2d(x_first..x_most + (x_most - x_first) * beside, y_first..y_first + (y_most - y_first) * head)
         .map_err(failed)?;
     chart
         .configure_mesh()
@@ -137,7 +144,8 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
         // An interval that nobody could see would be a line of no length.
         type Points<'a> = Vec<&'a (f64, f64, f64, f64)>;
-        let (seen, unseen): (Points<'_>, Points<'_>) = series.points.iter().partition(|p| p.3 - p.2 > y_most * 0.005);
+        let (seen, unseen): (Points<'_>, Points<'_>) =
+            series.points.iter().partition(|p| p.3 - p.2 > (y_most - y_first) * 0.005);
         let bars = seen.iter().map(|p| ErrorBar::new_vertical(p.0, p.2, p.1, p.3, colour.filled(), 6));
         chart.draw_series(bars).map_err(failed)?;
         chart.draw_series(unseen.iter().map(|p| Circle::new((p.0, p.1), 3, colour.filled()))).map_err(failed)?;
@@ -146,7 +154,11 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
 }
 
 /// A corner in which a legend covers no line, and how much higher than the highest point the panel is for it.
-fn corner_of(panel: &Panel, (x_first, x_most): (f64, f64), y_most: f64) -> (f64, SeriesLabelPosition) {
+fn corner_of(
+    panel: &Panel,
+    (x_first, x_most): (f64, f64),
+    (y_first, y_most): (f64, f64),
+) -> (f64, SeriesLabelPosition) {
     const HEAD: f64 = 1.1;
     // Of the panel's width and height, roughly.
     let longest = panel.series.iter().map(|series| series.name.chars().count()).max().unwrap_or(0);
@@ -154,7 +166,7 @@ fn corner_of(panel: &Panel, (x_first, x_most): (f64, f64), y_most: f64) -> (f64,
     let high = 0.05 + 0.065 * panel.series.len() as f64;
     // A line is as much in the way as its points.
     let within = |x: f64, y: f64, (left, upper): (bool, bool)| {
-        let (x, y) = ((x - x_first) / ((x_most - x_first) * 1.05), y / (y_most * HEAD));
+        let (x, y) = ((x - x_first) / ((x_most - x_first) * 1.05), (y - y_first) / ((y_most - y_first) * HEAD));
         (if left { x < wide } else { x > 1.0 - wide }) && (if upper { y > 1.0 - high } else { y < high })
     };
     let covers = |corner: (bool, bool)| {
@@ -211,13 +223,38 @@ mod tests {
             let points = points.iter().map(|p| (p.0, p.1, p.1, p.1)).collect();
             let series = vec![Series { name: "switch".into(), points }];
             let panel = Panel { title: String::new(), x_label: String::new(), y_label: String::new(), series };
-            corner_of(&panel, (0.0, 10.0), 10.0)
+            corner_of(&panel, (0.0, 10.0), (0.0, 10.0))
         };
         assert!(matches!(of(&[(0.0, 0.0), (10.0, 10.0)]), (_, SeriesLabelPosition::UpperLeft)));
         assert!(matches!(of(&[(0.0, 10.0), (10.0, 0.0)]), (_, SeriesLabelPosition::UpperRight)));
         assert!(matches!(of(&[(0.0, 10.0), (10.0, 10.0)]), (_, SeriesLabelPosition::LowerRight)));
         let (head, _) = of(&[(0.0, 10.0), (0.1, 0.0), (9.9, 0.0), (10.0, 10.0)]);
         assert!(head > 1.1, "{head}");
+    }
+
+    #[test]
+    fn a_plot_of_nothing_but_zeros_and_one_of_temperatures_have_marks_that_can_be_read() {
+        let folder = std::env::temp_dir().join(format!("martlet-plot-marks-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let panel = |y_label: &str, y: f64| Panel {
+            title: "marks".into(),
+            x_label: "Mbit/s".into(),
+            y_label: y_label.into(),
+            series: vec![Series { name: "xdp".into(), points: vec![(1.0, y, y, y), (2.0, y, y, y)] }],
+        };
+        draw(&folder, "zeros", &[panel("% lost", 0.0)]).unwrap();
+        draw(&folder, "heat", &[panel("°C", 52.0)]).unwrap();
+        let marks = |name: &str| -> Vec<f64> {
+            let svg = std::fs::read_to_string(folder.join(name)).unwrap();
+            svg.lines().filter_map(|line| line.trim().parse().ok()).collect()
+        };
+        let zeros = marks("zeros.svg");
+        assert!(zeros.contains(&1.0) && zeros.iter().all(|mark| *mark == 0.0 || *mark >= 0.1), "{zeros:?}");
+        let heat = marks("heat.svg");
+        assert!(heat.iter().any(|mark| *mark >= 50.0) && !heat.contains(&20.0), "{heat:?}");
+        if std::env::var_os("MARTLET_KEEP_PLOT").is_none() {
+            std::fs::remove_dir_all(&folder).unwrap();
+        }
     }
 
     #[test]
