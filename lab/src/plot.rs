@@ -42,7 +42,7 @@ pub(crate) const COLOURS: [RGBColor; 13] = [
     RGBColor(140, 90, 50),
 ];
 
-/// Draws panels side by side, four of them in a square, into `NAME.svg` and `NAME.png`.
+/// Draws panels side by side, four of them in a square and more in rows of three, into `NAME.svg` and `NAME.png`.
 pub fn draw(folder: &Path, name: &str, panels: &[Panel]) -> Result<()> {
     in_panels(folder, name, panels, draw_panel)
 }
@@ -54,7 +54,10 @@ pub(crate) fn in_panels<P>(
     panels: &[P],
     draw_panel: impl Fn(&DrawingArea<SVGBackend<'_>, Shift>, &P) -> Result<()>,
 ) -> Result<()> {
-    let columns = if panels.len() == 4 { 2 } else { panels.len() };
+    let columns = match panels.len() {
+        4 => 2,
+        count => count.min(3),
+    };
     let rows = panels.len().div_ceil(columns.max(1));
     let size = (SIZE.0 * columns as u32, SIZE.1 * rows as u32);
     let mut svg = String::new();
@@ -96,7 +99,10 @@ pub(crate) fn failed(error: impl std::fmt::Display) -> anyhow::Error {
 
 fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Result<()> {
     let points = || panel.series.iter().flat_map(|s| s.points.iter());
-    let x_most = points().map(|p| p.0).fold(1.0, f64::max);
+    let x_most = match points().map(|p| p.0).fold(0.0, f64::max) {
+        0.0 => 1.0,
+        most => most,
+    };
     let x_least = points().map(|p| p.0).fold(f64::INFINITY, f64::min);
     // An axis begins at 0, unless most of it would be empty.
     let x_first = if x_least.is_finite() && x_least > x_most / 2.0 { x_least - (x_most - x_least) * 0.05 } else { 0.0 };
@@ -114,7 +120,10 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
             let (head, corner) = corner_of(panel, (x_first, x_most), (y_first, y_most));
             (head, 0.05, corner)
         }
-        _ => (1.1, 0.5, SeriesLabelPosition::UpperRight),
+        _ => {
+            let part = (0.1 + 0.0135 * longest_name(panel) as f64).min(0.6);
+            (1.1, 1.0 / (1.0 - part) - 1.0, SeriesLabelPosition::UpperRight)
+        }
     };
     let mut chart = ChartBuilder::on(area)
         .caption(&panel.title, ("sans-serif", 18))
@@ -153,6 +162,10 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
     draw_legend(&mut chart, corner)
 }
 
+fn longest_name(panel: &Panel) -> usize {
+    panel.series.iter().map(|series| series.name.chars().count()).max().unwrap_or(0)
+}
+
 /// A corner in which a legend covers no line, and how much higher than the highest point the panel is for it.
 fn corner_of(
     panel: &Panel,
@@ -161,8 +174,7 @@ fn corner_of(
 ) -> (f64, SeriesLabelPosition) {
     const HEAD: f64 = 1.1;
     // Of the panel's width and height, roughly.
-    let longest = panel.series.iter().map(|series| series.name.chars().count()).max().unwrap_or(0);
-    let wide = (0.1 + 0.018 * longest as f64).min(0.9);
+    let wide = (0.1 + 0.018 * longest_name(panel) as f64).min(0.9);
     let high = 0.05 + 0.065 * panel.series.len() as f64;
     // A line is as much in the way as its points.
     let within = |x: f64, y: f64, (left, upper): (bool, bool)| {
