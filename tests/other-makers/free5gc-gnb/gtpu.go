@@ -44,29 +44,62 @@ func echoRequest(from, to []byte, sequence uint16) []byte {
 	return packet
 }
 
-// Sends echo requests through the tunnel, and counts the answers that come back through the other.
-func ping(local net.IP, here, there tunnel, flow byte, from, to []byte, count int) int {
-	socket, err := net.ListenUDP("udp4", &net.UDPAddr{IP: local, Port: 2152})
+// The end of N3 at the gNB, with the UPF's end of the session there.
+type n3 struct {
+	socket      *net.UDPConn
+	here, there tunnel
+	flow        byte
+}
+
+func (n *n3) send(packet []byte) {
+	_, err := n.socket.WriteToUDP(gPdu(n.there.teid, n.flow, packet), &net.UDPAddr{IP: n.there.address, Port: 2152})
 	must(err)
-	defer socket.Close()
-	answers := 0
-	for sequence := uint16(1); int(sequence) <= count; sequence++ {
-		_, err := socket.WriteToUDP(gPdu(there.teid, flow, echoRequest(from, to, sequence)),
-			&net.UDPAddr{IP: there.address, Port: 2152})
-		must(err)
-		must(socket.SetReadDeadline(time.Now().Add(5 * time.Second)))
-		buffer := make([]byte, 2048)
-		n, _, err := socket.ReadFromUDP(buffer)
-		must(err)
-		got := buffer[:n]
-		// G-PDU to our end, whose packet is the answer with its number.
-		if got[1] != 0xff || !bytes.Equal(got[4:8], here.teid) || !bytes.Contains(got, from) {
-			fail("no answer through the tunnel: %x", got)
+}
+
+// The packet in the next G-PDU, which has to come through our tunnel.
+func (n *n3) receive() []byte {
+	must(n.socket.SetReadDeadline(time.Now().Add(10 * time.Second)))
+	buffer := make([]byte, 2048)
+	length, _, err := n.socket.ReadFromUDP(buffer)
+	must(err)
+	got := buffer[:length]
+	if got[1] != 0xff || !bytes.Equal(got[4:8], n.here.teid) {
+		fail("no packet through the tunnel: %x", got)
+	}
+	packet := got[8:]
+	if got[0]&7 != 0 {
+		next := got[11]
+		packet = got[12:]
+		for next != 0 {
+			size := 4 * int(packet[0])
+			next, packet = packet[size-1], packet[size:]
 		}
-		if icmp := got[n-44:]; icmp[0] != 0 || binary.BigEndian.Uint16(icmp[6:]) != sequence {
+	}
+	return packet
+}
+
+// Sends echo requests to a host, each when the one before is answered.
+func (n *n3) ping(from, to []byte, count int) {
+	for sequence := uint16(1); int(sequence) <= count; sequence++ {
+		n.send(echoRequest(from, to, sequence))
+		got := n.receive()
+		if icmp := got[20:]; !bytes.Equal(got[16:20], from) || icmp[0] != 0 || binary.BigEndian.Uint16(icmp[6:]) != sequence {
 			fail("no answer to echo request %d: %x", sequence, got)
 		}
-		answers++
 	}
-	return answers
+}
+
+// Answers the next packet, which has to be an echo request to the phone.
+func (n *n3) pong(address []byte) {
+	got := n.receive()
+	if !bytes.Equal(got[16:20], address) || got[9] != 1 || got[20] != 8 {
+		fail("no echo request to the phone: %x", got)
+	}
+	answer := append([]byte{}, got...)
+	copy(answer[12:16], got[16:20])
+	copy(answer[16:20], got[12:16])
+	answer[20] = 0
+	copy(answer[22:24], []byte{0, 0})
+	binary.BigEndian.PutUint16(answer[22:], checksum(answer[20:]))
+	n.send(answer)
 }

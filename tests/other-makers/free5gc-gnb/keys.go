@@ -53,11 +53,15 @@ func (c *context) kGnb(count uint32) []byte {
 		[]byte{security.AccessType3GPP})
 }
 
+func isCiphered(header byte) bool { return header == cipheredHeader || header == newContextCiphered }
+
 // Protects a plain message under a security header type (TS 24.501, 4.4).
 func (c *context) protect(header byte, plain []byte) []byte {
 	text := append([]byte{}, plain...)
-	must(security.NASEncrypt(security.AlgCiphering128NEA2, c.kEncrypt, c.uplink, security.Bearer3GPP,
-		security.DirectionUplink, text))
+	if isCiphered(header) {
+		must(security.NASEncrypt(security.AlgCiphering128NEA2, c.kEncrypt, c.uplink, security.Bearer3GPP,
+			security.DirectionUplink, text))
+	}
 	covered := append([]byte{byte(c.uplink)}, text...)
 	mac, err := security.NASMacCalculate(security.AlgIntegrity128NIA2, c.kMac, c.uplink, security.Bearer3GPP,
 		security.DirectionUplink, covered)
@@ -78,7 +82,7 @@ func (c *context) open(protected []byte) []byte {
 	}
 	c.downlink = count + 1
 	plain := append([]byte{}, covered[1:]...)
-	if header == 2 || header == 4 {
+	if isCiphered(header) {
 		must(security.NASEncrypt(security.AlgCiphering128NEA2, c.kEncrypt, count, security.Bearer3GPP,
 			security.DirectionDownlink, plain))
 	}

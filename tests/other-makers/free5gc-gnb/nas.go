@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	plainHeader        = 0
+	integrityHeader    = 1
 	cipheredHeader     = 2
 	newContextCiphered = 4
 	sessionIdentity    = 5
@@ -138,6 +138,29 @@ func deregistrationRequest(guti nasType.MobileIdentity5GS) []byte {
 		request.NgksiAndDeregistrationType.SetAccessType(1)
 		request.MobileIdentity5GS = guti
 		m.DeregistrationRequestUEOriginatingDeregistration = request
+	})
+}
+
+// Answers a page: nothing in it has to be ciphered.
+func serviceRequest(guti nasType.MobileIdentity5GS) []byte {
+	return mobility(nas.MsgTypeServiceRequest, func(m *nas.GmmMessage) {
+		request := nasMessage.NewServiceRequest(0)
+		request.SetExtendedProtocolDiscriminator(nasMessage.Epd5GSMobilityManagementMessage)
+		request.ServiceRequestMessageIdentity.SetMessageType(nas.MsgTypeServiceRequest)
+		request.SetServiceTypeValue(nasMessage.ServiceTypeMobileTerminatedServices)
+		request.TMSI5GS.Len = 7
+		request.TMSI5GS.Octet[0] = 0xf4
+		copy(request.TMSI5GS.Octet[1:], guti.Buffer[5:])
+		m.ServiceRequest = request
+	})
+}
+
+func configurationUpdateComplete() []byte {
+	return mobility(nas.MsgTypeConfigurationUpdateComplete, func(m *nas.GmmMessage) {
+		complete := nasMessage.NewConfigurationUpdateComplete(0)
+		complete.SetExtendedProtocolDiscriminator(nasMessage.Epd5GSMobilityManagementMessage)
+		complete.ConfigurationUpdateCompleteMessageIdentity.SetMessageType(nas.MsgTypeConfigurationUpdateComplete)
+		m.ConfigurationUpdateComplete = complete
 	})
 }
 

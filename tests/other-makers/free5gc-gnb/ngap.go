@@ -107,7 +107,8 @@ func location() *ngapType.UserLocationInformation {
 	}
 }
 
-func initialUeMessage(nasPdu []byte) []byte {
+// A phone that has a 5G-GUTI is told of by its 5G-S-TMSI, which has its place in the message (TS 38.413, 9.2.5.1 and 10.3.6).
+func initialUeMessage(cause aper.Enumerated, nasPdu []byte, guti []byte) []byte {
 	message := new(ngapType.InitialUEMessage)
 	message.ProtocolIEs.List = []ngapType.InitialUEMessageIEs{{
 		Id: id(ngapType.ProtocolIEIDRANUENGAPID), Criticality: reject,
@@ -128,17 +129,70 @@ func initialUeMessage(nasPdu []byte) []byte {
 		Id: id(ngapType.ProtocolIEIDRRCEstablishmentCause), Criticality: ignore,
 		Value: ngapType.InitialUEMessageIEsValue{
 			Present:               ngapType.InitialUEMessageIEsPresentRRCEstablishmentCause,
-			RRCEstablishmentCause: &ngapType.RRCEstablishmentCause{Value: ngapType.RRCEstablishmentCausePresentMoSignalling},
+			RRCEstablishmentCause: &ngapType.RRCEstablishmentCause{Value: cause},
 		},
-	}, {
+	}}
+	if guti != nil {
+		message.ProtocolIEs.List = append(message.ProtocolIEs.List, ngapType.InitialUEMessageIEs{
+			Id: id(ngapType.ProtocolIEIDFiveGSTMSI), Criticality: reject,
+			Value: ngapType.InitialUEMessageIEsValue{
+				Present: ngapType.InitialUEMessageIEsPresentFiveGSTMSI, FiveGSTMSI: temporary(guti),
+			},
+		})
+	}
+	message.ProtocolIEs.List = append(message.ProtocolIEs.List, ngapType.InitialUEMessageIEs{
 		Id: id(ngapType.ProtocolIEIDUEContextRequest), Criticality: ignore,
 		Value: ngapType.InitialUEMessageIEsValue{
 			Present:          ngapType.InitialUEMessageIEsPresentUEContextRequest,
 			UEContextRequest: &ngapType.UEContextRequest{Value: ngapType.UEContextRequestPresentRequested},
 		},
-	}}
+	})
 	return initiating(ngapType.ProcedureCodeInitialUEMessage, ngapType.InitiatingMessageValue{
 		Present: ngapType.InitiatingMessagePresentInitialUEMessage, InitialUEMessage: message,
+	})
+}
+
+// The 5G-S-TMSI of a 5G-GUTI (TS 23.003, 2.11): AMF set, pointer, and 5G-TMSI.
+func temporary(guti []byte) *ngapType.FiveGSTMSI {
+	set := []byte{guti[5], guti[6] & 0xc0}
+	return &ngapType.FiveGSTMSI{
+		AMFSetID:   ngapType.AMFSetID{Value: aper.BitString{Bytes: set, BitLength: 10}},
+		AMFPointer: ngapType.AMFPointer{Value: aper.BitString{Bytes: []byte{guti[6] << 2}, BitLength: 6}},
+		FiveGTMSI:  ngapType.FiveGTMSI{Value: guti[7:11]},
+	}
+}
+
+func contextReleaseRequest(amfUe ngapType.AMFUENGAPID) []byte {
+	inactive := ngapType.CauseRadioNetwork{Value: ngapType.CauseRadioNetworkPresentUserInactivity}
+	sessions := ngapType.PDUSessionResourceListCxtRelReq{List: []ngapType.PDUSessionResourceItemCxtRelReq{{
+		PDUSessionID: ngapType.PDUSessionID{Value: sessionIdentity},
+	}}}
+	request := new(ngapType.UEContextReleaseRequest)
+	request.ProtocolIEs.List = []ngapType.UEContextReleaseRequestIEs{{
+		Id: id(ngapType.ProtocolIEIDAMFUENGAPID), Criticality: reject,
+		Value: ngapType.UEContextReleaseRequestIEsValue{
+			Present: ngapType.UEContextReleaseRequestIEsPresentAMFUENGAPID, AMFUENGAPID: &amfUe,
+		},
+	}, {
+		Id: id(ngapType.ProtocolIEIDRANUENGAPID), Criticality: reject,
+		Value: ngapType.UEContextReleaseRequestIEsValue{
+			Present: ngapType.UEContextReleaseRequestIEsPresentRANUENGAPID, RANUENGAPID: &ngapType.RANUENGAPID{Value: ranUe},
+		},
+	}, {
+		Id: id(ngapType.ProtocolIEIDPDUSessionResourceListCxtRelReq), Criticality: reject,
+		Value: ngapType.UEContextReleaseRequestIEsValue{
+			Present:                         ngapType.UEContextReleaseRequestIEsPresentPDUSessionResourceListCxtRelReq,
+			PDUSessionResourceListCxtRelReq: &sessions,
+		},
+	}, {
+		Id: id(ngapType.ProtocolIEIDCause), Criticality: ignore,
+		Value: ngapType.UEContextReleaseRequestIEsValue{
+			Present: ngapType.UEContextReleaseRequestIEsPresentCause,
+			Cause:   &ngapType.Cause{Present: ngapType.CausePresentRadioNetwork, RadioNetwork: &inactive},
+		},
+	}}
+	return initiating(ngapType.ProcedureCodeUEContextReleaseRequest, ngapType.InitiatingMessageValue{
+		Present: ngapType.InitiatingMessagePresentUEContextReleaseRequest, UEContextReleaseRequest: request,
 	})
 }
 
@@ -170,7 +224,8 @@ func uplinkNas(amfUe ngapType.AMFUENGAPID, nasPdu []byte) []byte {
 	})
 }
 
-func initialContextSetupResponse(amfUe ngapType.AMFUENGAPID) []byte {
+// With the gNB's end of the session, if there is one.
+func initialContextSetupResponse(amfUe ngapType.AMFUENGAPID, transfer aper.OctetString) []byte {
 	response := new(ngapType.InitialContextSetupResponse)
 	response.ProtocolIEs.List = []ngapType.InitialContextSetupResponseIEs{{
 		Id: id(ngapType.ProtocolIEIDAMFUENGAPID), Criticality: ignore,
@@ -184,12 +239,26 @@ func initialContextSetupResponse(amfUe ngapType.AMFUENGAPID) []byte {
 			RANUENGAPID: &ngapType.RANUENGAPID{Value: ranUe},
 		},
 	}}
+	if transfer != nil {
+		list := ngapType.PDUSessionResourceSetupListCxtRes{List: []ngapType.PDUSessionResourceSetupItemCxtRes{{
+			PDUSessionID:                            ngapType.PDUSessionID{Value: sessionIdentity},
+			PDUSessionResourceSetupResponseTransfer: transfer,
+		}}}
+		response.ProtocolIEs.List = append(response.ProtocolIEs.List, ngapType.InitialContextSetupResponseIEs{
+			Id: id(ngapType.ProtocolIEIDPDUSessionResourceSetupListCxtRes), Criticality: ignore,
+			Value: ngapType.InitialContextSetupResponseIEsValue{
+				Present:                           ngapType.InitialContextSetupResponseIEsPresentPDUSessionResourceSetupListCxtRes,
+				PDUSessionResourceSetupListCxtRes: &list,
+			},
+		})
+	}
 	return successful(ngapType.ProcedureCodeInitialContextSetup, ngapType.SuccessfulOutcomeValue{
 		Present: ngapType.SuccessfulOutcomePresentInitialContextSetupResponse, InitialContextSetupResponse: response,
 	})
 }
 
-func sessionSetupResponse(amfUe ngapType.AMFUENGAPID, here tunnel, flow int64) []byte {
+// PDU Session Resource Setup Response Transfer: the gNB's end, and the one flow.
+func setUp(here tunnel, flow byte) aper.OctetString {
 	transfer := ngapType.PDUSessionResourceSetupResponseTransfer{
 		DLQosFlowPerTNLInformation: ngapType.QosFlowPerTNLInformation{
 			UPTransportLayerInformation: ngapType.UPTransportLayerInformation{
@@ -200,15 +269,35 @@ func sessionSetupResponse(amfUe ngapType.AMFUENGAPID, here tunnel, flow int64) [
 				},
 			},
 			AssociatedQosFlowList: ngapType.AssociatedQosFlowList{List: []ngapType.AssociatedQosFlowItem{{
-				QosFlowIdentifier: ngapType.QosFlowIdentifier{Value: flow},
+				QosFlowIdentifier: ngapType.QosFlowIdentifier{Value: int64(flow)},
 			}}},
 		},
 	}
 	octets, err := aper.MarshalWithParams(transfer, "valueExt")
 	must(err)
+	return octets
+}
+
+// The UPF's end of the session, and its first flow, from a PDU Session Resource Setup Request Transfer.
+func askedFor(octets aper.OctetString) (there tunnel, flow byte) {
+	var transfer ngapType.PDUSessionResourceSetupRequestTransfer
+	must(aper.UnmarshalWithParams(octets, &transfer, "valueExt"))
+	for _, ie := range transfer.ProtocolIEs.List {
+		switch ie.Id.Value {
+		case ngapType.ProtocolIEIDULNGUUPTNLInformation:
+			end := ie.Value.ULNGUUPTNLInformation.GTPTunnel
+			there = tunnel{end.TransportLayerAddress.Value.Bytes, end.GTPTEID.Value}
+		case ngapType.ProtocolIEIDQosFlowSetupRequestList:
+			flow = byte(ie.Value.QosFlowSetupRequestList.List[0].QosFlowIdentifier.Value)
+		}
+	}
+	return
+}
+
+func sessionSetupResponse(amfUe ngapType.AMFUENGAPID, transfer aper.OctetString) []byte {
 	list := ngapType.PDUSessionResourceSetupListSURes{List: []ngapType.PDUSessionResourceSetupItemSURes{{
 		PDUSessionID:                            ngapType.PDUSessionID{Value: sessionIdentity},
-		PDUSessionResourceSetupResponseTransfer: octets,
+		PDUSessionResourceSetupResponseTransfer: transfer,
 	}}}
 	response := new(ngapType.PDUSessionResourceSetupResponse)
 	response.ProtocolIEs.List = []ngapType.PDUSessionResourceSetupResponseIEs{{
