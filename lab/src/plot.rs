@@ -5,7 +5,7 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use std::path::Path;
 
-/// A line of a plot with the 95 % interval of each point.
+/// A line of a plot with the interval of each point.
 pub struct Series {
     /// What the legend calls it.
     pub name: String,
@@ -101,10 +101,16 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
     // An axis begins at 0, unless most of it would be empty.
     let x_first = if x_least.is_finite() && x_least > x_most / 2.0 { x_least - (x_most - x_least) * 0.05 } else { 0.0 };
     let y_most = points().map(|p| p.3).fold(0.0, f64::max).max(1e-6);
+    // Below 0 there is room for what is less.
+    let y_first = points().map(|p| p.2).fold(0.0, f64::min) * 1.1;
+    // Between whole numbers nothing is marked where there is nothing but these.
+    let span = x_most - x_first;
+    let whole = span <= 10.0 && points().all(|p| p.0.fract() == 0.0);
+    let ticks = if whole { (span.floor() as usize).max(1) + 1 } else { 11 };
     // A long legend gets room beside the lines, another a corner where there are none.
     let (head, beside, corner) = match panel.series.len() {
         ..=8 => {
-            let (head, corner) = corner_of(panel, (x_first, x_most), y_most);
+            let (head, corner) = corner_of(panel, (x_first, x_most), (y_first, y_most));
             (head, 0.05, corner)
         }
         _ => (1.1, 0.5, SeriesLabelPosition::UpperRight),
@@ -114,12 +120,13 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
         .margin(12)
         .x_label_area_size(42)
         .y_label_area_size(58)
-        .build_cartesian_2d(x_first..x_most + (x_most - x_first) * beside, 0.0..y_most * head)
+        .build_cartesian_2d(x_first..x_most + (x_most - x_first) * beside, y_first..y_first + (y_most - y_first) * head)
         .map_err(failed)?;
     chart
         .configure_mesh()
         .x_desc(&panel.x_label)
         .y_desc(&panel.y_label)
+        .x_labels(ticks)
         .x_label_formatter(&|x| tick(*x))
         .y_label_formatter(&|y| tick(*y))
         .label_style(("sans-serif", 13))
@@ -137,7 +144,8 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
         // An interval that nobody could see would be a line of no length.
         type Points<'a> = Vec<&'a (f64, f64, f64, f64)>;
-        let (seen, unseen): (Points<'_>, Points<'_>) = series.points.iter().partition(|p| p.3 - p.2 > y_most * 0.005);
+        let (seen, unseen): (Points<'_>, Points<'_>) =
+            series.points.iter().partition(|p| p.3 - p.2 > (y_most - y_first) * 0.005);
         let bars = seen.iter().map(|p| ErrorBar::new_vertical(p.0, p.2, p.1, p.3, colour.filled(), 6));
         chart.draw_series(bars).map_err(failed)?;
         chart.draw_series(unseen.iter().map(|p| Circle::new((p.0, p.1), 3, colour.filled()))).map_err(failed)?;
@@ -146,7 +154,11 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
 }
 
 /// A corner in which a legend covers no line, and how much higher than the highest point the panel is for it.
-fn corner_of(panel: &Panel, (x_first, x_most): (f64, f64), y_most: f64) -> (f64, SeriesLabelPosition) {
+fn corner_of(
+    panel: &Panel,
+    (x_first, x_most): (f64, f64),
+    (y_first, y_most): (f64, f64),
+) -> (f64, SeriesLabelPosition) {
     const HEAD: f64 = 1.1;
     // Of the panel's width and height, roughly.
     let longest = panel.series.iter().map(|series| series.name.chars().count()).max().unwrap_or(0);
@@ -154,7 +166,7 @@ fn corner_of(panel: &Panel, (x_first, x_most): (f64, f64), y_most: f64) -> (f64,
     let high = 0.05 + 0.065 * panel.series.len() as f64;
     // A line is as much in the way as its points.
     let within = |x: f64, y: f64, (left, upper): (bool, bool)| {
-        let (x, y) = ((x - x_first) / ((x_most - x_first) * 1.05), y / (y_most * HEAD));
+        let (x, y) = ((x - x_first) / ((x_most - x_first) * 1.05), (y - y_first) / ((y_most - y_first) * HEAD));
         (if left { x < wide } else { x > 1.0 - wide }) && (if upper { y > 1.0 - high } else { y < high })
     };
     let covers = |corner: (bool, bool)| {
@@ -211,7 +223,7 @@ mod tests {
             let points = points.iter().map(|p| (p.0, p.1, p.1, p.1)).collect();
             let series = vec![Series { name: "switch".into(), points }];
             let panel = Panel { title: String::new(), x_label: String::new(), y_label: String::new(), series };
-            corner_of(&panel, (0.0, 10.0), 10.0)
+            corner_of(&panel, (0.0, 10.0), (0.0, 10.0))
         };
         assert!(matches!(of(&[(0.0, 0.0), (10.0, 10.0)]), (_, SeriesLabelPosition::UpperLeft)));
         assert!(matches!(of(&[(0.0, 10.0), (10.0, 0.0)]), (_, SeriesLabelPosition::UpperRight)));
@@ -235,7 +247,7 @@ mod tests {
             title: title.into(),
             x_label: "UEs at once".into(),
             y_label: "ms".into(),
-            series: vec![series("one process", 0.1), series("HTTP/2", 0.5)],
+            series: vec![series("one process", 0.1), series("HTTP/2", 0.5), series("less than nothing", -0.2)],
         };
         draw(&folder, "test", &[panel("registration"), panel("PDU session")]).unwrap();
         assert!(std::fs::read_to_string(folder.join("test.svg")).unwrap().contains("registration"));

@@ -57,7 +57,7 @@ impl MsQuic {
             .set_allowed_cipher_suites(AllowedCipherSuiteFlags::AES_128_GCM_SHA256);
         let wrong = |status| ChannelError::Identity(format!("MsQuic does not take the roots: {status}"));
         configuration.load_credential(&credential).map_err(wrong)?;
-        let shared = Arc::new(Shared { ticket: ticket.unwrap_or_default(), ..Shared::default() });
+        let shared = Arc::new(Shared::of(ticket.unwrap_or_default()));
         let told = shared.clone();
         let connection = Connection::open(registration, move |at: ConnectionRef, event: ConnectionEvent<'_>| {
             told.on_connection(&at, event, Some(&name))

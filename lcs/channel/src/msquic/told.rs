@@ -46,6 +46,11 @@ pub(super) struct Shared {
 pub(crate) type Ticket = Arc<Mutex<Option<Vec<u8>>>>;
 
 impl Shared {
+    /// Of a UE's connection, with what was given for it.
+    pub(super) fn of(ticket: Ticket) -> Self {
+        Shared { ticket, ..Shared::default() }
+    }
+
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
