@@ -5,7 +5,7 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use std::path::Path;
 
-/// A line of a plot with the 95 % interval of each point.
+/// A line of a plot with the interval of each point.
 pub struct Series {
     /// What the legend calls it.
     pub name: String,
@@ -106,14 +106,21 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
     let x_least = points().map(|p| p.0).fold(f64::INFINITY, f64::min);
     // An axis begins at 0, unless most of it would be empty.
     let x_first = if x_least.is_finite() && x_least > x_most / 2.0 { x_least - (x_most - x_least) * 0.05 } else { 0.0 };
+    let y_least = points().map(|p| p.2).fold(f64::INFINITY, f64::min);
     let y_most = match points().map(|p| p.3).fold(0.0, f64::max) {
         // Of nothing but zeros the axis has to have a length, and marks that can be read.
-        0.0 => 1.0,
+        0.0 if y_least >= 0.0 => 1.0,
         most => most,
     };
-    // Nor has a scale of temperature a zero that means anything.
-    let y_least = points().map(|p| p.2).fold(y_most, f64::min);
-    let y_first = if panel.y_label == "°C" { (y_least / 10.0).floor() * 10.0 - 10.0 } else { 0.0 };
+    // A scale of temperature has no zero that means anything; below 0 there is room for what is less.
+    let y_first = match panel.y_label.as_str() {
+        "°C" => (y_least.min(y_most) / 10.0).floor() * 10.0 - 10.0,
+        _ => y_least.min(0.0) * 1.1,
+    };
+    // Between whole numbers nothing is marked where there is nothing but these.
+    let span = x_most - x_first;
+    let whole = span <= 10.0 && points().all(|p| p.0.fract() == 0.0);
+    let ticks = if whole { (span.floor() as usize).max(1) + 1 } else { 11 };
     // A long legend gets room beside the lines, another a corner where there are none.
     let (head, beside, corner) = match panel.series.len() {
         ..=8 => {
@@ -136,6 +143,7 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
         .configure_mesh()
         .x_desc(&panel.x_label)
         .y_desc(&panel.y_label)
+        .x_labels(ticks)
         .x_label_formatter(&|x| tick(*x))
         .y_label_formatter(&|y| tick(*y))
         .label_style(("sans-serif", 13))
@@ -284,7 +292,7 @@ mod tests {
             title: title.into(),
             x_label: "UEs at once".into(),
             y_label: "ms".into(),
-            series: vec![series("one process", 0.1), series("HTTP/2", 0.5)],
+            series: vec![series("one process", 0.1), series("HTTP/2", 0.5), series("less than nothing", -0.2)],
         };
         draw(&folder, "test", &[panel("registration"), panel("PDU session")]).unwrap();
         assert!(std::fs::read_to_string(folder.join("test.svg")).unwrap().contains("registration"));
