@@ -23,6 +23,8 @@ inline_always int handle(struct xdp_md *ctx, enum origin origin)
 			if (ip->protocol != IPPROTO_UDP || header < sizeof(*ip) ||
 			    ip->frag_off & bpf_htons(IP_MORE_FRAGMENTS | IP_OFFSET))
 				return not_ours();
+		} else if (!settings.nat.addresses) {
+			expect_rule(ip->daddr, 0);
 		}
 	} else if (settings.has_ip6 && protocol == bpf_htons(ETH_P_IPV6)) {
 		struct ipv6hdr *ip = data + offset;
@@ -43,6 +45,8 @@ inline_always int handle(struct xdp_md *ctx, enum origin origin)
 		__u32 at = offset + header + sizeof(*udp);
 		switch (read_gtp(ctx, at, &tunnel)) {
 		case GTP_PACKET:
+			if (!settings.nat.addresses)
+				expect_rule(tunnel.teid, RULE_BY_TEID);
 			return from_tunnel(ctx, &tunnel, &flow, origin);
 		case GTP_SIGNALLING:
 			return not_ours();
