@@ -26,15 +26,20 @@ pub fn draw_bars(folder: &Path, name: &str, panels: &[Bars]) -> Result<()> {
 }
 
 fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result<()> {
-    let values = panel.series.iter().flat_map(|(_, values)| values);
-    let most = values.map(|value| value.2).filter(|v| v.is_finite()).fold(1e-3, f64::max);
+    let values = || panel.series.iter().flat_map(|(_, values)| values).filter(|value| value.0.is_finite());
+    let most = match values().map(|value| value.2).fold(0.0, f64::max) {
+        0.0 => 1.0,
+        most => most,
+    };
+    // A difference may be less than nothing.
+    let least = values().map(|value| value.1).fold(0.0, f64::min);
     let groups = panel.groups.len() as f64;
     let mut chart = ChartBuilder::on(area)
         .caption(&panel.title, ("sans-serif", 18))
         .margin(12)
         .x_label_area_size(42)
         .y_label_area_size(58)
-        .build_cartesian_2d(0.0..groups, 0.0..most * 1.3)
+        .build_cartesian_2d(0.0..groups, least * 1.1..most * 1.3)
         .map_err(failed)?;
     // A label stands in the middle of its group: there are two marks for each, of which every other one has text.
     let label = |x: &f64| {

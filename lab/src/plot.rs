@@ -42,7 +42,7 @@ pub(crate) const COLOURS: [RGBColor; 13] = [
     RGBColor(140, 90, 50),
 ];
 
-/// Draws panels side by side, four of them in a square, into `NAME.svg` and `NAME.png`.
+/// Draws panels side by side, four of them in a square and more in rows of three, into `NAME.svg` and `NAME.png`.
 pub fn draw(folder: &Path, name: &str, panels: &[Panel]) -> Result<()> {
     in_panels(folder, name, panels, draw_panel)
 }
@@ -54,7 +54,10 @@ pub(crate) fn in_panels<P>(
     panels: &[P],
     draw_panel: impl Fn(&DrawingArea<SVGBackend<'_>, Shift>, &P) -> Result<()>,
 ) -> Result<()> {
-    let columns = if panels.len() == 4 { 2 } else { panels.len() };
+    let columns = match panels.len() {
+        4 => 2,
+        count => count.min(3),
+    };
     let rows = panels.len().div_ceil(columns.max(1));
     let size = (SIZE.0 * columns as u32, SIZE.1 * rows as u32);
     let mut svg = String::new();
@@ -96,13 +99,24 @@ pub(crate) fn failed(error: impl std::fmt::Display) -> anyhow::Error {
 
 fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Result<()> {
     let points = || panel.series.iter().flat_map(|s| s.points.iter());
-    let x_most = points().map(|p| p.0).fold(1.0, f64::max);
+    let x_most = match points().map(|p| p.0).fold(0.0, f64::max) {
+        0.0 => 1.0,
+        most => most,
+    };
     let x_least = points().map(|p| p.0).fold(f64::INFINITY, f64::min);
     // An axis begins at 0, unless most of it would be empty.
     let x_first = if x_least.is_finite() && x_least > x_most / 2.0 { x_least - (x_most - x_least) * 0.05 } else { 0.0 };
-    let y_most = points().map(|p| p.3).fold(0.0, f64::max).max(1e-6);
-    // Below 0 there is room for what is less.
-    let y_first = points().map(|p| p.2).fold(0.0, f64::min) * 1.1;
+    let y_least = points().map(|p| p.2).fold(f64::INFINITY, f64::min);
+    let y_most = match points().map(|p| p.3).fold(0.0, f64::max) {
+        // Of nothing but zeros the axis has to have a length, and marks that can be read.
+        0.0 if y_least >= 0.0 => 1.0,
+        most => most,
+    };
+    // A scale of temperature has no zero that means anything; below 0 there is room for what is less.
+    let y_first = match panel.y_label.as_str() {
+        "°C" => (y_least.min(y_most) / 10.0).floor() * 10.0 - 10.0,
+        _ => y_least.min(0.0) * 1.1,
+    };
     // Between whole numbers nothing is marked where there is nothing but these.
     let span = x_most - x_first;
     let whole = span <= 10.0 && points().all(|p| p.0.fract() == 0.0);
@@ -113,7 +127,10 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
             let (head, corner) = corner_of(panel, (x_first, x_most), (y_first, y_most));
             (head, 0.05, corner)
         }
-        _ => (1.1, 0.5, SeriesLabelPosition::UpperRight),
+        _ => {
+            let part = (0.1 + 0.0135 * longest_name(panel) as f64).min(0.6);
+            (1.1, 1.0 / (1.0 - part) - 1.0, SeriesLabelPosition::UpperRight)
+        }
     };
     let mut chart = ChartBuilder::on(area)
         .caption(&panel.title, ("sans-serif", 18))
@@ -153,6 +170,10 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
     draw_legend(&mut chart, corner)
 }
 
+fn longest_name(panel: &Panel) -> usize {
+    panel.series.iter().map(|series| series.name.chars().count()).max().unwrap_or(0)
+}
+
 /// A corner in which a legend covers no line, and how much higher than the highest point the panel is for it.
 fn corner_of(
     panel: &Panel,
@@ -161,8 +182,7 @@ fn corner_of(
 ) -> (f64, SeriesLabelPosition) {
     const HEAD: f64 = 1.1;
     // Of the panel's width and height, roughly.
-    let longest = panel.series.iter().map(|series| series.name.chars().count()).max().unwrap_or(0);
-    let wide = (0.1 + 0.018 * longest as f64).min(0.9);
+    let wide = (0.1 + 0.018 * longest_name(panel) as f64).min(0.9);
     let high = 0.05 + 0.065 * panel.series.len() as f64;
     // A line is as much in the way as its points.
     let within = |x: f64, y: f64, (left, upper): (bool, bool)| {
@@ -230,6 +250,31 @@ mod tests {
         assert!(matches!(of(&[(0.0, 10.0), (10.0, 10.0)]), (_, SeriesLabelPosition::LowerRight)));
         let (head, _) = of(&[(0.0, 10.0), (0.1, 0.0), (9.9, 0.0), (10.0, 10.0)]);
         assert!(head > 1.1, "{head}");
+    }
+
+    #[test]
+    fn a_plot_of_nothing_but_zeros_and_one_of_temperatures_have_marks_that_can_be_read() {
+        let folder = std::env::temp_dir().join(format!("martlet-plot-marks-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let panel = |y_label: &str, y: f64| Panel {
+            title: "marks".into(),
+            x_label: "Mbit/s".into(),
+            y_label: y_label.into(),
+            series: vec![Series { name: "xdp".into(), points: vec![(1.0, y, y, y), (2.0, y, y, y)] }],
+        };
+        draw(&folder, "zeros", &[panel("% lost", 0.0)]).unwrap();
+        draw(&folder, "heat", &[panel("°C", 52.0)]).unwrap();
+        let marks = |name: &str| -> Vec<f64> {
+            let svg = std::fs::read_to_string(folder.join(name)).unwrap();
+            svg.lines().filter_map(|line| line.trim().parse().ok()).collect()
+        };
+        let zeros = marks("zeros.svg");
+        assert!(zeros.contains(&1.0) && zeros.iter().all(|mark| *mark == 0.0 || *mark >= 0.1), "{zeros:?}");
+        let heat = marks("heat.svg");
+        assert!(heat.iter().any(|mark| *mark >= 50.0) && !heat.contains(&20.0), "{heat:?}");
+        if std::env::var_os("MARTLET_KEEP_PLOT").is_none() {
+            std::fs::remove_dir_all(&folder).unwrap();
+        }
     }
 
     #[test]

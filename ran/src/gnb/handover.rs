@@ -31,6 +31,8 @@ pub enum HandoverTurn {
     TargetSilent,
     /// The target has no room: HANDOVER FAILURE.
     TargetFull,
+    /// What tells the UE of a new K_AMF is damaged on its way to it.
+    NewKeyNotProved,
 }
 
 /// How a handover is to go.
@@ -254,8 +256,16 @@ pub(super) async fn command(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault
             cancel(ue).await?;
             return Ok(());
         }
-        HandoverTurn::Arrives => {}
+        HandoverTurn::Arrives | HandoverTurn::NewKeyNotProved => {}
         _ => return Ok(()),
+    }
+    // A UE that is told of a new key without its proof stays where it is, and with the key that it has (TS 33.501, 6.9.2.3.3); its gNB
+    // hears it again, and gives the handover up.
+    let told = handover.at_target.as_ref().and_then(|at| at.new_key.as_ref());
+    if told.is_some_and(Option::is_none) {
+        tracing::warn!(supi = ue.supi(), "a new K_AMF does not prove itself: the UE stays");
+        cancel(ue).await?;
+        return Ok(());
     }
     let mut taken = Vec::new();
     for item in sessions.map(|list| list.0).unwrap_or_default() {

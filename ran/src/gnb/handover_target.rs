@@ -3,6 +3,7 @@ use super::handover::{self, HandoverOutcome, HandoverTurn, Left, amf_id_of};
 use super::sessions::{RanSession, protect, told};
 use super::ue_task::{Connection, Downlink, Fault, ToUe, UeTask};
 use super::{Gnb, handover_containers, ran_status_transfer};
+use crate::ue::{FullContext, Security};
 use crate::user_plane::{Port, Tunnel};
 use martlet_ngap::ngap::*;
 use martlet_ngap::transfer::{
@@ -23,6 +24,8 @@ pub(crate) struct AtTarget {
     pub(super) connection: Connection,
     pub(super) sessions: BTreeMap<u8, RanSession>,
     pub(super) ports: BTreeMap<u8, Port>,
+    /// What the UE is told there of a new K_AMF; empty inside where it does not prove itself.
+    pub(super) new_key: Option<Option<Box<FullContext>>>,
 }
 
 /// HANDOVER REQUEST: to the UE that its source means.
@@ -96,6 +99,7 @@ async fn admit(ue: &mut UeTask, pdu: &NGAP_PDU, gnb: &Gnb) -> Result<(), Fault> 
     extract_ngap_ies!(pdu, HandoverRequest,
         req amf_id: u64 = AMF_UE_NGAP_ID(id),
         req security: SecurityContext = SecurityContext(it) => it,
+        lax new_context: Vec<u8> = NASC(it) => it.0.to_vec(),
         lax reporting: LocationReportingRequestType = LocationReportingRequestType(asked) => asked,
         req sessions: PDUSessionResourceSetupListHOReq = PDUSessionResourceSetupListHOReq(list) => list,
     );
@@ -110,7 +114,20 @@ async fn admit(ue: &mut UeTask, pdu: &NGAP_PDU, gnb: &Gnb) -> Result<(), Fault> 
         _ => {}
     }
     let (ncc, nh) = (security.next_hop_chaining_count.0, security.next_hop_nh.0.as_octets().to_vec());
-    if gnb.config().check_k_gnb && !ue.nas.security_mut().take_next_hop(ncc, &nh) {
+    let new_key = new_context.map(|mut container| {
+        if plan.turn == HandoverTurn::NewKeyNotProved {
+            container.iter_mut().take(1).for_each(|octet| *octet ^= 1);
+        }
+        ue.nas.security_mut().changed_key(&container).map(Box::new)
+    });
+    let keys_agree = !gnb.config().check_k_gnb
+        || match &new_key {
+            Some(Some(new)) => Security::begins_with(new, ncc, &nh),
+            // The UE will see that.
+            Some(None) => true,
+            None => ue.nas.security_mut().take_next_hop(ncc, &nh),
+        };
+    if !keys_agree {
         tracing::warn!(supi = ue.supi(), gnb = gnb.name(), ncc, "the NH of the AMF is not the UE's (TS 33.501, A.10)");
         return Ok(fail(gnb, amf_id, CauseRadioNetwork::failure_in_radio_interface_procedure).await?);
     }
@@ -118,7 +135,7 @@ async fn admit(ue: &mut UeTask, pdu: &NGAP_PDU, gnb: &Gnb) -> Result<(), Fault> 
     gnb.table().learn_amf_id(ran_id, amf_id);
     let connection =
         Connection { ran_id: Some(ran_id), amf_id: Some(amf_id), stream: gnb.stream_of(ran_id), early: Vec::new() };
-    let mut at = AtTarget { connection, reporting, ..AtTarget::default() };
+    let mut at = AtTarget { connection, reporting, new_key, ..AtTarget::default() };
     let (mut done, mut failed) = (Vec::new(), Vec::new());
     for item in &sessions.0 {
         let psi = item.pdu_session_id.0;
@@ -209,6 +226,10 @@ pub(super) async fn arrive(ue: &mut UeTask, taken: &[u8]) -> Result<(), Fault> {
     let Some(mut at) = handover.at_target else { return Ok(()) };
     // What the core did not command stays behind.
     at.sessions.retain(|psi, _| taken.contains(psi));
+    if let Some(new) = at.new_key.take().flatten() {
+        ue.nas.security_mut().take_changed_key(*new);
+        ue.key_changes += 1;
+    }
     let mut outcome = HandoverOutcome {
         sessions: at.sessions.keys().copied().collect(),
         preparation: handover.commanded.unwrap_or(handover.start).saturating_duration_since(handover.start),

@@ -32,6 +32,8 @@ pub struct UeStatus {
     pub guti: Option<Guti>,
     /// What the network has given it beside.
     pub given: Given,
+    /// How often K_AMF has changed with a handover.
+    pub key_changes: u32,
     /// Established PDU sessions.
     pub sessions: Vec<PduSession>,
     /// Sessions whose user plane is active at the gNB.

@@ -220,6 +220,7 @@ impl UeTask {
             connected: self.connection.ran_id.is_some(),
             guti: self.nas.guti(),
             given: self.nas.given().clone(),
+            key_changes: self.key_changes,
             sessions: self.nas.sessions().cloned().collect(),
             active_user_planes: self.sessions.keys().copied().collect(),
             algorithms: self.nas.security().algorithms().map(|(nea, nia)| (nea as u8, nia as u8)),

@@ -124,6 +124,8 @@ pub(crate) struct UeTask {
     pub(super) handover: Option<Handover>,
     /// The gNB that the UE has left, until the AMF releases its context there.
     pub(super) left: Vec<Left>,
+    /// K_AMFs that the network has changed with a handover.
+    pub(super) key_changes: u32,
     /// The last number of a RAN status, and the status that is underway to the target of a handover.
     pub(super) ran_status: (u16, Option<Vec<u8>>),
     /// What the gNB measures of the UE for LMFs.
@@ -166,6 +168,7 @@ impl UeTask {
             interface,
             handover: None,
             left: Vec::new(),
+            key_changes: 0,
             ran_status: (0, None),
             measured: nrppa::Measured::default(),
             cell: 1,

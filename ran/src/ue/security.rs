@@ -1,8 +1,9 @@
 //! The UE's 5G NAS security contexts (TS 24.501, 4.4; TS 33.501, 6.4 and 6.9.4).
 use martlet_nas::{
     CipheringAlgorithm, Direction, IntegrityAlgorithm, KAmf, Nas5gsMessage, Nas5gsSecurityHeaderType, NasConnection,
-    NasCount, NasError, NasSecurityContext, Verified,
+    NasCount, NasError, NasSecurityContext, Verified, key_change,
 };
+use martlet_security::AccessKeyCount;
 use martlet_security::nas_5gs::{KGnb, Nh, derive_kamf_prime_idle, derive_kgnb, derive_nh};
 
 const ACCESS: NasConnection = NasConnection::ThreeGpp;
@@ -51,6 +52,28 @@ impl Security {
         let chain = self.current.as_ref().zip(self.k_gnb());
         self.access =
             chain.map(|(current, k_gnb)| AccessChain { kamf: current.kamf.clone(), ncc: 0, last: Last::KGnb(k_gnb) });
+    }
+
+    /// The context of a K_AMF that the network has changed with a handover, which a container tells (TS 24.501, 4.4.3.3). `None` where it
+    /// does not prove itself.
+    pub fn changed_key(&self, container: &[u8]) -> Option<FullContext> {
+        let current = self.current.as_ref()?;
+        let next = current.context.nas_count(Direction::Downlink, ACCESS)?;
+        let new = key_change::taken(&current.kamf, current.ngksi, next, container)?;
+        let context = NasSecurityContext::from_fresh_kamf(&new.k_amf, new.integrity, new.ciphering).ok()?;
+        Some(FullContext { ngksi: current.ngksi, kamf: new.k_amf, context })
+    }
+
+    /// Whether that is the temporary K_gNB with which the chain of a new K_AMF begins (TS 33.501, 6.9.2.3.3).
+    pub fn begins_with(full: &FullContext, ncc: u8, nh: &[u8]) -> bool {
+        ncc == 0 && derive_kgnb(&full.kamf, AccessKeyCount::Handover).as_octets().as_slice() == nh
+    }
+
+    /// Takes such a context into use, and begins a chain of keys with its K_gNB.
+    pub fn take_changed_key(&mut self, full: FullContext) {
+        let k_gnb = derive_kgnb(&full.kamf, AccessKeyCount::Handover);
+        self.access = Some(AccessChain { kamf: full.kamf.clone(), ncc: 0, last: Last::KGnb(k_gnb) });
+        self.activate(full);
     }
 
     /// Whether the NH of this NCC is the UE's own; it counts as taken. True for a UE without access stratum security.

@@ -54,8 +54,8 @@ fn a_phone_takes_its_session_to_another_amf_with_its_key() {
 }
 
 /// A core with two AMFs, each with a tracking area and a gNB of its own.
-pub async fn two_areas(sbi: Sbi) -> Result<(TestCore, SecondAmf, Gnb, Gnb)> {
-    let core = TestCore::start(sbi, |_| {}).await?;
+pub async fn two_areas(sbi: Sbi, change: impl FnOnce(&mut Config)) -> Result<(TestCore, SecondAmf, Gnb, Gnb)> {
+    let core = TestCore::start(sbi, change).await?;
     let second = core.second_amf(|config| config.amf.tais.iter_mut().for_each(|tai| tai.tac += 1)).await?;
     let here = core.gnb(1).await?;
     let mut config = second.gnb_config(&core, 2);
@@ -63,13 +63,15 @@ pub async fn two_areas(sbi: Sbi) -> Result<(TestCore, SecondAmf, Gnb, Gnb)> {
     Ok((core, second, here, Gnb::connect(config).await?))
 }
 
-async fn handed_over(sbi: Sbi) -> Result<()> {
-    let (core, second, here, there) = two_areas(sbi).await?;
+async fn handed_over(sbi: Sbi, derive: bool) -> Result<()> {
+    let (core, second, here, there) = two_areas(sbi, |config| config.amf.security.derive_k_amf = derive).await?;
     let (phone, _) = core.phone_with_session(&here, 1).await?;
     let authenticated = core.store_sqn(1)?;
-    for to in [&there, &here, &there] {
+    for (to, changes) in [(&there, 1), (&here, 2), (&there, 3)] {
         let outcome = phone.handover_to(to).await?;
         ensure!(outcome.sessions == [1], "{outcome:?}");
+        let changed = phone.status().await?.key_changes;
+        ensure!(changed == if derive { changes } else { 0 }, "{changed} changes of K_AMF");
         reaches(&phone, 1, GATEWAY).await?;
         eventually("the RAN status", || (to.ran_status_transfers() > 0).then_some(()), || "is not there".into())
             .await?;
@@ -100,18 +102,48 @@ async fn handed_over(sbi: Sbi) -> Result<()> {
 
 #[test]
 fn a_phone_is_handed_over_to_the_gnb_of_another_amf() {
-    in_namespace(|| handed_over(Sbi::Http));
+    in_namespace(|| handed_over(Sbi::Http, true));
 }
 
 #[test]
-fn a_phone_is_handed_over_to_the_gnb_of_another_amf_in_one_process() {
-    in_namespace(|| handed_over(Sbi::Local));
+fn a_phone_is_handed_over_to_the_gnb_of_another_amf_and_keeps_its_key() {
+    in_namespace(|| handed_over(Sbi::Local, false));
+}
+
+/// TS 33.501, 6.9.2.3.3: a new K_AMF without its proof is not taken. The phone stays with the key that it has, and the next try, which has
+/// another key, works; within the other AMF the chain of keys goes on from there.
+#[test]
+fn a_phone_that_is_told_of_a_new_key_without_its_proof_stays_where_it_is() {
+    in_namespace(|| async {
+        let (core, second, here, there) = two_areas(Sbi::Http, |_| {}).await?;
+        let (phone, _) = core.phone_with_session(&here, 1).await?;
+        let plan = HandoverPlan { turn: HandoverTurn::NewKeyNotProved, ..Default::default() };
+        ensure!(phone.handover(&there, plan).await.is_err(), "it has gone");
+        reaches(&phone, 1, GATEWAY).await?;
+        ensure!(phone.status().await?.key_changes == 0 && core.counts().registered == 1, "{:?}", core.counts());
+        eventually("the second AMF forgets", || (second.ues().0 == 0).then_some(()), || format!("{:?}", second.ues()))
+            .await?;
+        // Its key protects what comes next: messages of both sides, with COUNTs of which one was left out.
+        let sent = phone.establish_pdu_session(internet()).await?.psi;
+        phone.release_pdu_session(sent).await?;
+        phone.handover_to(&there).await?;
+        ensure!(phone.status().await?.key_changes == 1, "K_AMF is new");
+        let mut config = second.gnb_config(&core, 3);
+        config.tac += 1;
+        let beside = Gnb::connect(config).await?;
+        phone.handover_to(&beside).await?;
+        ensure!(phone.status().await?.key_changes == 1, "within an AMF it stays");
+        phone.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
+        reaches(&phone, 1, GATEWAY).await?;
+        phone.deregister().await?;
+        core.until("no session is left", |counts| counts.sessions == 0).await
+    });
 }
 
 #[test]
 fn a_handover_to_another_amf_that_fails_leaves_the_phone_where_it_is() {
     in_namespace(|| async {
-        let (core, second, here, there) = two_areas(Sbi::Http).await?;
+        let (core, second, here, there) = two_areas(Sbi::Http, |_| {}).await?;
         let (phone, _) = core.phone_with_session(&here, 1).await?;
         for turn in [HandoverTurn::TargetFull, HandoverTurn::Cancelled, HandoverTurn::CancelledAtOnce] {
             let plan = HandoverPlan { turn, ..Default::default() };

@@ -16,6 +16,7 @@
 //!
 //! The programs are in the crate `martlet-upf-xdp`. What they cannot do they leave to the kernel, through a pair of
 //! interfaces: to find neighbours, to translate addresses, to fragment, to answer with ICMP.
+mod allowance;
 mod apply;
 mod batching;
 mod beside;
@@ -26,6 +27,7 @@ mod controller;
 mod device;
 #[cfg(test)]
 pub(crate) mod differential;
+mod entrances;
 mod filters;
 mod forwarder;
 mod link;

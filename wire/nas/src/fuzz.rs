@@ -2,7 +2,7 @@
 
 use crate::{
     CipheringAlgorithm, Direction, IntegrityAlgorithm, KAmf, Nas5gmmMessage, Nas5gsMessage, Nas5gsSecurityHeaderType,
-    Nas5gsmMessage, NasSecurityContext, Validate, identifiers, inbound, options, reaction,
+    Nas5gsmMessage, NasCount, NasSecurityContext, Validate, identifiers, inbound, key_change, options, reaction,
 };
 
 /// Read octets as a plain message, answer them if they are none, and write what was read again.
@@ -77,6 +77,8 @@ pub fn secured(octets: &[u8]) {
     let context = |integrity, ciphering| {
         NasSecurityContext::from_fresh_kamf(&kamf, integrity, ciphering).expect("algorithms that go together")
     };
+    let next = NasCount::new(0x1fe).expect("a COUNT");
+    assert!(key_change::taken(&kamf, 5, next, octets).is_none(), "nobody proves a key that he does not have");
     let answered = |received: Result<inbound::Inbound, Box<inbound::Refused>>| {
         if let Err(refused) = received
             && let Some(answer) = refused.answer

@@ -13,6 +13,7 @@
 //! | [`qos`] | default QoS rule and flow description, session AMBR in bit/s |
 //! | [`options`] | DNS servers and MTU in the extended protocol configuration options |
 //! | [`algorithms`] | choose NEA and NIA; the capability octets as NGAP wants them |
+//! | [`key_change`] | tell a UE of a new K_AMF at a handover, and take it |
 //! | [`timers`] | a GPRS timer 3 for any number of seconds |
 //!
 //! # A message from a UE, and an answer
@@ -69,6 +70,7 @@ pub mod algorithms;
 pub mod fuzz;
 pub mod identifiers;
 pub mod inbound;
+pub mod key_change;
 pub mod options;
 pub mod outbound;
 pub mod qos;

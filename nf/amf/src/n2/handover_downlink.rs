@@ -26,6 +26,8 @@ pub(crate) struct HandoverRequest<'a> {
     pub capability: &'a NasUeSecurityCapability,
     pub nh: [u8; 32],
     pub ncc: u8,
+    /// What tells the UE of a new K_AMF (Intra N1 mode NAS transparent container).
+    pub new_context: Option<Vec<u8>>,
     /// UE-AMBR, bit/s: downlink, uplink.
     pub ambr: (u64, u64),
     pub rfsp: Option<u16>,
@@ -56,6 +58,13 @@ pub(crate) fn handover_request(amf_id: u64, request: HandoverRequest<'_>) -> Bui
         build_ngap_ie!(HandoverRequest, AllowedNSSAI(allowed_nssai(request.allowed)))?,
         build_ngap_ie!(HandoverRequest, SourceToTarget_TransparentContainer(request.container.to_vec()))?,
     ];
+    if let Some(container) = request.new_context {
+        // Before the sessions (9.2.3.4).
+        let at = ies.len() - 3;
+        ies.insert(at, build_ngap_ie!(HandoverRequest, NASC(container))?);
+        let is_new = NewSecurityContextInd::R_true;
+        ies.insert(at, build_ngap_ie!(HandoverRequest, NewSecurityContextInd(is_new))?);
+    }
     if let Some(restrictions) = &request.restrictions {
         ies.push(build_ngap_ie!(HandoverRequest, MobilityRestrictionList(restrictions.to_ngap()))?);
     }

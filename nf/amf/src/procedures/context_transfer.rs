@@ -1,6 +1,6 @@
 //! A UE's context moves to another AMF as the UE registers there (TS 23.502, 4.2.2.2.2, steps 4, 5 and 10; TS 29.518,
 //! 5.2.2.2.1 and 5.2.2.2.2; TS 33.501, 6.9.3): the new AMF's side, and the old one's.
-use super::{am_policy, implicit_deregistration, set_takeover, ue_context_release};
+use super::{am_policy, implicit_deregistration, key_change, set_takeover, ue_context_release};
 use crate::concurrently::all;
 use crate::metrics::Procedure;
 use crate::served::{slice_from_sbi, slice_to_sbi};
@@ -130,7 +130,16 @@ fn take(ue: &mut Ue, context: UeContext, nas: Option<&Bytes>) -> Result<Proof, &
     let mm = mm.ok_or("it has nothing of this access")?;
     let capability = mm.ue_security_capability.as_ref().ok_or("it has no security capability")?;
     let capability = NasUeSecurityCapability::new(capability.0.to_vec());
-    let (inbound, derived) = if keys.key_amf_h_derivation_ind == Some(true) {
+    let changed = keys.key_amf_h_derivation_ind == Some(true);
+    if nas.is_none() && changed {
+        // With a handover: the UE hears of its new key on its way.
+        let algorithms = mm.nas_security_mode.as_ref().and_then(algorithms).ok_or("it has no algorithms")?;
+        let new = key_change::context(&KAmf::new(&k_amf), ngksi, algorithms).ok_or("its keys cannot be used")?;
+        ue.security = Some(new);
+        ue.allowed = mm.allowed_nssai.iter().flatten().map(slice_from_sbi).collect();
+        return sessions(ue, context.session_context_list, supi, context.pei, capability).map(|()| (None, None));
+    }
+    let (inbound, derived) = if changed {
         (None, Some((KAmf::new(&k_amf), ngksi)))
     } else {
         let mut security = security(k_amf, ngksi, mm)?;
@@ -184,7 +193,9 @@ pub(super) fn take_for_handover(ue: &mut Ue, context: UeContext) -> Result<(), &
     take(ue, context, None).map(|_| ())
 }
 
-fn algorithms(mode: &NasSecurityMode) -> Option<(martlet_nas::CipheringAlgorithm, martlet_nas::IntegrityAlgorithm)> {
+pub(super) type Algorithms = (martlet_nas::CipheringAlgorithm, martlet_nas::IntegrityAlgorithm);
+
+fn algorithms(mode: &NasSecurityMode) -> Option<Algorithms> {
     use martlet_nas::{CipheringAlgorithm as Nea, IntegrityAlgorithm as Nia};
     let number = |text: &str| text.as_bytes().last().map(|digit| digit.wrapping_sub(b'0'));
     let (nea, nia) = (number(mode.ciphering_algorithm.as_str())?, number(mode.integrity_algorithm.as_str())?);

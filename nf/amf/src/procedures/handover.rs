@@ -2,6 +2,7 @@
 //! carried out by the UE, or given up.
 use super::handover_preparation::{self, Prepared, Terms};
 use super::handover_sessions as sessions;
+use super::key_change::Keys;
 use super::{event_exposure, handover_between_amfs, ue_context_release};
 use crate::metrics::{self, Procedure};
 use crate::n2::handover_downlink;
@@ -120,7 +121,7 @@ async fn handover(ue: &mut Ue, required: &HandoverRequired) -> Result<usize, End
     let keys = |ue: &mut Ue| {
         let chain = ue.connection.as_mut()?.next_hop.as_mut()?;
         let nh = chain.advance();
-        Some((chain.clone(), nh))
+        Some(Keys::going_on(chain.clone(), nh))
     };
     let prepared = handover_preparation::run(ue, required, (gnb, tai), terms, keys).await?;
     command(ue, &prepared).await?;

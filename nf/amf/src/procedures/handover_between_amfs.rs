@@ -1,7 +1,7 @@
 //! N2 handover to a gNB of another AMF (TS 23.502, 4.9.1.3; TS 29.518, 5.2.2.2.3 and 5.2.2.2.4): the source AMF's side. The
 //! target AMF prepares it with its gNB and the SMFs, and says when the UE has come.
 use super::handover::{Ended, FAILED_AT_TARGET};
-use super::{am_policy, implicit_deregistration, ran_status_transfer, ue_context_release};
+use super::{am_policy, implicit_deregistration, key_change, ran_status_transfer, ue_context_release};
 use crate::n2::handover_downlink;
 use crate::n2::handover_uplink::HandoverRequired;
 use crate::n2::uplink::{SessionInfo, Uplink};
@@ -93,23 +93,30 @@ async fn other_amf(ue: &Ue, tai: Tai) -> Result<AmfCommunicationClient, Problem>
     Err(Problem::new(504, "TARGET_NF_NOT_REACHABLE").detail("there is no other AMF"))
 }
 
-/// What the target AMF needs: the UE's keys with the next {NH, NCC}, its sessions, and what the gNBs tell each other.
+/// What the target AMF needs: the UE's keys, with the next {NH, NCC} or a new K_AMF, its sessions, and what the gNBs tell each other.
 fn context(
     ue: &mut Ue,
     required: &HandoverRequired,
     node: &GlobalRANNodeID,
     tai: Tai,
 ) -> Option<Multipart<UeContextCreateData>> {
-    let connection = ue.connection.as_mut()?;
-    let chain = connection.next_hop.as_mut()?;
-    let (nh, ncc) = (chain.advance(), chain.ncc);
+    let derives = ue.amf.config.security.derive_k_amf;
+    let security = ue.security.as_mut()?;
+    let (keys, downlink_count) = if derives {
+        let (keys, count) = key_change::given(security)?;
+        (keys, Some(count))
+    } else {
+        let chain = ue.connection.as_mut()?.next_hop.as_mut()?;
+        let nh = chain.advance();
+        let key_amf = KeyAmf { key_type: KeyAmfType::Kamf, key_val: SecretText(hex::encode(security.k_amf())) };
+        let mut keys = SeafData::new(NgKsi { tsc: ScType::Native, ksi: security.ngksi }, key_amf);
+        (keys.nh, keys.ncc) = (Some(SecretText(hex::encode(nh))), Some(chain.ncc));
+        (keys, security.downlink())
+    };
     let security = ue.security.as_ref()?;
-    let key_amf = KeyAmf { key_type: KeyAmfType::Kamf, key_val: SecretText(hex::encode(security.k_amf())) };
-    let mut keys = SeafData::new(NgKsi { tsc: ScType::Native, ksi: security.ngksi }, key_amf);
-    (keys.nh, keys.ncc) = (Some(SecretText(hex::encode(nh))), Some(ncc));
     let mut mm = super::context_transfer::mm_context(ue);
     mm.nas_uplink_count = security.uplink();
-    mm.nas_downlink_count = security.downlink();
+    mm.nas_downlink_count = downlink_count;
     mm.nas_security_mode = Some(security.mode());
     let (downlink, uplink) = ue.ambr();
     let rate = martlet_sbi_api::common::BitRate::from_bps;

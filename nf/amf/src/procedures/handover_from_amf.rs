@@ -4,6 +4,7 @@ use super::handover::{self, Ended, FAILED_AT_TARGET};
 use super::handover_between_amfs::{reference, session_info, session_infos};
 use super::handover_preparation::{self, Prepared, Terms};
 use super::handover_sessions as sessions;
+use super::key_change::{self, Keys};
 use super::{context_transfer, ue_context_release};
 use crate::metrics::Procedure;
 use crate::n2::Gnb;
@@ -91,7 +92,11 @@ async fn arrive(
     let ambr = data.ue_context.sub_ue_ambr.as_ref().map(|ambr| (ambr.downlink.bps(), ambr.uplink.bps()));
     let ambr = ambr.unwrap_or_else(|| ue.ambr());
     let terms = Terms { ambr, rfsp: data.ue_context.used_rfsp, reporting: None };
-    let keys = |ue: &mut Ue| keys.and_then(|keys| next_hop(ue, &keys));
+    let mm = data.ue_context.mm_context_list.as_ref().and_then(|all| all.first());
+    let keys = |ue: &mut Ue| match keys {
+        Some(keys) if keys.key_amf_h_derivation_ind == Some(true) => key_change::taken(ue, mm),
+        keys => keys.and_then(|keys| next_hop(ue, &keys)),
+    };
     let prepared = handover_preparation::run(ue, &required, (gnb, tai), terms, keys).await?;
     if let Some(answer) = answer.take() {
         let _ = answer.send(Ok(created(&prepared)));
@@ -130,11 +135,11 @@ fn target(ue: &Ue, target: &NgRanTargetId) -> Result<(Arc<Gnb>, Tai), Ended> {
 }
 
 /// The chain of keys that goes on with what the source AMF gave (TS 33.501, 6.9.2.3.3).
-fn next_hop(ue: &Ue, keys: &SeafData) -> Option<(NextHop, [u8; 32])> {
+fn next_hop(ue: &Ue, keys: &SeafData) -> Option<Keys> {
     let mut nh = [0; 32];
     hex::decode_to_slice(&keys.nh.as_ref()?.0, &mut nh).ok()?;
     let chain = NextHop::going_on(ue.security.as_ref()?.k_amf(), &nh, keys.ncc.filter(|ncc| *ncc < 8)?);
-    Some((chain, nh))
+    Some(Keys::going_on(chain, nh))
 }
 
 /// What the source AMF gets for HANDOVER COMMAND.

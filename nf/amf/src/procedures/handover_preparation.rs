@@ -1,6 +1,7 @@
 //! The target gNB of an N2 handover is prepared (TS 23.502, 4.9.1.3.2, steps 3 to 12), of this AMF's own gNBs' handovers and of those that
 //! come from another AMF: the SMFs say what it is to set up, it says what it takes, and the SMFs what the source is to forward.
 use super::handover::{self, Ended, FAILED_AT_TARGET};
+use super::key_change::Keys;
 use super::{handover_sessions as sessions, mobility_restrictions};
 use crate::n2::handover_downlink::{self, HandoverRequest};
 use crate::n2::handover_uplink::HandoverRequired;
@@ -8,7 +9,7 @@ use crate::n2::uplink::SessionInfo;
 use crate::n2::{Connection, Gnb, Location};
 use crate::procedures::event_exposure::Reporting;
 use crate::served::Tai;
-use crate::ue::{NextHop, Stop, Ue};
+use crate::ue::{Stop, Ue};
 use bytes::Bytes;
 use martlet_nas::identifiers::Slice;
 use martlet_ngap::ngap::LocationReportingRequestType;
@@ -46,7 +47,7 @@ pub(super) async fn run(
     required: &HandoverRequired,
     (gnb, tai): (Arc<Gnb>, Tai),
     terms: Terms,
-    keys: impl FnOnce(&mut Ue) -> Option<(NextHop, [u8; 32])>,
+    keys: impl FnOnce(&mut Ue) -> Option<Keys>,
 ) -> Result<Prepared, Ended> {
     // Steps 3 to 8: what the target is to set up.
     let mut prepared = sessions::prepare(ue, required, &gnb, tai).await;
@@ -72,23 +73,24 @@ async fn request(
     ue: &mut Ue,
     required: &HandoverRequired,
     (gnb, tai): (Arc<Gnb>, Tai),
-    (terms, (chain, nh)): (Terms, (NextHop, [u8; 32])),
+    (terms, keys): (Terms, Keys),
     sessions: Vec<(u8, Slice, Bytes)>,
 ) -> Result<(), Ended> {
     let Some(capability) = ue.capability.clone() else { return Err(Ended::Stopped(Stop::ConnectionLost)) };
     let ids = ue.amf.tables.prepare(gnb.number, &ue.handle);
     let place = Location { tai, cell_plmn: tai.plmn, cell: 0 };
     let mut target = Connection::new(ue.amf.clone(), gnb, ids, 0, place);
-    let ncc = chain.ncc;
-    target.next_hop = Some(chain);
+    let ncc = keys.chain.ncc;
+    target.next_hop = Some(keys.chain);
     target.reporting = terms.reporting.as_ref().map(|(wanted, _)| wanted.clone()).unwrap_or_default();
     let request = HandoverRequest {
         guami: ue.amf.served.guami(tai.plmn).unwrap_or(ue.guami()),
         cause: required.cause.clone(),
         allowed: &ue.allowed,
         capability: &capability,
-        nh,
+        nh: keys.nh,
         ncc,
+        new_context: keys.container,
         ambr: terms.ambr,
         rfsp: terms.rfsp,
         sessions,

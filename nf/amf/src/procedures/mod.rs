@@ -17,6 +17,7 @@ mod handover_sessions;
 pub(crate) mod identity;
 pub(crate) mod implicit_deregistration;
 pub(crate) mod initial_context_setup;
+mod key_change;
 pub(crate) mod location_reporting;
 pub(crate) mod mobility_restrictions;
 pub(crate) mod n1_n2_message_transfer;

@@ -68,12 +68,27 @@ impl Security {
         self.nas.nas_count(Direction::Downlink, NasConnection::ThreeGpp).map(NasCount::get)
     }
 
+    /// Leaves the next downlink COUNT to something that is no message, and gives it. `None` at the end of the COUNTs.
+    pub fn skip_downlink(&mut self) -> Option<NasCount> {
+        let count = |direction| self.nas.nas_count(direction, NasConnection::ThreeGpp);
+        let (uplink, downlink) = (count(Direction::Uplink), count(Direction::Downlink)?);
+        let next = NasCount::new(downlink.get() + 1).ok()?;
+        let (ciphering, k_amf) = (self.nas.ciphering_algorithm(), *self.k_amf());
+        *self = Self::restored(k_amf, self.ngksi, ciphering, self.integrity, (uplink, Some(next))).ok()?;
+        Some(downlink)
+    }
+
     /// The algorithms, for the SBI.
     pub fn mode(&self) -> NasSecurityMode {
         NasSecurityMode {
             integrity_algorithm: format!("NIA{}", self.integrity as u8).as_str().into(),
             ciphering_algorithm: format!("NEA{}", self.nas.ciphering_algorithm() as u8).as_str().into(),
         }
+    }
+
+    /// K_AMF, for what is derived from it.
+    pub fn key(&self) -> &KAmf {
+        &self.k_amf
     }
 
     /// K_AMF, to be kept where nobody can read it.

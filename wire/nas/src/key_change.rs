@@ -1,0 +1,111 @@
+//! The Intra N1 mode NAS transparent container (TS 24.501, 9.11.2.6): how a UE that is handed over to another AMF learns that K_AMF has
+//! changed, and with which algorithms it goes on (TS 33.501, 6.9.2.3.3).
+use crate::{
+    CipheringAlgorithm, IntegrityAlgorithm, KAmf, NasCount, NasIntraN1ModeNasTransparentContainer, NasKeySetIdentifier,
+    NasSecurityAlgorithms,
+};
+use martlet_security::nas_5gs::{derive_kamf_prime_handover, derive_knas_int, nas_container_mac};
+
+/// Octets of the container's value.
+const LEN: usize = 7;
+/// Of these, the message authentication code, which does not cover itself.
+const MAC_LEN: usize = 4;
+
+/// A K_AMF that the network has changed, as a UE takes it from a container.
+pub struct ChangedKey {
+    /// The new K_AMF.
+    pub k_amf: KAmf,
+    /// Algorithms that go on with it.
+    pub ciphering: CipheringAlgorithm,
+    /// Algorithms that go on with it.
+    pub integrity: IntegrityAlgorithm,
+}
+
+/// The container's value, with the proof of the new key: `k_amf` is the new one, `ngksi` (0 to 6) goes on, and `count` is the downlink NAS
+/// COUNT with which the source AMF has derived it. `None` for an algorithm that there is not.
+pub fn container(
+    k_amf: &KAmf,
+    ngksi: u8,
+    (ciphering, integrity): (CipheringAlgorithm, IntegrityAlgorithm),
+    count: NasCount,
+) -> Option<Vec<u8>> {
+    let algorithms = NasSecurityAlgorithms::new((ciphering as u8) << 4 | integrity as u8);
+    let ngksi = NasKeySetIdentifier::new(ngksi);
+    let said = NasIntraN1ModeNasTransparentContainer::from_fields(0, algorithms, true, ngksi, count.get() as u8);
+    let mac = mac(k_amf, integrity, said.value.get(MAC_LEN..)?)?;
+    Some(said.with_message_authentication_code(mac).value.to_vec())
+}
+
+/// What a UE makes of a container: `k_amf` and `ngksi` are of its context in use, and `next` is the downlink COUNT that it expects next: one
+/// that was used already proves nothing. `None` where the container is none, or does not prove itself.
+pub fn taken(k_amf: &KAmf, ngksi: u8, next: NasCount, container: &[u8]) -> Option<ChangedKey> {
+    let said = NasIntraN1ModeNasTransparentContainer::new(container.to_vec());
+    let algorithms = said.security_algorithms()?.value;
+    let ciphering = CipheringAlgorithm::from_u8(algorithms >> 4)?;
+    let integrity = IntegrityAlgorithm::from_u8(algorithms & 0xf)?;
+    let of_this_set = said.key_set_identifier()?.value == ngksi;
+    if container.len() != LEN || !of_this_set || !said.k_amf_change_flag()? {
+        return None;
+    }
+    // The container has the last octet alone: of the COUNTs that end so, the first that was not used yet.
+    let ahead = u32::from(said.sequence_number()?.wrapping_sub(next.get() as u8));
+    let count = NasCount::new(next.get().checked_add(ahead)?).ok()?;
+    let k_amf = derive_kamf_prime_handover(k_amf, count);
+    let proved = mac(&k_amf, integrity, container.get(MAC_LEN..)?)? == said.message_authentication_code()?;
+    proved.then_some(ChangedKey { k_amf, ciphering, integrity })
+}
+
+fn mac(k_amf: &KAmf, integrity: IntegrityAlgorithm, message: &[u8]) -> Option<u32> {
+    // NIA0 would prove nothing.
+    let algorithm = integrity.try_into().ok().filter(|_| integrity != IntegrityAlgorithm::NIA0)?;
+    Some(nas_container_mac(&derive_knas_int(k_amf, algorithm), message, algorithm))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use CipheringAlgorithm::NEA2;
+    use IntegrityAlgorithm::{NIA0, NIA2};
+
+    fn key() -> KAmf {
+        KAmf::new(&[0x11; 32])
+    }
+
+    fn count(count: u32) -> NasCount {
+        NasCount::new(count).unwrap()
+    }
+
+    fn made(at: u32) -> (KAmf, Vec<u8>) {
+        let new = derive_kamf_prime_handover(&key(), count(at));
+        let said = container(&new, 5, (NEA2, NIA2), count(at)).unwrap();
+        (new, said)
+    }
+
+    #[test]
+    fn a_ue_finds_the_key_that_the_network_has_derived() {
+        for (at, next) in [(0, 0), (7, 5), (0x1ff, 0x1ff), (0x200, 0x1ff), (0x2fe, 0x1ff)] {
+            let (new, said) = made(at);
+            assert_eq!(said[4..], [0x22, 0x15, at as u8]);
+            let taken = taken(&key(), 5, count(next), &said).unwrap();
+            assert_eq!(taken.k_amf.as_octets(), new.as_octets(), "{at:#x} as {next:#x} is next");
+            assert_eq!((taken.ciphering, taken.integrity), (NEA2, NIA2));
+        }
+    }
+
+    #[test]
+    fn what_does_not_prove_itself_changes_nothing() {
+        let (_, said) = made(7);
+        // A bit of it is wrong; it is cut, or too long; another key, or key set; a COUNT that was used.
+        for bit in 0..said.len() * 8 {
+            let mut wrong = said.clone();
+            wrong[bit / 8] ^= 1 << (bit % 8);
+            assert!(taken(&key(), 5, count(7), &wrong).is_none(), "bit {bit}");
+        }
+        assert!(taken(&key(), 5, count(7), &said[..6]).is_none());
+        assert!(taken(&key(), 5, count(7), &[&said[..], &[0]].concat()).is_none());
+        assert!(taken(&KAmf::new(&[0x12; 32]), 5, count(7), &said).is_none());
+        assert!(taken(&key(), 4, count(7), &said).is_none());
+        assert!(taken(&key(), 5, count(8), &said).is_none());
+        assert!(container(&key(), 5, (NEA2, NIA0), count(0)).is_none());
+    }
+}
