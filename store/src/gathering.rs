@@ -1,5 +1,6 @@
 //! Writes that come within a few milliseconds are one transaction: to begin and to end one costs several times what a write
-//! within it does. Who reads through the same store sees them at once; a process that is killed loses what it had gathered.
+//! within it does. Who reads through the same store sees them at once; a process that is killed loses what it had gathered, but
+//! for sequence numbers: the next one leaves out those that it may have told.
 use crate::Store;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -32,6 +33,7 @@ impl Store {
         if let Err(error) = self.backend.gather(true) {
             failed(error);
         }
+        self.forget();
         loop {
             gathering.0.notified().await;
             tokio::time::sleep(time).await;
@@ -97,6 +99,38 @@ mod tests {
         assert!(sees(&other, "c"), "what is left is written at the end");
         put(&one, "d");
         assert!(sees(&other, "d"), "and from then on each write by itself");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[tokio::test]
+    async fn who_was_killed_told_no_sequence_number_that_is_told_again() {
+        let (folder, one, _) = beds("killed");
+        let copy = folder.join("copy.db");
+        let gather = one.gather_writes(TIME, |error| drop(never(error)));
+        let test = async {
+            tokio::task::yield_now().await;
+            assert!(one.subscriber(SUPI).unwrap().is_some());
+            assert!(one.move_sqn(SUPI, 0, 32).unwrap());
+            // What a process that is killed here leaves behind.
+            for end in ["", "-wal"] {
+                std::fs::copy(folder.join(format!("martlet.db{end}")), folder.join(format!("copy.db{end}"))).unwrap();
+            }
+        };
+        tokio::select! { () = gather => {}, () = test => {} }
+        std::fs::copy(folder.join("martlet.db.key"), folder.join("copy.db.key")).unwrap();
+        let sqn = |store: &Store| store.subscriber(SUPI).unwrap().unwrap().sqn;
+        let gathered = async |store: &Store| {
+            let gather = store.gather_writes(TIME, |error| drop(never(error)));
+            tokio::select! { () = gather => {}, () = tokio::time::sleep(TIME) => {} }
+        };
+        let next = Store::open(&copy).unwrap();
+        assert_eq!(sqn(&next), 0, "it was not written");
+        gathered(&next).await;
+        let moved = sqn(&next);
+        assert!(moved > 32 && moved.is_multiple_of(32), "{moved}");
+        // Who ended in order leaves nothing to be left out.
+        gathered(&next).await;
+        assert_eq!(sqn(&next), moved);
         std::fs::remove_dir_all(folder).unwrap();
     }
 
