@@ -1,5 +1,5 @@
 //! Values of a few things beside each other, as bars.
-use crate::plot::{COLOURS, draw_legend, failed, in_panels, tick};
+use crate::plot::{COLOURS, draw_legend, end_of_axis, failed, in_panels, tick};
 use anyhow::Result;
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -27,7 +27,7 @@ pub fn draw_bars(folder: &Path, name: &str, panels: &[Bars]) -> Result<()> {
 
 fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result<()> {
     let values = panel.series.iter().flat_map(|(_, values)| values);
-    let most = values.map(|value| value.2).filter(|v| v.is_finite()).fold(1e-3, f64::max);
+    let most = end_of_axis(values.map(|value| value.2));
     let groups = panel.groups.len() as f64;
     let mut chart = ChartBuilder::on(area)
         .caption(&panel.title, ("sans-serif", 18))

@@ -70,6 +70,12 @@ pub(crate) fn in_panels<P>(
     rasterise(&svg, &folder.join(format!("{name}.png")))
 }
 
+/// The largest value; 1 where all are 0, so that an axis has numbers to tell.
+pub(crate) fn end_of_axis(values: impl Iterator<Item = f64>) -> f64 {
+    let most = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
+    if most > 0.0 { most } else { 1.0 }
+}
+
 /// A number beside an axis, without the noise of binary fractions.
 pub(crate) fn tick(value: f64) -> String {
     ((value * 1e6).round() / 1e6).to_string()
@@ -96,11 +102,11 @@ pub(crate) fn failed(error: impl std::fmt::Display) -> anyhow::Error {
 
 fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Result<()> {
     let points = || panel.series.iter().flat_map(|s| s.points.iter());
-    let x_most = points().map(|p| p.0).fold(1.0, f64::max);
+    let x_most = end_of_axis(points().map(|p| p.0));
     let x_least = points().map(|p| p.0).fold(f64::INFINITY, f64::min);
     // An axis begins at 0, unless most of it would be empty.
     let x_first = if x_least.is_finite() && x_least > x_most / 2.0 { x_least - (x_most - x_least) * 0.05 } else { 0.0 };
-    let y_most = points().map(|p| p.3).fold(0.0, f64::max).max(1e-6);
+    let y_most = end_of_axis(points().map(|p| p.3));
     // A long legend gets room beside the lines, another a corner where there are none.
     let (head, beside, corner) = match panel.series.len() {
         ..=8 => {
@@ -243,5 +249,11 @@ mod tests {
         if std::env::var_os("MARTLET_KEEP_PLOT").is_none() {
             std::fs::remove_dir_all(&folder).unwrap();
         }
+    }
+
+    #[test]
+    fn an_axis_ends_where_the_data_does() {
+        assert_eq!(end_of_axis([0.02, 0.26, f64::NAN].into_iter()), 0.26);
+        assert_eq!(end_of_axis([0.0, 0.0].into_iter()), 1.0);
     }
 }
