@@ -1,5 +1,5 @@
 //! Values of a few things beside each other, as bars.
-use crate::plot::{COLOURS, draw_legend, failed, in_panels, tick};
+use crate::plot::{COLOURS, draw_legend, end_of_axis, failed, in_panels, tick};
 use anyhow::Result;
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -27,10 +27,7 @@ pub fn draw_bars(folder: &Path, name: &str, panels: &[Bars]) -> Result<()> {
 
 fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result<()> {
     let values = || panel.series.iter().flat_map(|(_, values)| values).filter(|value| value.0.is_finite());
-    let most = match values().map(|value| value.2).fold(0.0, f64::max) {
-        0.0 => 1.0,
-        most => most,
-    };
+    let most = end_of_axis(values().map(|value| value.2));
     // A difference may be less than nothing.
     let least = values().map(|value| value.1).fold(0.0, f64::min);
     let groups = panel.groups.len() as f64;

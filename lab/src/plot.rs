@@ -73,6 +73,12 @@ pub(crate) fn in_panels<P>(
     rasterise(&svg, &folder.join(format!("{name}.png")))
 }
 
+/// The largest value; 1 where all are 0, so that an axis has numbers to tell.
+pub(crate) fn end_of_axis(values: impl Iterator<Item = f64>) -> f64 {
+    let most = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
+    if most > 0.0 { most } else { 1.0 }
+}
+
 /// A number beside an axis, without the noise of binary fractions.
 pub(crate) fn tick(value: f64) -> String {
     ((value * 1e6).round() / 1e6).to_string()
@@ -99,19 +105,13 @@ pub(crate) fn failed(error: impl std::fmt::Display) -> anyhow::Error {
 
 fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Result<()> {
     let points = || panel.series.iter().flat_map(|s| s.points.iter());
-    let x_most = match points().map(|p| p.0).fold(0.0, f64::max) {
-        0.0 => 1.0,
-        most => most,
-    };
+    let x_most = end_of_axis(points().map(|p| p.0));
     let x_least = points().map(|p| p.0).fold(f64::INFINITY, f64::min);
     // An axis begins at 0, unless most of it would be empty.
     let x_first = if x_least.is_finite() && x_least > x_most / 2.0 { x_least - (x_most - x_least) * 0.05 } else { 0.0 };
     let y_least = points().map(|p| p.2).fold(f64::INFINITY, f64::min);
-    let y_most = match points().map(|p| p.3).fold(0.0, f64::max) {
-        // Of nothing but zeros the axis has to have a length, and marks that can be read.
-        0.0 if y_least >= 0.0 => 1.0,
-        most => most,
-    };
+    let y_most =
+        if y_least < 0.0 { points().map(|p| p.3).fold(0.0, f64::max) } else { end_of_axis(points().map(|p| p.3)) };
     // A scale of temperature has no zero that means anything; below 0 there is room for what is less.
     let y_first = match panel.y_label.as_str() {
         "°C" => (y_least.min(y_most) / 10.0).floor() * 10.0 - 10.0,
@@ -300,5 +300,11 @@ mod tests {
         if std::env::var_os("MARTLET_KEEP_PLOT").is_none() {
             std::fs::remove_dir_all(&folder).unwrap();
         }
+    }
+
+    #[test]
+    fn an_axis_ends_where_the_data_does() {
+        assert_eq!(end_of_axis([0.02, 0.26, f64::NAN].into_iter()), 0.26);
+        assert_eq!(end_of_axis([0.0, 0.0].into_iter()), 1.0);
     }
 }

@@ -54,7 +54,6 @@ impl Forwarder {
     /// See [`Datapath::apply`](crate::datapath::Datapath::apply).
     pub fn apply(&self, change: &Change<'_>) -> Result<(), DatapathError> {
         let session = change.session;
-        super::beyond::refuse(session)?;
         let mut plan = plan(session)?;
         let state = &mut *self.lock();
         plan.exact = state.sessions.get_mut(&session.seid).map_or_else(

@@ -4,12 +4,13 @@ use crate::config::XdpConfig;
 use crate::counters::{Counters, DropReason};
 use crate::datapath::{Buffered, Event, EventSender, Reached, Shaping, Usage};
 use crate::gtpu::Gtpu;
+use crate::kernel::beside::Beside;
 use crate::rules::{Session, Tunnel};
 use crate::telemetry::{Fill, Traffic, Volume};
 use martlet_gtpu::end_marker;
 use martlet_upf_xdp::{Programs, types};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use super::packet_socket::PacketSocket;
@@ -36,11 +37,13 @@ pub(super) struct Forwarder {
     /// GTP-U that is not for the programs.
     pub gtpu: Arc<Gtpu>,
     /// Frames of ours.
-    pub frames: PacketSocket,
+    pub frames: Arc<PacketSocket>,
     /// The programs' end of the link with the kernel.
     pub inner: u32,
     /// The network namespace and the kernel's end, if there is a data network.
     pub n6: Option<(Option<String>, u32)>,
+    /// What carries sessions that the programs do not.
+    pub beside: OnceLock<Arc<Beside>>,
     /// Until then, tunnels that are not known may be those of sessions that are still to be restored.
     pub quiet_until: Option<Instant>,
 }
@@ -70,7 +73,7 @@ impl Forwarder {
         nat: types::nat_settings,
         events: EventSender,
         gtpu: Arc<Gtpu>,
-        frames: PacketSocket,
+        frames: Arc<PacketSocket>,
         inner: u32,
         n6: Option<(Option<String>, u32)>,
         quiet_until: Option<Instant>,
@@ -95,6 +98,7 @@ impl Forwarder {
             frames,
             inner,
             n6,
+            beside: OnceLock::new(),
             quiet_until,
         }
     }
