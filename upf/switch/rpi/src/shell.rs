@@ -26,7 +26,7 @@ pub fn candidates(line: &str) -> (usize, Vec<String>) {
         ["rule", "add" | "try" | "set" | "del", kind, .., word] => {
             let words = KINDS.iter().find(|other| other.name == kind).map_or(&[][..], |kind| kind.words);
             match words.iter().find(|other| other.word == word).map(|word| word.form) {
-                Some(martlet_switch_control::rules::Form::Protocol) => vec!["tcp", "udp", "icmp"],
+                Some(martlet_switch_control::rules::Form::Protocol) => vec!["tcp", "udp", "icmp", "icmpv6"],
                 _ => vec![],
             }
         }

@@ -13,8 +13,8 @@
 #define IPV4 20
 #define IPV6 40
 /* SWX takes headers out of a packet without a look at its length: whatever the parser may take has to be there. Ethernet,
- * IPv6, UDP, GTP-U, container, IPv4 and ports are 106 octets. */
-#define PARSED 112
+ * IPv6, UDP, GTP-U, container, IPv6 and ports are 122 octets. */
+#define PARSED 128
 #define QUANTUM 2048
 /* Nanoseconds after which what waits goes to the native side: whoever had it wait is gone. */
 #define LONGEST_HOLD 250000000
