@@ -36,10 +36,10 @@ use martlet_board::governor::CLASSES;
 use martlet_pfcp::ie::UpFunctionFeatures;
 use prometheus::{IntGauge, register_int_gauge};
 use state::{State, Surroundings};
+use std::net::Ipv6Addr;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Instant;
 use tables::{Tables, Ues};
-use std::net::Ipv6Addr;
 
 static SESSIONS: LazyLock<IntGauge> = LazyLock::new(|| {
     register_int_gauge!("martlet_upf_switch_sessions", "Sessions that the switch carries").expect("registered once")
@@ -121,7 +121,10 @@ fn covering_v6(pools: &[(Ipv6Addr, u8)]) -> Option<(u64, u64)> {
     }
     network &= mask(prefix);
     if prefix < 16 {
-        tracing::warn!(prefix, "the IPv6 pools of UEs lie far apart: packets to all between them stay on the native path");
+        tracing::warn!(
+            prefix,
+            "the IPv6 pools of UEs lie far apart: packets to all between them stay on the native path"
+        );
     }
     Some((network, mask(prefix)))
 }

@@ -151,8 +151,12 @@ fn an_address_a_prefix_or_both_are_one_session() {
 fn filters_of_a_version_are_met_by_its_packets_alone() {
     let mut both = session();
     both.qers.insert(2, qer(2, None));
-    let mut flow =
-        pdr(12, 10, false, &["permit out 17 from 2001:db8:1:2::/48 53 to assigned", "permit out 6 from any to assigned"]);
+    let mut flow = pdr(
+        12,
+        10,
+        false,
+        &["permit out 17 from 2001:db8:1:2::/48 53 to assigned", "permit out 6 from any to assigned"],
+    );
     flow.qers = vec![2];
     both.pdrs.insert(12, flow);
     both.pdrs.values_mut().for_each(|pdr| pdr.ue = vec![UeAddress::V4(UE), UeAddress::V6(1)]);

@@ -119,8 +119,7 @@ const VIA_V6: Word = argument("via-v6", "next_hop_v6", Form::Number);
 const PREFIX_KEY: Word = key("prefix", "prefix", Form::Prefix6);
 const PREFIX: Word = argument("prefix", "prefix", Form::Prefix6);
 /// A UE may have an address of IPv4 beside its prefix.
-const UE_BESIDE: Word =
-    Word { word: "ue", place: Place::Argument("ue"), form: Form::Address, absent: Absent::Is(0) };
+const UE_BESIDE: Word = Word { word: "ue", place: Place::Argument("ue"), form: Form::Address, absent: Absent::Is(0) };
 const SESSION: Word = argument("session", "session", Form::Number);
 const OF_SESSION: Word = key("session", "session", Form::Number);
 const OF_APPLICATION: Word = key("application", "application", Form::Number);
@@ -161,16 +160,7 @@ pub const KINDS: &[Kind] = &[
         help: "as decap, of a UE with a prefix of IPv6, alone or beside an address",
         table: "gtp_decap",
         action: "decap_v6",
-        words: &[
-            key("teid", "teid", Form::Number),
-            PREFIX,
-            UE_BESIDE,
-            VIA,
-            VIA_V6,
-            COUNTER,
-            METER,
-            optional("qfi", 0),
-        ],
+        words: &[key("teid", "teid", Form::Number), PREFIX, UE_BESIDE, VIA, VIA_V6, COUNTER, METER, optional("qfi", 0)],
     },
     Kind {
         name: "decap-filtered-v6",
@@ -184,32 +174,14 @@ pub const KINDS: &[Kind] = &[
         help: "packets for a UE, into a tunnel to its gNB",
         table: "gtp_encap",
         action: "encap",
-        words: &[
-            key("ue", "ue", Form::Address),
-            TUNNEL,
-            FROM,
-            TO,
-            QFI,
-            VIA,
-            TOS,
-            COUNTER,
-            METER,
-        ],
+        words: &[key("ue", "ue", Form::Address), TUNNEL, FROM, TO, QFI, VIA, TOS, COUNTER, METER],
     },
     Kind {
         name: "encap6",
         help: "as encap, into a tunnel over IPv6, whose ends are a peer6",
         table: "gtp_encap",
         action: "encap6",
-        words: &[
-            key("ue", "ue", Form::Address),
-            TUNNEL,
-            PEER,
-            QFI,
-            VIA,
-            COUNTER,
-            METER,
-        ],
+        words: &[key("ue", "ue", Form::Address), TUNNEL, PEER, QFI, VIA, COUNTER, METER],
     },
     Kind {
         name: "peer6",
@@ -323,34 +295,14 @@ pub const KINDS: &[Kind] = &[
         help: "what becomes of an application's packets for a UE",
         table: "downlink_terminations",
         action: "downlink_forward",
-        words: &[
-            OF_SESSION,
-            OF_APPLICATION,
-            TUNNEL,
-            FROM,
-            TO,
-            QFI,
-            VIA,
-            TOS,
-            COUNTER,
-            METER,
-        ],
+        words: &[OF_SESSION, OF_APPLICATION, TUNNEL, FROM, TO, QFI, VIA, TOS, COUNTER, METER],
     },
     Kind {
         name: "downlink6",
         help: "as downlink, into a tunnel over IPv6, whose ends are a peer6",
         table: "downlink_terminations",
         action: "downlink_forward6",
-        words: &[
-            OF_SESSION,
-            OF_APPLICATION,
-            TUNNEL,
-            PEER,
-            QFI,
-            VIA,
-            COUNTER,
-            METER,
-        ],
+        words: &[OF_SESSION, OF_APPLICATION, TUNNEL, PEER, QFI, VIA, COUNTER, METER],
     },
     Kind {
         name: "downlink-closed",

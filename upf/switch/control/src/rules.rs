@@ -180,9 +180,7 @@ pub fn parse(
             return Ok(Some(*read));
         }
         match described.absent {
-            _ if deletion && matches!(described.place, Place::Argument(_) | Place::Halves(..)) => {
-                exact(0)
-            }
+            _ if deletion && matches!(described.place, Place::Argument(_) | Place::Halves(..)) => exact(0),
             Absent::Is(value) => exact(value),
             Absent::Anything => Ok(None),
             Absent::FreeCounter => match free() {
@@ -333,7 +331,8 @@ pub fn show(info: &P4Info, entry: &TableEntry) -> Option<String> {
             Read::Wide(_, 0)
                 | Read::Match(FieldMatch::Lpm(_, 0) | FieldMatch::Ternary(_, 0) | FieldMatch::Range(0, 0xffff))
         );
-        let usual = matches!((word.absent, read), (Absent::Is(value), Read::Match(FieldMatch::Exact(own))) if value == own);
+        let usual =
+            matches!((word.absent, read), (Absent::Is(value), Read::Match(FieldMatch::Exact(own))) if value == own);
         if all && word.absent == Absent::Anything || usual && word.word != "priority" {
             continue;
         }

@@ -110,7 +110,10 @@ impl Lowering {
         }
         self.names.bits(&Type::Bit(bits, at))?;
         if self.headers.iter().any(|(name, _)| *name == format!("ahead{bits}")) {
-            return error(at, format!("ahead{bits} is the name of what is looked ahead at: name that header otherwise"));
+            return error(
+                at,
+                format!("ahead{bits} is the name of what is looked ahead at: name that header otherwise"),
+            );
         }
         if !self.ahead.contains(&bits) {
             self.ahead.push(bits);
