@@ -31,10 +31,12 @@
 #define MSWX_UNDER_WAY (16 * 1024)
 #define MSWX_UNDER_WAY_COMPILED (16 * 64)
 /* Nanoseconds after which the kernel takes a switch for dead that does not say that it lives: as lanes.rs has it. */
-#define MSWX_PATIENCE 50000000
+#define MSWX_PATIENCE 70000000
 /* Of the loop, among other threads of its session: twice the share of one of them. With more (-10) the threads that bring its frames
  * hardly come to run where they share its processor, and it carries half as many. */
 #define MSWX_NICE -3
+/* Nanoseconds for which it runs at a time, where others want to run, too (Linux 6.12): the less, the sooner it comes to run. */
+#define MSWX_SLICE 500000
 /* So many frames for one port have to wait before they leave by a program. */
 #define MSWX_LIVE_LEAST 64
 

@@ -2,7 +2,9 @@
 #define _GNU_SOURCE
 #include "internal.h"
 #include <poll.h>
+#include <sched.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -135,15 +137,32 @@ static void leave(struct mswx *m)
 			until = now + LAST_LOOK;
 }
 
+/* Has this thread come to run soon when it has something to do, and for a short time then; of this thread alone, and not everybody
+ * may. */
+static void go_first(void)
+{
+	/* struct sched_attr, as long as it was at first (sched_setattr(2)); kernels before 6.12 leave the time alone. */
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} attributes = { .size = sizeof(attributes), .policy = SCHED_OTHER, .nice = MSWX_NICE, .runtime = MSWX_SLICE };
+
+	if (syscall(SYS_sched_setattr, 0, &attributes, 0))
+		setpriority(PRIO_PROCESS, 0, MSWX_NICE);
+}
+
 void mswx_loop(struct mswx *m, int wake)
 {
 	uint64_t idle_since = 0;
 
 	mswx_enlist();
-	/* The kernel takes a switch for dead that waits for a processor for 50 ms, and what it had taken by then comes late: so it
-	 * goes before others, unless it never sleeps. Of this thread alone; not everybody may. */
+	/* The kernel takes a switch for dead that waits for a processor for MSWX_PATIENCE, and what it had taken by then comes late: so
+	 * it goes before others, unless it never sleeps. */
 	if (!m->keen)
-		setpriority(PRIO_PROCESS, 0, MSWX_NICE);
+		go_first();
 	m->patience = m->spin;
 	__atomic_store_n(&m->running, 1, __ATOMIC_SEQ_CST);
 	while (!__atomic_load_n(&m->ending, __ATOMIC_SEQ_CST)) {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// For so long the kernel believes that a switch lives which has not said so.
-pub const PATIENCE: Duration = Duration::from_millis(50);
+pub const PATIENCE: Duration = Duration::from_millis(70);
 /// Receive queues of an interface that a port takes frames from.
 const QUEUES: u32 = 16;
 
