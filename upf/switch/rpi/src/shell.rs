@@ -115,7 +115,7 @@ mod tests {
         let of = |line: &str| candidates(line).1;
         assert_eq!(of("ru"), ["rule "]);
         assert_eq!(of("rule lo"), ["load "]);
-        assert_eq!(of("rule add de"), ["decap ", "decap-filtered "]);
+        assert_eq!(of("rule add de"), ["decap ", "decap-filtered ", "decap-v6 ", "decap-filtered-v6 "]);
         assert_eq!(of("rule add decap teid 1 "), ["ue ", "via ", "counter ", "meter ", "qfi "]);
         assert_eq!(of("rule add application protocol t"), ["tcp "]);
         assert!(of("rule add decap teid ").is_empty());

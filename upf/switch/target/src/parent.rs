@@ -28,18 +28,6 @@ pub fn end_with_it() {
     }
 }
 
-/// Has the processes of this session go before those of others, where the kernel shares its time among sessions first (autogroup):
-/// how nice a thread is says nothing outside of its session then. A session of its own is what makes it so.
-pub fn go_first() {
-    /// As nice as the loop's thread, `c/internal.h`.
-    const NICE: &str = "-3";
-    // Who leads a group of processes keeps its session.
-    let _ = nix::unistd::setsid();
-    if let Err(error) = std::fs::write("/proc/self/autogroup", NICE) {
-        tracing::debug!(%error, "the kernel does not share its time by sessions, or this is not root");
-    }
-}
-
 fn raise_and_end() -> nix::Result<()> {
     end_within(PATIENCE);
     raise(Signal::SIGTERM)

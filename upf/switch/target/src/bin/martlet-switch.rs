@@ -192,7 +192,6 @@ fn main() -> ExitCode {
         Command::Run(arguments) => {
             if arguments.with_parent {
                 parent::end_with_it();
-                parent::go_first();
             }
             if arguments.once { run(&arguments) } else { watch() }
         }
