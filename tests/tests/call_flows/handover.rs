@@ -204,7 +204,7 @@ const INTERRUPTION: Duration = Duration::from_millis(10);
 
 /// A phone is handed over several times while packets go to it and from it, one a millisecond each way: all come, once each and in order.
 /// Gives the longest time between two packets, downlink and uplink.
-async fn gaps<F: Future<Output = Result<()>>>(
+pub async fn gaps<F: Future<Output = Result<()>>>(
     friend: (&Ue, Ipv4Addr),
     phone: (&Ue, Ipv4Addr),
     count: u16,
