@@ -1,6 +1,6 @@
 //! A phone that leaves the place that its session's UPF reaches keeps its address: another UPF stands between its gNB and the anchor, for as
 //! long as it takes (TS 23.502, 4.9.1.2.3, 4.9.1.2.4 and 4.9.1.3).
-use crate::handover::gaps;
+use crate::handover::none_is_lost;
 use anyhow::{Context, Result, ensure};
 use martlet::config::Config;
 use martlet::core::Sbi;
@@ -99,7 +99,7 @@ fn no_packet_is_lost_where_another_upf_comes_between_and_each_is_counted_once() 
                 ensure!(outcome.sessions == [1], "{outcome:?}");
                 registers(&phone).await
             };
-            gaps(ends.0, ends.1, 250, handover).await.with_context(|| format!("N2 to place {}", n + 1))?;
+            none_is_lost(ends.0, ends.1, 250, handover).await.with_context(|| format!("N2 to place {}", n + 1))?;
             places.have(at).await?;
             carried += 250;
         }
@@ -109,7 +109,7 @@ fn no_packet_is_lost_where_another_upf_comes_between_and_each_is_counted_once() 
                 phone.xn_handover_to(&places.gnbs[n]).await?;
                 registers(&phone).await
             };
-            gaps(ends.0, ends.1, 250, handover).await.with_context(|| format!("Xn to place {}", n + 1))?;
+            none_is_lost(ends.0, ends.1, 250, handover).await.with_context(|| format!("Xn to place {}", n + 1))?;
             places.have(at).await?;
             carried += 250;
         }
