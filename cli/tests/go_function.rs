@@ -188,30 +188,6 @@ fn over_tcp(ports: &[u16]) -> Result<Vec<String>> {
     Ok(rows.collect::<Vec<_>>().iter().filter(matters).map(|row| row[1..4].join(" ")).collect())
 }
 
-const SMF: &str = r#"
-info: { version: 1.0.7 }
-logger: { enable: true, level: info }
-configuration:
-  smfName: 3f2504e0-4f89-41d3-9a0c-0305e82c3301
-  sbi: { scheme: http, registerIPv4: 127.0.0.2, bindingIPv4: 127.0.0.2, port: 8000 }
-  serviceNameList: [nsmf-pdusession]
-  snssaiInfos: [{ sNssai: { sst: 1, sd: "010203" }, dnnInfos: [{ dnn: internet, dns: { ipv4: 9.9.9.9 } }] }]
-  pfcp: { nodeID: 127.0.0.7, listenAddr: 127.0.0.7, externalAddr: 127.0.0.7, assocFailRetryInterval: 1s }
-  userplaneInformation:
-    upNodes:
-      gNB1: { type: AN }
-      UPF:
-        type: UPF
-        nodeID: 127.0.0.8
-        addr: 127.0.0.8
-        sNssaiUpfInfos: [{ sNssai: { sst: 1, sd: "010203" }, dnnUpfInfoList: [{ dnn: internet, pools: [{ cidr: 10.45.1.0/24 }] }] }]
-        interfaces: [{ interfaceType: N3, endpoints: [127.0.0.8], networkInstances: [internet] }]
-    links: [{ A: gNB1, B: UPF }]
-  t3591: { enable: true, expireTime: 16s, maxRetryTimes: 3 }
-  t3592: { enable: true, expireTime: 16s, maxRetryTimes: 3 }
-  nrfUri: http://127.0.0.10:7777
-"#;
-
 #[test]
 fn free5gcs_own_smf_serves_a_core_through_shared_memory() {
     use martlet_ran::ue::{OperatorKey, PduSessionRequest, Slice, UeConfig};
@@ -257,11 +233,10 @@ fn free5gcs_own_smf_serves_a_core_through_shared_memory() {
             10,
         )?;
 
-        std::fs::write(path("smfcfg.yaml"), SMF)?;
-        std::fs::write(path("uerouting.yaml"), "info: { version: 1.0.7 }\n")?;
+        let (of_smf, routing) = martlet_tests::free5gc_smf::configuration(&folder)?;
         let log = std::fs::File::create(path("smf.log"))?;
         let mut command = Command::new(&program);
-        command.args(["-c", "smfcfg.yaml", "-u", "uerouting.yaml", "-socket"]).arg(&socket).current_dir(&folder);
+        command.arg("-c").arg(of_smf).arg("-u").arg(routing).arg("-socket").arg(&socket).current_dir(&folder);
         command.stdout(log.try_clone()?).stderr(log);
         let mut smf = Started(installed.for_command(&mut command).spawn()?);
         let told = || std::fs::read_to_string(path("smf.log")).unwrap_or_default();

@@ -4,6 +4,7 @@
 
 mod bodies;
 mod counts;
+pub mod free5gc_smf;
 mod host;
 mod ipv6;
 mod live_capture;

@@ -90,13 +90,21 @@ impl OwnUpf {
     /// # Errors
     /// It does not end well, or does not start.
     pub async fn restart(self) -> Result<OwnUpf> {
+        self.restart_as(|_| {}).await
+    }
+
+    /// The same for one that is configured otherwise.
+    ///
+    /// # Errors
+    /// As for `restart`.
+    pub async fn restart_as(self, configure: impl FnOnce(&mut UpfConfig)) -> Result<OwnUpf> {
         let _ = self.stop.send(());
         self.handle.finished().await.context("the UPF ends")?;
         // PFCP tells a restart by the second of the start (TS 29.244, 8.2.65).
         while seconds() == self.started {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        OwnUpf::start().await
+        OwnUpf::start_with(configure).await
     }
 
     /// Ends it without a word.

@@ -182,6 +182,26 @@ pub struct NetworkNameConfig {
     pub full: String,
     /// Short name.
     pub short: String,
+    /// Time zone of the network, such as `+02:00`, in steps of a quarter of an hour; left out, phones are told none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_zone: Option<String>,
+}
+
+impl NetworkNameConfig {
+    /// The time zone in quarters of an hour east of Greenwich; `None` without one, or for a text that is none.
+    pub(crate) fn quarter_hours(&self) -> Option<i8> {
+        let text = self.time_zone.as_deref()?;
+        let (sign, rest) = (text.get(..1)?, text.get(1..)?);
+        let two = |text: &str| text.len() == 2 && text.bytes().all(|octet| octet.is_ascii_digit());
+        let (hours, minutes) = rest.split_once(':').filter(|(hours, minutes)| two(hours) && two(minutes))?;
+        let (hours, minutes): (i8, i8) = (hours.parse().ok()?, minutes.parse().ok()?);
+        let quarters = (hours <= 14 && minutes < 60 && minutes % 15 == 0).then_some(4 * hours + minutes / 15)?;
+        match sign {
+            "+" => Some(quarters),
+            "-" => Some(-quarters),
+            _ => None,
+        }
+    }
 }
 
 impl Default for AmfConfig {
@@ -239,6 +259,9 @@ impl AmfConfig {
         let mut add = |path: String, message: &str| findings.push(Finding::new(path, message));
         if self.name.is_empty() || self.name.len() > 150 {
             add("name".into(), "an AMF name has 1 to 150 characters");
+        }
+        if self.network_name.time_zone.is_some() && self.network_name.quarter_hours().is_none() {
+            add("network_name.time_zone".into(), "no time zone: write for example \"+02:00\"");
         }
         let plmn_is_wrong = |text: &str| text.contains('-') || text.parse::<PlmnId>().is_err();
         let digits = "write MCC and MNC in five or six digits, such as \"00101\"";
@@ -321,6 +344,13 @@ impl AmfConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn time_zones_are_quarters_of_an_hour() {
+        let of = |text: &str| NetworkNameConfig { time_zone: Some(text.into()), ..Default::default() }.quarter_hours();
+        assert_eq!([of("+02:00"), of("-03:30"), of("+05:45"), of("+00:00")], [Some(8), Some(-14), Some(23), Some(0)]);
+        assert_eq!([of("02:00"), of("+2:00"), of("+02:10"), of("+15:00"), of(""), of("+-1:00")], [None; 6]);
+    }
 
     #[test]
     fn the_defaults_are_right() {

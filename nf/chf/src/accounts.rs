@@ -40,12 +40,30 @@ pub struct Record {
     pub downlink: u64,
     /// Reports of the SMF.
     pub reports: u32,
-    /// Granted and not yet reported as used.
+    /// Of these, what each rating group has.
     #[serde(default)]
-    pub reserved: u64,
+    pub groups: BTreeMap<u32, Usage>,
     /// Number of the last request, so that one that is repeated counts once.
     #[serde(default)]
     pub sequence: u32,
+}
+
+/// A rating group of a session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Octets from the UE.
+    pub uplink: u64,
+    /// Octets to the UE.
+    pub downlink: u64,
+    /// Granted and not yet reported as used.
+    pub reserved: u64,
+}
+
+impl Record {
+    /// Granted and not yet reported as used.
+    pub fn reserved(&self) -> u64 {
+        self.groups.values().map(|group| group.reserved).fold(0, u64::saturating_add)
+    }
 }
 
 /// What a session is granted.
@@ -134,21 +152,28 @@ impl Accounts {
     fn free(&mut self, supi: &str) -> Option<u64> {
         let left = self.account(supi).left?;
         let reserved: u64 =
-            self.records.values().filter(|r| r.supi == supi && r.ended.is_empty()).map(|r| r.reserved).sum();
+            self.records.values().filter(|r| r.supi == supi && r.ended.is_empty()).map(Record::reserved).sum();
         Some(left.saturating_sub(reserved))
     }
 
-    /// A session has used something since it last said so. False for a session that is not there, or has said it before.
-    pub fn used(&mut self, id: u64, sequence: u32, uplink: u64, downlink: u64) -> bool {
+    /// A session has used something since it last said so: rating group, octets from the UE and to it. False for a session that is not
+    /// there, or has said it before.
+    pub fn used(&mut self, id: u64, sequence: u32, groups: &[(u32, u64, u64)]) -> bool {
         let Some(record) = self.records.get_mut(&id).filter(|r| r.ended.is_empty() && r.sequence < sequence) else {
             return false;
         };
         record.sequence = sequence;
+        record.reports += 1;
+        let (mut uplink, mut downlink) = (0u64, 0u64);
+        for (group, up, down) in groups {
+            let group = record.groups.entry(*group).or_default();
+            (group.uplink, group.downlink) = (group.uplink.saturating_add(*up), group.downlink.saturating_add(*down));
+            // What was granted before is settled: what was not used of it is free again.
+            group.reserved = 0;
+            (uplink, downlink) = (uplink.saturating_add(*up), downlink.saturating_add(*down));
+        }
         record.uplink = record.uplink.saturating_add(uplink);
         record.downlink = record.downlink.saturating_add(downlink);
-        record.reports += 1;
-        // What was granted before is settled: what was not used of it is free again.
-        record.reserved = 0;
         let supi = record.supi.clone();
         let account = self.account(&supi);
         account.left = account.left.map(|left| left.saturating_sub(uplink.saturating_add(downlink)));
@@ -157,22 +182,23 @@ impl Accounts {
         true
     }
 
-    /// Grants a session something; none where nothing is left.
-    pub fn grant(&mut self, id: u64) -> Option<Grant> {
+    /// Grants a rating group of a session something; none where nothing is left.
+    pub fn grant(&mut self, id: u64, group: u32) -> Option<Grant> {
         let supi = self.records.get(&id)?.supi.clone();
         let Some(free) = self.free(&supi) else { return Some(Grant { octets: None, last: false }) };
         let octets = free.min(self.grant);
         if octets == 0 {
             return None;
         }
-        self.records.get_mut(&id)?.reserved = octets;
+        self.records.get_mut(&id)?.groups.entry(group).or_default().reserved = octets;
         Some(Grant { octets: Some(octets), last: octets == free })
     }
 
     /// A session has ended; which record is kept no more for it.
     pub fn close(&mut self, id: u64, ended: String) -> Vec<Changed> {
         let Some(record) = self.records.get_mut(&id).filter(|record| record.ended.is_empty()) else { return vec![] };
-        (record.ended, record.reserved) = (ended, 0);
+        record.ended = ended;
+        record.groups.values_mut().for_each(|group| group.reserved = 0);
         self.active = self.active.saturating_sub(1);
         self.ended.push_back(id);
         let mut changed = vec![Changed::Record(id)];
@@ -233,33 +259,53 @@ mod tests {
     fn what_is_left_is_granted_in_parts_and_the_last_part_is_said_to_be_it() {
         let mut accounts = Accounts::new(Some(25), 10, 9, 9);
         let (a, b) = (accounts.open(of("x")).unwrap(), accounts.open(of("x")).unwrap());
-        assert_eq!(accounts.grant(a), Some(Grant { octets: Some(10), last: false }));
-        assert_eq!(accounts.grant(b), Some(Grant { octets: Some(10), last: false }));
-        assert!(accounts.used(a, 1, 3, 5));
+        assert_eq!(accounts.grant(a, 1), Some(Grant { octets: Some(10), last: false }));
+        assert_eq!(accounts.grant(b, 1), Some(Grant { octets: Some(10), last: false }));
+        assert!(accounts.used(a, 1, &[(1, 3, 5)]));
         // 25 less 8 used, less 10 that the other one has.
-        assert_eq!(accounts.grant(a), Some(Grant { octets: Some(7), last: true }));
+        assert_eq!(accounts.grant(a, 1), Some(Grant { octets: Some(7), last: true }));
         // A request that is repeated counts once; what was used beyond the grant counts, too.
-        assert!(!accounts.used(a, 1, 3, 5) && accounts.used(a, 2, 0, 9));
-        assert_eq!(accounts.grant(a), None);
-        assert!(accounts.used(b, 1, 0, 0));
-        assert_eq!(accounts.grant(a), Some(Grant { octets: Some(8), last: true }));
+        assert!(!accounts.used(a, 1, &[(1, 3, 5)]) && accounts.used(a, 2, &[(1, 0, 9)]));
+        assert_eq!(accounts.grant(a, 1), None);
+        assert!(accounts.used(b, 1, &[(1, 0, 0)]));
+        assert_eq!(accounts.grant(a, 1), Some(Grant { octets: Some(8), last: true }));
         assert_eq!((accounts.record(a).unwrap().uplink, accounts.record(a).unwrap().downlink), (3, 14));
         let account = accounts.account_of("x").unwrap().clone();
         assert_eq!((account.left, account.uplink, account.downlink), (Some(8), 3, 14));
         assert_eq!(accounts.set("x", None).len(), 2);
-        assert_eq!(accounts.grant(a), Some(Grant { octets: None, last: false }));
+        assert_eq!(accounts.grant(a, 1), Some(Grant { octets: None, last: false }));
+    }
+
+    #[test]
+    fn rating_groups_of_a_session_have_their_parts_of_one_account() {
+        let mut accounts = Accounts::new(Some(25), 10, 9, 9);
+        let a = accounts.open(of("x")).unwrap();
+        assert_eq!(accounts.grant(a, 1), Some(Grant { octets: Some(10), last: false }));
+        assert_eq!(accounts.grant(a, 7), Some(Grant { octets: Some(10), last: false }));
+        // What one has used leaves the other's grant to it.
+        assert!(accounts.used(a, 1, &[(7, 4, 6)]));
+        assert_eq!(accounts.grant(a, 7), Some(Grant { octets: Some(5), last: true }));
+        assert!(accounts.used(a, 2, &[(7, 2, 3), (1, 1, 0)]));
+        assert_eq!(accounts.grant(a, 1), Some(Grant { octets: Some(9), last: true }));
+        assert_eq!(accounts.grant(a, 7), None);
+        let record = accounts.record(a).unwrap();
+        assert_eq!((record.uplink, record.downlink, record.reports), (7, 9, 2));
+        assert_eq!((record.groups[&7].uplink, record.groups[&7].downlink, record.groups[&1].uplink), (6, 9, 1));
     }
 
     #[test]
     fn what_was_kept_is_gone_on_with() {
         let mut accounts = Accounts::new(Some(5), 10, 9, 9);
         accounts.restore_account("x".into(), Account { left: Some(30), uplink: 1, downlink: 2 });
-        accounts.restore_record(7, Record { reserved: 10, sequence: 3, ..of("x") });
+        accounts.restore_record(
+            7,
+            Record { groups: [(1, Usage { reserved: 10, ..Usage::default() })].into(), sequence: 3, ..of("x") },
+        );
         accounts.restore_record(6, Record { ended: "then".into(), ..of("x") });
         assert_eq!((accounts.active(), accounts.open(of("x"))), (1, Some(8)));
         // The other session's grant is still its own.
-        assert!(!accounts.used(7, 3, 1, 1) && accounts.used(7, 4, 1, 1));
-        assert_eq!(accounts.grant(8), Some(Grant { octets: Some(10), last: false }));
+        assert!(!accounts.used(7, 3, &[(1, 1, 1)]) && accounts.used(7, 4, &[(1, 1, 1)]));
+        assert_eq!(accounts.grant(8, 1), Some(Grant { octets: Some(10), last: false }));
         assert_eq!(accounts.account_of("x").unwrap().left, Some(28));
     }
 

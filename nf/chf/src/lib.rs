@@ -8,7 +8,7 @@ mod accounts;
 mod config;
 mod service;
 
-pub use accounts::{Account, Accounts, Changed, Grant, Record};
+pub use accounts::{Account, Accounts, Changed, Grant, Record, Usage};
 pub use config::ChfConfig;
 
 use martlet_nf::{NetworkFunction, NfContext, StartError};

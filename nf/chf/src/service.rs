@@ -17,17 +17,19 @@ impl Chf {
     fn account_for(&self, id: u64, request: &ChargingDataRequest) -> ChargingDataResponse {
         let mut accounts = self.accounts();
         let usages = request.multiple_unit_usage.as_deref().unwrap_or_default();
-        let containers = || usages.iter().flat_map(|usage| usage.used_unit_container.iter().flatten());
-        let sum = |of: fn(&_) -> Option<u64>| containers().filter_map(of).fold(0, u64::saturating_add);
-        let (uplink, downlink) = (sum(|c| c.uplink_volume), sum(|c| c.downlink_volume));
+        let used = usages.iter().flat_map(|usage| {
+            let containers = usage.used_unit_container.iter().flatten();
+            containers.map(|c| (usage.rating_group, c.uplink_volume.unwrap_or(0), c.downlink_volume.unwrap_or(0)))
+        });
+        let used: Vec<_> = used.collect();
         let supi = accounts.record(id).map(|record| record.supi.clone()).unwrap_or_default();
-        if containers().next().is_some() {
-            accounts.used(id, request.invocation_sequence_number, uplink, downlink);
+        if !used.is_empty() {
+            accounts.used(id, request.invocation_sequence_number, &used);
         }
         let mut answers = Vec::new();
         for usage in usages.iter().filter(|usage| usage.requested_unit.is_some()) {
             let mut answer = MultipleUnitInformation { rating_group: usage.rating_group, ..Default::default() };
-            match accounts.grant(id) {
+            match accounts.grant(id, usage.rating_group) {
                 None => answer.result_code = Some(ResultCode::QuotaLimitReached),
                 Some(grant) => {
                     answer.result_code = Some(match grant.octets {

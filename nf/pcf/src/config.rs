@@ -65,6 +65,9 @@ pub struct FlowConfig {
     pub filters: Vec<String>,
     /// Looked at in this order, the lowest first: 0 to 254.
     pub precedence: u8,
+    /// Rating group with which the CHF is told of it; left out, that of the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rating_group: Option<u32>,
     /// Guaranteed bit rates, such as `1 Mbps`: with them it is a GBR flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guaranteed_uplink: Option<String>,

@@ -5,9 +5,9 @@ use crate::{Pcf, PcfConfig, user_unknown};
 use martlet_sbi::{Compact, Created, Problem};
 use martlet_sbi_api::Json;
 use martlet_sbi_api::npcf_sm_policy_control::{
-    AuthorizedDefaultQos, FlowDirection, FlowInformation, PccRule, PcfSmPolicyControl, PolicyControlRequestTrigger,
-    QosData, RuleStatus, SessionRule, SmPolicyContextData, SmPolicyControl, SmPolicyDecision, SmPolicyDeleteData,
-    SmPolicyNotification, SmPolicyUpdateContextData,
+    AuthorizedDefaultQos, ChargingData, FlowDirection, FlowInformation, MeteringMethod, PccRule, PcfSmPolicyControl,
+    PolicyControlRequestTrigger, QosData, RuleStatus, SessionRule, SmPolicyContextData, SmPolicyControl,
+    SmPolicyDecision, SmPolicyDeleteData, SmPolicyNotification, SmPolicyUpdateContextData,
 };
 use martlet_sbi_api::nsmf_callback::SmfCallbackClient;
 use martlet_sbi_api::nudr_dr::{SmPolicyData, SmPolicyDataQuery};
@@ -50,10 +50,11 @@ impl Pcf {
             ..Default::default()
         };
         let mut pcc_rules = BTreeMap::from([(RULE.into(), Some(everything()))]);
-        let mut qos_decs = BTreeMap::new();
+        let (mut qos_decs, mut chg_decs) = (BTreeMap::new(), BTreeMap::new());
         for flow in config.flows.iter().filter(|flow| is_for(flow, context)) {
             pcc_rules.insert(flow.name.clone(), Some(rule(flow)));
             qos_decs.insert(flow.name.clone(), Some(quality(flow, &config)));
+            chg_decs.extend(charging(flow).map(|data| (flow.name.clone(), Some(data))));
         }
         for requested in &association.requested {
             pcc_rules.insert(requested.name(), Some(requested.rule()));
@@ -63,6 +64,7 @@ impl Pcf {
             sess_rules: Some(BTreeMap::from([(RULE.into(), Some(session))])),
             pcc_rules: Some(pcc_rules),
             qos_decs: (!qos_decs.is_empty()).then_some(qos_decs),
+            chg_decs: (!chg_decs.is_empty()).then_some(chg_decs),
             policy_ctrl_req_triggers: Some(vec![
                 PolicyControlRequestTrigger::SeAmbrCh,
                 PolicyControlRequestTrigger::DefQosCh,
@@ -104,8 +106,16 @@ fn rule(flow: &FlowConfig) -> PccRule {
         precedence: Some(flow.precedence.into()),
         flow_infos: Some(flow.filters.iter().map(filter).collect()),
         ref_qos_data: Some(vec![flow.name.clone()]),
+        ref_chg_data: flow.rating_group.map(|_| vec![flow.name.clone()]),
         ..Default::default()
     }
+}
+
+/// With which rating group it is charged, where that is one of its own.
+fn charging(flow: &FlowConfig) -> Option<ChargingData> {
+    let rating_group = Some(flow.rating_group?);
+    let metering_method = Some(MeteringMethod::Volume);
+    Some(ChargingData { chg_id: flow.name.clone(), rating_group, metering_method, ..Default::default() })
 }
 
 fn quality(flow: &FlowConfig, config: &PcfConfig) -> QosData {
@@ -143,6 +153,7 @@ fn difference(before: &SmPolicyDecision, now: &SmPolicyDecision) -> Option<SmPol
         sess_rules: of(&before.sess_rules, &now.sess_rules),
         pcc_rules: of(&before.pcc_rules, &now.pcc_rules),
         qos_decs: of(&before.qos_decs, &now.qos_decs),
+        chg_decs: of(&before.chg_decs, &now.chg_decs),
         ..Default::default()
     };
     (changed != SmPolicyDecision::default()).then_some(changed)

@@ -89,12 +89,39 @@ pub struct UpfConfig {
     /// Tracking areas that it serves before others do; where empty, all alike.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tacs: Vec<u32>,
+    /// Tracking areas whose gNBs reach it (its service area); where empty, all do. A session whose UE leaves it keeps it as its anchor,
+    /// behind a UPF that reaches the UE's gNB (TS 23.502, 4.9.1).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub service_area: Vec<u32>,
 }
 
 impl UpfConfig {
     /// One that leads everywhere.
     pub fn at(n4: SocketAddr) -> Self {
-        UpfConfig { n4, dnns: Vec::new(), slices: Vec::new(), tacs: Vec::new() }
+        UpfConfig { n4, dnns: Vec::new(), slices: Vec::new(), tacs: Vec::new(), service_area: Vec::new() }
+    }
+}
+
+/// How many sessions a slice, or a data network in it, may have at a time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LimitConfig {
+    /// Slice or service type.
+    pub sst: u8,
+    /// Slice differentiator, 24 bits.
+    #[serde(default)]
+    pub sd: Option<u32>,
+    /// The data network; empty for the slice as a whole.
+    #[serde(default)]
+    pub dnn: String,
+    /// Sessions at a time.
+    pub max_sessions: usize,
+}
+
+impl LimitConfig {
+    /// Whether sessions of that slice and data network count.
+    pub fn is_of(&self, slice: Snssai, dnn: &str) -> bool {
+        Snssai::new(self.sst, self.sd) == slice && (self.dnn.is_empty() || self.dnn.eq_ignore_ascii_case(dnn))
     }
 }
 
@@ -251,7 +278,10 @@ pub struct SmfConfig {
     pub set: Option<SetConfig>,
     /// Sessions at a time.
     pub max_sessions: usize,
-    /// Seconds that a UE waits before it asks again for a session that there is no room for (T3396); 0 lets it try at once.
+    /// Of these, sessions of slices and of data networks in them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<LimitConfig>,
+    /// Seconds that a UE waits before it asks again for a session that there is no room for (T3396, T3584, T3585); 0 lets it try at once.
     pub back_off_s: u32,
     /// Events that wait for one session's task.
     pub session_queue: usize,
@@ -280,6 +310,7 @@ impl Default for SmfConfig {
             state: StateConfig::default(),
             set: None,
             max_sessions: 60_000,
+            limits: Vec::new(),
             back_off_s: 30,
             session_queue: 16,
             ssc3_s: 20,
@@ -337,6 +368,14 @@ impl SmfConfig {
         }
         findings.extend(self.set.iter().flat_map(SetConfig::check).map(|finding| finding.within("set")));
         let mut wrong = |path: String, message: String| findings.push(Finding::new(path, message));
+        for (n, limit) in self.limits.iter().enumerate() {
+            if !self.slices.iter().any(|slice| slice.snssai() == Snssai::new(limit.sst, limit.sd)) {
+                wrong(format!("limits[{n}].sst"), "it is no slice of smf.slices".into());
+            }
+            if !limit.dnn.is_empty() && !self.dnns.iter().any(|dnn| dnn.name.eq_ignore_ascii_case(&limit.dnn)) {
+                wrong(format!("limits[{n}].dnn"), format!("{} is not among smf.dnns: add it there", limit.dnn));
+            }
+        }
         for (n, branching) in self.branching.iter().enumerate() {
             if !self.upfs.iter().any(|upf| upf.n4 == branching.via) {
                 wrong(format!("branching[{n}].via"), format!("{} is not among smf.upfs: add it there", branching.via));

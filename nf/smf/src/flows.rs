@@ -2,9 +2,9 @@
 //! identifiers UE, gNB and UPF know them.
 use crate::filter::Filter;
 use martlet_sbi_api::common::Arp;
-use martlet_sbi_api::npcf_sm_policy_control::{PccRule, QosData, SmPolicyDecision};
+use martlet_sbi_api::npcf_sm_policy_control::{ChargingData, PccRule, QosData, SmPolicyDecision};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Flows of a session at a time: QFI 1 is the default one's.
 const MOST_FLOWS: u8 = 63;
@@ -17,6 +17,8 @@ pub struct Decided {
     // In boxes: a tree has room for eleven where there is one.
     rules: BTreeMap<String, Box<PccRule>>,
     qos: BTreeMap<String, Box<QosData>>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    charging: BTreeMap<String, Box<ChargingData>>,
 }
 
 impl Decided {
@@ -32,8 +34,15 @@ impl Decided {
         }
         merge(&mut self.rules, &decision.pcc_rules);
         merge(&mut self.qos, &decision.qos_decs);
+        merge(&mut self.charging, &decision.chg_decs);
         // A rule without QoS of its own is about the default flow, which is there in any case; most sessions have no other.
         self.rules.retain(|_, rule| rule.ref_qos_data.is_some());
+    }
+
+    /// The charging key of a rule, if it has one of its own.
+    fn rating_group(&self, rule: &PccRule) -> Option<u32> {
+        let id = rule.ref_chg_data.as_ref()?.first()?;
+        self.charging.get(id)?.rating_group
     }
 
     /// Rules that are not carried out.
@@ -74,6 +83,14 @@ pub struct Rule {
     /// Looked at in this order, the lowest first: 0 to 254.
     pub precedence: u8,
     pub filters: Vec<Filter>,
+    /// Its charging key, where that is not the session's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rating_group: Option<u32>,
+}
+
+/// The charging keys of flows that are not the session's, each once.
+pub fn rating_groups(flows: &[Flow]) -> BTreeSet<u32> {
+    flows.iter().flat_map(|flow| &flow.rules).filter_map(|rule| rule.rating_group).collect()
 }
 
 /// The flows of a decision; those that there were before keep their identifiers. A rule that cannot be carried out is
@@ -107,7 +124,7 @@ pub fn bind(before: &[Flow], decided: &Decided, default: &Arp) -> Vec<Flow> {
         };
         let precedence = rule.precedence.map_or(200, |precedence| precedence.min(254) as u8);
         let Some(id) = rule_id(&flows) else { continue };
-        let rule = Rule { id, pcc: name.clone(), precedence, filters };
+        let rule = Rule { id, pcc: name.clone(), precedence, filters, rating_group: decided.rating_group(rule) };
         if let Some(flow) = flows.iter_mut().find(|flow| flow.qos == *qos) {
             flow.rules.push(rule);
             continue;

@@ -7,7 +7,7 @@ use crate::addresses::Addresses;
 use crate::flows::{Decided, Flow};
 use crate::procedures::charging::{self, Charging};
 use crate::protection::UpPolicy;
-use crate::session::{Session, UpfSession};
+use crate::session::{Place, Session, UpfSession};
 use crate::{Smf, SmfConfig};
 use martlet_nas::GsmCause;
 use martlet_nf::StartError;
@@ -74,6 +74,8 @@ struct KeptSession {
     second: Option<Ipv6Addr>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     anchor: Option<(SocketAddr, u64, u32, IpAddr)>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    intermediate: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tac: Option<u32>,
     gnb: Option<(u32, IpAddr)>,
@@ -176,13 +178,11 @@ pub fn session(smf: &Arc<Smf>, reference: u64, value: &[u8], taken: bool) -> Res
         address,
         second: None,
     });
-    if let Some(anchor) = anchor {
-        smf.sessions.locate_anchor(reference, anchor);
-    }
     let amf = AmfCommunicationClient::new(peer(kept.amf));
     let charging = kept.charging.map(|kept_so| Charging::restored(smf, &kept.supi, kept_so).into());
     let policy = kept.policy.map(|(root, id)| (PcfSmPolicyControlClient::new(peer(root)), id));
-    smf.sessions.locate(reference, upf);
+    let room = smf.limits.keep(kept.slice, &kept.dnn);
+    smf.sessions.locate(reference, Place { upf, anchor, intermediate: kept.intermediate });
     Ok(Session {
         smf: smf.clone(),
         reference,
@@ -214,6 +214,7 @@ pub fn session(smf: &Arc<Smf>, reference: u64, value: &[u8], taken: bool) -> Res
         registered: kept.registered,
         upf: Some(upf),
         anchor,
+        intermediate: kept.intermediate,
         tac: kept.tac,
         relocating: false,
         gnb: kept.gnb,
@@ -222,7 +223,9 @@ pub fn session(smf: &Arc<Smf>, reference: u64, value: &[u8], taken: bool) -> Res
         waiting: false,
         // A handover of the process before ends by the AMF's timer, and begins anew.
         handover: None,
-        forwards: false,
+        forwards: Vec::new(),
+        left: Vec::new(),
+        room,
         protection: kept.protection,
         stale: kept.stale,
         release_commands: 0,
@@ -274,6 +277,7 @@ impl Session {
             upf: (upf.upf, upf.seid, upf.teid, upf.address),
             second: upf.second,
             anchor: self.anchor.map(|at| (at.upf, at.seid, at.teid, at.address)),
+            intermediate: self.intermediate,
             tac: self.tac,
             gnb: self.gnb,
             active: self.active,

@@ -9,18 +9,21 @@ mod config;
 mod filter;
 mod flows;
 mod kept;
+mod limits;
 mod metrics;
 mod n1;
 mod n4;
+mod place;
 mod procedures;
 mod protection;
 mod sbi;
 mod session;
 mod set;
+mod usage;
 
 pub use config::{
-    BranchingConfig, ChargingConfig, ChargingMode, DnnConfig, N4Config, OnFailure, SetConfig, SliceConfig, SmfConfig,
-    UpfConfig,
+    BranchingConfig, ChargingConfig, ChargingMode, DnnConfig, LimitConfig, N4Config, OnFailure, SetConfig, SliceConfig,
+    SmfConfig, UpfConfig,
 };
 
 use addresses::Pools;
@@ -45,6 +48,7 @@ pub struct Smf {
     config: SmfConfig,
     pools: Pools,
     sessions: Sessions,
+    limits: limits::RoomLimits,
     n4: n4::N4,
     /// Where sessions are kept, so that they outlive this process.
     journal: Option<Journal>,
@@ -66,9 +70,10 @@ impl NetworkFunction for Smf {
         let n4 = n4::N4::open(&config, kept.recovery, journal.is_some()).await?;
         let sessions = Sessions::new(config.max_sessions, config.set.as_ref().map_or(0, |set| set.member));
         let restorations = Semaphore::new(RESTORATIONS);
+        let limits = limits::RoomLimits::new(&config.limits);
         let smf = Arc::new_cyclic(|itself| {
             let itself = itself.clone();
-            Smf { context, instance_id, config, pools, sessions, n4, journal, restorations, itself }
+            Smf { context, instance_id, config, pools, sessions, limits, n4, journal, restorations, itself }
         });
         kept::restore(&smf, kept);
         Ok(smf)

@@ -203,15 +203,21 @@ fn encode(message: Nas5gsMessage) -> Vec<u8> {
     message.encode().unwrap_or_default()
 }
 
-/// T3396 that goes with a cause: a UE that there is no room for waits (TS 24.501, 6.2.7); 0 for one that may try at once.
-fn t3396(cause: GsmCause, seconds: u32) -> Option<NasGprsTimer3> {
-    (cause == GsmCause::InsufficientResources && seconds > 0).then(|| timers::timer3(seconds.into()))
+/// T3396, T3584 or T3585, by the cause: a UE that there is no room for waits (TS 24.501, 6.2.7 and 6.2.8); 0 for one that may try at once.
+fn back_off_timer(cause: GsmCause, seconds: u32) -> Option<NasGprsTimer3> {
+    let waits = matches!(
+        cause,
+        GsmCause::InsufficientResources
+            | GsmCause::InsufficientResourcesForSpecificSliceAndDnn
+            | GsmCause::InsufficientResourcesForSpecificSlice
+    );
+    (waits && seconds > 0).then(|| timers::timer3(seconds.into()))
 }
 
 /// PDU SESSION ESTABLISHMENT REJECT; `back_off` in seconds.
 pub fn reject(id: u8, pti: u8, cause: GsmCause, back_off: u32) -> Vec<u8> {
     let mut reject = NasPduSessionEstablishmentReject::new(NasFGsmCause::from_cause(cause));
-    if let Some(timer) = t3396(cause, back_off) {
+    if let Some(timer) = back_off_timer(cause, back_off) {
         reject.set_back_off_timer_value(timer);
     }
     encode(Nas5gsMessage::new_5gsm(reject, id, pti))
@@ -230,7 +236,7 @@ pub fn release_reject(id: u8, pti: u8, cause: GsmCause) -> Vec<u8> {
 /// PDU SESSION MODIFICATION REJECT; `back_off` in seconds.
 pub fn modification_reject(id: u8, pti: u8, cause: GsmCause, back_off: u32) -> Vec<u8> {
     let mut reject = NasPduSessionModificationReject::new(NasFGsmCause::from_cause(cause));
-    if let Some(timer) = t3396(cause, back_off) {
+    if let Some(timer) = back_off_timer(cause, back_off) {
         reject.set_back_off_timer_value(timer);
     }
     encode(Nas5gsMessage::new_5gsm(reject, id, pti))

@@ -9,8 +9,8 @@ mod rules;
 pub use branching::{branching_point, branching_tunnels, divided};
 pub use forwarding::{forward, forwarding_tunnel, stop_forwarding, switch_to_gnb, take_control};
 pub use rules::{
-    CHARGING, Downlink, FlowsChange, Plan, Quota, Subject, deletion, establishment, query, to_buffer, to_buffer_anew,
-    to_flows, to_gnb, to_quota,
+    CHARGING, Downlink, FlowsChange, Plan, Quota, Subject, also_counting, deletion, establishment, group_of, query,
+    to_buffer, to_buffer_anew, to_flows, to_gnb, to_quotas, urr_of,
 };
 
 use crate::session::UpfSession;
@@ -188,6 +188,22 @@ impl N4 {
             metrics::n4("overload");
         }
         found.map(|association| association.upf.n4).ok_or(N4Error::Overload)
+    }
+
+    /// Whether gNBs of a tracking area reach a UPF.
+    pub fn reaches(&self, upf: SocketAddr, tac: Option<u32>) -> bool {
+        let tables = self.tables();
+        tables.associations.iter().find(|association| association.upf.n4 == upf).is_some_and(|it| it.reaches(tac))
+    }
+
+    /// A UPF that gNBs of the wanted place reach, and that can stand before an anchor which they do not reach.
+    pub fn between(&self, anchor: SocketAddr, wanted: &Wanted<'_>) -> Option<SocketAddr> {
+        let tables = self.tables();
+        let fits = tables.associations.iter().filter(|association| {
+            association.takes_sessions(wanted) && association.reaches(wanted.tac) && association.upf.n4 != anchor
+        });
+        let best = fits.min_by_key(|association| (association.rank(wanted), association.load.metric()));
+        best.map(|association| association.upf.n4)
     }
 
     /// How well a UPF suits, 0 for best.

@@ -4,6 +4,7 @@ pub mod charging;
 pub mod downlink_data;
 pub mod establishment;
 pub mod handover;
+pub mod intermediate_upf;
 pub mod modification;
 pub mod negotiation;
 pub mod path_switch;

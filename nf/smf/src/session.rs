@@ -1,11 +1,13 @@
 //! A PDU session's context, the task that owns it, and the table of all of them.
 use crate::addresses::Addresses;
 use crate::flows::{Decided, Flow};
+use crate::limits::Room;
 use crate::n4::{N4Error, SessionLayer, Subject, Wanted};
+pub use crate::place::{Place, SECOND, UpfSession};
 use crate::procedures::charging::{self, Charging};
 use crate::procedures::handover::{self, Handover};
 use crate::procedures::modification::{self, Modifying};
-use crate::procedures::{audit, downlink_data, release, relocation, update, user_plane};
+use crate::procedures::{audit, downlink_data, intermediate_upf, release, relocation, update, user_plane};
 use crate::protection::UpPolicy;
 use crate::{Smf, metrics};
 use martlet_nas::GsmCause;
@@ -19,7 +21,7 @@ use martlet_sbi_api::namf_communication::AmfCommunicationClient;
 use martlet_sbi_api::npcf_sm_policy_control::{PcfSmPolicyControlClient, SmPolicyDecision};
 use martlet_sbi_api::nsmf_pdusession::{SmContextUpdateData, SmContextUpdatedData};
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -57,39 +59,12 @@ pub enum SessionEvent {
     UpfLeaves(Box<SocketAddr>),
     /// What the source gNB of a handover had to forward has been forwarded.
     ForwardingOver,
+    /// The UE has come back in a place that its UPF does not reach.
+    OutOfArea,
     /// The gNB cannot protect the user plane as it is required.
     Unprotected,
     /// Another SMF of the set has gone on with the session.
     Taken,
-}
-
-/// Where the session's user plane is at the UPF.
-#[derive(Debug, Clone, Copy)]
-pub struct UpfSession {
-    /// The UPF.
-    pub upf: SocketAddr,
-    /// The association with it in which the session was made, by the order of associations.
-    pub generation: u64,
-    /// Its session endpoint identifier.
-    pub seid: u64,
-    /// Its end of N3.
-    pub teid: u32,
-    /// Address of that end.
-    pub address: IpAddr,
-    /// Its IPv6 address, where it has both.
-    pub second: Option<Ipv6Addr>,
-}
-
-impl UpfSession {
-    /// Its end of N3, as gNBs are told.
-    pub fn n3(&self) -> GtpTunnel {
-        GtpTunnel { second_address: self.second, ..GtpTunnel::new(self.address, self.teid) }
-    }
-
-    /// A gNB's end of N3, which may have addresses of both IP versions: one that this end can send to.
-    pub fn gnb(&self, tunnel: &GtpTunnel) -> (u32, IpAddr) {
-        (tunnel.teid, tunnel.address_from(self.address))
-    }
 }
 
 /// A PDU session. Owned by its task.
@@ -134,8 +109,10 @@ pub struct Session {
     pub modifying: Option<Modifying>,
     pub registered: bool,
     pub upf: Option<UpfSession>,
-    /// The UPF that leads to the data network, where `upf` is a branching point before it.
+    /// The UPF that leads to the data network, where `upf` is another one before it.
     pub anchor: Option<UpfSession>,
+    /// `upf` has no exit of its own: it is before the anchor because that does not reach the UE's gNB.
+    pub intermediate: bool,
     /// Tracking area of the UE.
     pub tac: Option<u32>,
     /// The UE was told to ask for a session with another UPF, or is to be.
@@ -156,14 +133,15 @@ pub struct Session {
     pub lost: bool,
     /// A handover that is being prepared.
     pub handover: Option<Handover>,
-    /// The UPF forwards what the source gNB of a handover sends on.
-    pub forwards: bool,
+    /// UPFs that forward what the source gNB of a handover sends on.
+    pub forwards: Vec<UpfSession>,
+    /// Intermediate UPFs of before a handover.
+    pub left: Vec<UpfSession>,
+    /// What it takes of the limits of its slice and data network.
+    pub room: Room,
     /// How the user plane is to be protected.
     pub protection: Option<UpPolicy>,
 }
-
-/// In our session endpoint identifier for the anchor of a session that has a branching point.
-pub const ANCHOR: u64 = 1 << 63;
 
 /// QoS flow identifier of the default flow.
 pub const QFI: u8 = 1;
@@ -234,7 +212,7 @@ impl Session {
                 true
             }
             // The UE makes it anew, at another UPF if there is one.
-            Some(Some(SessionEvent::UpfLeaves(upf))) if self.upf.is_some_and(|at| at.upf == *upf) => {
+            Some(Some(SessionEvent::UpfLeaves(upf))) if self.place().is_some_and(|place| place.is_at(*upf)) => {
                 release::by_network(self, GsmCause::ReactivationRequested).await
             }
             Some(Some(SessionEvent::UpfLeaves(_))) => true,
@@ -244,6 +222,10 @@ impl Session {
             }
             Some(Some(SessionEvent::ForwardingOver)) => {
                 handover::forwarding_over(self).await;
+                true
+            }
+            Some(Some(SessionEvent::OutOfArea)) => {
+                intermediate_upf::follow(self).await;
                 true
             }
             Some(Some(SessionEvent::Policy(decision))) => {
@@ -271,6 +253,29 @@ impl Session {
         goes_on && !self.lost
     }
 
+    /// Where it is, once it is anywhere.
+    pub fn place(&self) -> Option<Place> {
+        Some(Place { upf: self.upf?, anchor: self.anchor, intermediate: self.intermediate })
+    }
+
+    /// It is there from now on.
+    pub fn settle(&mut self, place: Place) {
+        (self.upf, self.anchor, self.intermediate) = (Some(place.upf), place.anchor, place.intermediate);
+        self.locate();
+    }
+
+    /// Notes where it is for those who ask by its identity.
+    pub fn locate(&self) {
+        if let Some(place) = self.place() {
+            self.smf.sessions.locate(self.reference, place);
+        }
+    }
+
+    /// The UPF that counts what the session uses: an uplink classifier, which sees all of it, else the anchor.
+    pub fn counts(&self) -> Option<UpfSession> {
+        self.place()?.of(0)
+    }
+
     /// A gNB's end of N3, as the UPF is told.
     pub fn end_of(&self, tunnel: &GtpTunnel) -> (u32, IpAddr) {
         self.upf.map_or((tunnel.teid, tunnel.address), |upf| upf.gnb(tunnel))
@@ -278,7 +283,11 @@ impl Session {
 
     /// Sends the UPF a change of the session. A UPF that has lost the session gets all of it, as it is to be now.
     pub async fn modify(&mut self, change: SessionModificationRequest) -> Result<(), N4Error> {
-        let upf = self.upf.ok_or(N4Error::NoUpf)?;
+        self.modify_at(self.upf.ok_or(N4Error::NoUpf)?, change).await
+    }
+
+    /// The same for one of two UPFs.
+    pub async fn modify_at(&mut self, upf: UpfSession, change: SessionModificationRequest) -> Result<(), N4Error> {
         if !self.is_ours().await {
             return Err(N4Error::NoUpf);
         }
@@ -309,8 +318,7 @@ impl SessionHandle {
 struct Entry {
     handle: SessionHandle,
     subject: (String, u8),
-    upf: Option<UpfSession>,
-    anchor: Option<UpfSession>,
+    place: Option<Place>,
 }
 
 #[derive(Default)]
@@ -327,7 +335,7 @@ impl Tables {
         let subject = (supi.to_string(), id);
         self.by_subject.insert(subject.clone(), reference);
         let handle = SessionHandle(sender);
-        self.by_reference.insert(reference, Entry { handle, subject, upf: None, anchor: None });
+        self.by_reference.insert(reference, Entry { handle, subject, place: None });
         metrics::SESSIONS.set(self.by_reference.len() as i64);
         inbox
     }
@@ -417,16 +425,9 @@ impl Sessions {
     }
 
     /// Notes where a session's user plane is.
-    pub fn locate(&self, reference: u64, upf: UpfSession) {
+    pub fn locate(&self, reference: u64, place: Place) {
         if let Some(entry) = self.tables().by_reference.get_mut(&reference) {
-            entry.upf = Some(upf);
-        }
-    }
-
-    /// Notes where its anchor is, where that is another UPF.
-    pub fn locate_anchor(&self, reference: u64, anchor: UpfSession) {
-        if let Some(entry) = self.tables().by_reference.get_mut(&reference) {
-            entry.anchor = Some(anchor);
+            entry.place = Some(place);
         }
     }
 
@@ -435,46 +436,46 @@ impl Sessions {
     }
 }
 
+impl Tables {
+    /// Sessions that have something at a UPF.
+    fn at(&self, upf: SocketAddr) -> impl Iterator<Item = &Entry> {
+        self.by_reference.values().filter(move |entry| entry.place.is_some_and(|place| place.is_at(upf)))
+    }
+}
+
 impl SessionLayer for Sessions {
     fn sessions_at(&self, upf: SocketAddr) -> usize {
-        self.tables().by_reference.values().filter(|entry| entry.upf.is_some_and(|at| at.upf == upf)).count()
+        self.tables().at(upf).count()
     }
 
     fn upf_leaves(&self, upf: SocketAddr) {
-        let tables = self.tables();
-        for entry in tables.by_reference.values().filter(|entry| entry.upf.is_some_and(|at| at.upf == upf)) {
+        for entry in self.tables().at(upf) {
             entry.handle.send(SessionEvent::UpfLeaves(upf.into()));
         }
     }
 
     fn user_plane(&self, seid: u64) -> Option<UpfSession> {
-        let tables = self.tables();
-        let entry = tables.by_reference.get(&(seid & !ANCHOR))?;
-        if seid & ANCHOR == 0 { entry.upf } else { entry.anchor }
+        self.tables().by_reference.get(&(seid & !SECOND))?.place?.of(seid)
     }
 
     fn upf_lost(&self, upf: SocketAddr) {
         let tables = self.tables();
-        let at = |place: &Option<UpfSession>| place.is_some_and(|at| at.upf == upf);
-        let there = tables.by_reference.values().filter(|entry| at(&entry.upf) || at(&entry.anchor));
-        let told = there.filter(|entry| entry.handle.send(SessionEvent::UpfLost(upf.into()))).count();
+        let told = tables.at(upf).filter(|entry| entry.handle.send(SessionEvent::UpfLost(upf.into()))).count();
         tracing::warn!(%upf, sessions = told, "the UPF does not answer");
     }
 
     fn report(&self, seid: u64, report: SessionReportRequest) -> bool {
-        // An anchor behind a branching point has nothing to say that the branching point does not say.
-        if seid & ANCHOR != 0 {
-            return true;
-        }
-        let handle = self.tables().by_reference.get(&seid).map(|entry| entry.handle.clone());
-        handle.is_some_and(|handle| handle.send(SessionEvent::Report(report.into())))
+        let tables = self.tables();
+        let Some(entry) = tables.by_reference.get(&(seid & !SECOND)) else { return false };
+        // An anchor behind an uplink classifier has nothing to say that the classifier does not say.
+        let silent = seid & SECOND != 0 && entry.place.is_none_or(|place| !place.intermediate);
+        silent || entry.handle.send(SessionEvent::Report(report.into()))
     }
 
     fn associated_anew(&self, upf: SocketAddr) {
         let tables = self.tables();
-        let there = tables.by_reference.values().filter(|entry| entry.upf.is_some_and(|at| at.upf == upf));
         let (mut told, mut busy) = (0, 0);
-        for entry in there {
+        for entry in tables.at(upf) {
             match entry.handle.send(SessionEvent::AssociatedAnew(upf.into())) {
                 true => told += 1,
                 // Its next change finds out, and restores it.

@@ -4,7 +4,7 @@
 use crate::kept::{self, SMF};
 use crate::n4::take_control;
 use crate::procedures::{establishment, modification, user_plane};
-use crate::session::{ANCHOR, Session, SessionEvent, SessionHandle};
+use crate::session::{Session, SessionEvent, SessionHandle};
 use crate::{Smf, SmfConfig, metrics};
 use martlet_nf::{Shutdown, StartError};
 use martlet_pfcp::Message;
@@ -147,9 +147,8 @@ async fn claim(smf: &Arc<Smf>, reference: u64, left: Left) -> Option<SessionHand
 async fn adopt(session: &mut Session) {
     let smf = session.smf.clone();
     let _turn = smf.restorations.acquire().await;
-    for at in [session.upf, session.anchor].into_iter().flatten() {
-        let seid = if session.anchor.is_some_and(|anchor| anchor.seid == at.seid) { ANCHOR } else { 0 };
-        let request = take_control(session.reference | seid, smf.n4.address());
+    for (bit, at) in session.place().into_iter().flat_map(|place| place.all()) {
+        let request = take_control(session.reference | bit, smf.n4.address());
         match smf.n4.request(at.upf, Some(at.seid), request).await {
             Ok(Message::SessionModificationResponse(answer)) if answer.cause.is_accepted() => {}
             // A UPF that does not know sessions of several SMFs gets the session anew.

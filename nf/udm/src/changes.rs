@@ -51,7 +51,7 @@ impl UdrDataCallback for Udm {
         let resource_id = format!("{}/nudm-sdm/v2/{supi}", self.context.api_root());
         let changes = body.notify_items.into_iter().flatten().flat_map(|item| item.changes).collect();
         let notify_items = vec![NotifyItem { resource_id, changes }];
-        for reference in body.original_callback_reference.unwrap_or_default() {
+        for reference in body.original_callback_reference.into_iter().flatten().filter(|uri| !uri.is_empty()) {
             let notification = ModificationNotification { notify_items: notify_items.clone(), subscription_id: None };
             // AMFs and SMFs take the same message, each at the URI that it gave.
             let consumer = AmfCallbackClient::new(self.context.callback_peer().about(&supi));

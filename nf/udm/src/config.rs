@@ -43,11 +43,20 @@ pub struct UdmConfig {
     pub null_scheme: bool,
     /// Whether Nudm_SDM is also served below `nudm-sdm/v1`, where the older functions of free5GC ask, with the v2 of TS 29.503.
     pub sdm_v1: bool,
+    /// Whether Nudm_SDM takes subscriptions to changes that name nothing to watch or nowhere to tell of it, as free5GC's AMF has them; they
+    /// are told nothing. Else they are refused (TS 29.503, 6.1.6.2.3).
+    pub empty_subscriptions: bool,
 }
 
 impl Default for UdmConfig {
     fn default() -> Self {
-        UdmConfig { home_plmn: "00101".into(), home_network_keys: Vec::new(), null_scheme: true, sdm_v1: false }
+        UdmConfig {
+            home_plmn: "00101".into(),
+            home_network_keys: Vec::new(),
+            null_scheme: true,
+            sdm_v1: false,
+            empty_subscriptions: false,
+        }
     }
 }
 

@@ -101,6 +101,11 @@ impl UdmSubscriberDataManagement for Udm {
     }
 
     async fn subscribe(&self, ue_id: &str, body: SdmSubscription) -> Result<Created<SdmSubscription>, Problem> {
+        let is_empty = body.monitored_resource_uris.is_empty() || body.callback_reference.is_empty();
+        if is_empty && !self.config.empty_subscriptions {
+            let missing = "monitoredResourceUris and callbackReference say what is watched and who is told of it";
+            return Err(Problem::new(400, "MANDATORY_IE_INCORRECT").detail(missing));
+        }
         let created = self.udr(ue_id).await?.create_sdm_subscriptions(ue_id, body).await?;
         let mut body = created.body;
         let id = body.subscription_id.clone().or_else(|| created.location.rsplit('/').next().map(str::to_string));

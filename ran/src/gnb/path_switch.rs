@@ -151,9 +151,15 @@ pub(super) async fn switched(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Faul
     for item in switched.map(|list| list.0).unwrap_or_default() {
         // The SMF has another policy than the source had: it holds (TS 33.501, 6.6.1).
         let transfer = AcknowledgeTransfer::decode(&item.path_switch_request_acknowledge_transfer)?;
+        let psi = item.pdu_session_id.0;
+        if let Some(uplink) = transfer.uplink
+            && let Some(qfis) = ue.sessions.get(&psi).map(|session| session.qfis.clone())
+        {
+            ue.retarget(psi, uplink, &qfis);
+        }
         let Some(asked) = transfer.security else { continue };
         let done = super::sessions::protect(ue.gnb.config(), asked);
-        if let (Some(session), Ok(done)) = (ue.sessions.get_mut(&item.pdu_session_id.0), done) {
+        if let (Some(session), Ok(done)) = (ue.sessions.get_mut(&psi), done) {
             session.security = Some((done, asked));
         }
     }

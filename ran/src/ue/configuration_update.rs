@@ -22,6 +22,10 @@ impl UeNas {
         if let Some(areas) = &command.service_area_list {
             self.given.without_service = without_service(areas);
         }
+        let name = command.full_name_for_network.as_ref().and_then(|name| name.name());
+        self.given.network_name = name.clone().or(self.given.network_name.take());
+        let time_zone = command.local_time_zone.as_ref().map(|zone| zone.quarter_hours());
+        self.given.time_zone = time_zone.or(self.given.time_zone);
         let indication = command.configuration_update_indication.as_ref();
         // It registers once the network has released the connection (5.4.4.3).
         self.registration_wanted |= indication.is_some_and(|i| i.red());
@@ -31,7 +35,7 @@ impl UeNas {
         self.event(Event::ConfigurationUpdated {
             new_guti: guti.is_some(),
             registration_requested: indication.is_some_and(|i| i.red()),
-            network_name: command.full_name_for_network.as_ref().and_then(|name| name.name()),
+            network_name: name,
         });
     }
 }

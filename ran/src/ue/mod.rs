@@ -4,6 +4,7 @@
 //! messages, and what an interface of the UE does with packets, is elsewhere.
 mod action;
 mod authentication;
+mod back_off;
 mod config;
 mod configuration_update;
 mod deregistration;

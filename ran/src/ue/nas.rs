@@ -3,6 +3,7 @@
 //! Each procedure is in a file of its own beside this one; here are the state they share and the way of a received
 //! message to its procedure.
 use super::action::{Abort, Action, EstablishmentCause, Event, Initial};
+use super::back_off::BackOff;
 use super::config::{UeConfig, UeConfigError};
 use super::deregistration::Deregistration;
 use super::eap::AnsweredRequest;
@@ -18,7 +19,7 @@ use martlet_nas::{
     NasFGsMobileIdentity, NasUeSecurityCapability,
 };
 use martlet_security::Plmn;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// Registration state (TS 24.501, 5.1.3.2.1, in short).
@@ -49,7 +50,7 @@ pub enum NasRefused {
     /// There is no such session.
     #[error("there is no PDU session {0}")]
     NoSession(u8),
-    /// The network has no room for sessions with this data network, and has said for how long (T3396).
+    /// The network has no room for such sessions, and has said for how long (T3396, T3584, T3585).
     #[error("the network has no room for such a session: try again in {0:?}")]
     BackOff(Duration),
     /// The message could not be made.
@@ -88,6 +89,10 @@ pub struct Given {
     pub equivalent_plmns: Vec<String>,
     /// T3502.
     pub t3502: Option<Duration>,
+    /// The network's name.
+    pub network_name: Option<String>,
+    /// Its time zone, quarters of an hour east of Greenwich.
+    pub time_zone: Option<i8>,
 }
 
 /// The NAS layer of one UE.
@@ -109,8 +114,8 @@ pub struct UeNas {
     pub(super) given: Given,
     /// It registers when the connection has ended.
     pub(super) registration_wanted: bool,
-    /// T3396 of each data network: until when it asks for no session.
-    pub(super) t3396: BTreeMap<Option<String>, Instant>,
+    /// Until when it asks for no session of a kind.
+    pub(super) back_off: BackOff,
     pub(super) registration: Option<Registration>,
     pub(super) service_request: Option<ServiceRequest>,
     pub(super) deregistration: Option<Deregistration>,
@@ -150,7 +155,7 @@ impl UeNas {
             t3512: None,
             given: Given::default(),
             registration_wanted: false,
-            t3396: BTreeMap::new(),
+            back_off: BackOff::default(),
             registration: None,
             service_request: None,
             deregistration: None,

@@ -28,9 +28,8 @@ impl UeNas {
         if self.state != MmState::Registered {
             return Err(NasRefused::NotRegistered);
         }
-        self.t3396.retain(|_, until| *until > now);
-        if let Some(until) = self.t3396.get(&request.dnn) {
-            return Err(NasRefused::BackOff(until.duration_since(now)));
+        if let Some(wait) = self.back_off.of(request.slice, request.dnn.as_deref(), now) {
+            return Err(NasRefused::BackOff(wait));
         }
         let free = |psi: &u8| self.sessions.get(usize::from(*psi)).is_some_and(|s| s.is_none());
         let psi = match request.psi {
@@ -109,10 +108,11 @@ impl UeNas {
             self.discard(format!("PDU SESSION ESTABLISHMENT REJECT for session {psi} with PTI {pti}, not in use"));
             return self.send_sm_status(psi, pti, GsmCause::PtiMismatch);
         }
-        let dnn = self.session_mut(psi).and_then(|session| session.info.dnn.clone());
         let back_off = reject.back_off_timer_value.as_ref().and_then(|timer| timer.to_seconds());
         if let Some(seconds) = back_off.filter(|seconds| *seconds > 0) {
-            self.t3396.insert(dnn, now + Duration::from_secs(seconds));
+            let asked = self.session_mut(psi).map(|session| (session.info.slice, session.info.dnn.clone()));
+            let (slice, dnn) = asked.unwrap_or_default();
+            self.back_off.begin(reject.fgsm_cause.cause_raw(), slice, dnn, now + Duration::from_secs(seconds));
         }
         self.remove_session(psi);
         self.event(Event::SessionRejected { psi, cause: SessionCause::Sm(reject.fgsm_cause.cause_raw()) });

@@ -135,6 +135,8 @@ impl UeNas {
             without_service: accept.service_area_list.as_ref().map(without_service).unwrap_or_default(),
             equivalent_plmns: accept.equivalent_plmns.iter().flat_map(plmns).collect(),
             t3502: accept.t3502_value.as_ref().and_then(|t| t.to_seconds()).map(Duration::from_secs),
+            network_name: self.given.network_name.take(),
+            time_zone: self.given.time_zone,
         };
         let active = accept.pdu_session_status.as_ref().map(|s| s.active_sessions());
         if let Some(active) = &active {

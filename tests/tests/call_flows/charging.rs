@@ -169,3 +169,83 @@ fn no_two_sessions_have_the_same_charging_identifier() {
         core.until_nothing_is_left().await
     });
 }
+
+/// A flow of what comes from an address, and goes there, with a rating group of its own.
+fn rated(name: &str, from: Ipv4Addr, rating_group: u32) -> martlet_pcf::FlowConfig {
+    martlet_pcf::FlowConfig {
+        name: name.into(),
+        five_qi: 7,
+        filters: vec![format!("permit out ip from {from} to assigned")],
+        precedence: 20 + rating_group as u8,
+        rating_group: Some(rating_group),
+        ..Default::default()
+    }
+}
+
+/// Packets from one phone to another, one after the other; how many of them came.
+async fn crossing(from: (&Ue, Ipv4Addr), to: (&Ue, Ipv4Addr), count: u16) -> Result<u64> {
+    for n in 0..count {
+        from.0.send_ip(1, ping(from.1, to.1, n)).await?;
+        let came = tokio::time::timeout(std::time::Duration::from_millis(300), to.0.recv_ip());
+        if came.await.is_err() {
+            return Ok(n.into());
+        }
+    }
+    Ok(count.into())
+}
+
+/// TS 32.255, 5.2.1: each rating group has usage and units of its own, from the start and with flows that come later; one that has none left
+/// ends by itself.
+#[test]
+fn rating_groups_are_counted_and_granted_each_by_itself() {
+    in_namespace(|| async {
+        // Addresses are given in order: the friend has the first.
+        let friends = Ipv4Addr::new(10, 45, 0, 2);
+        let core = TestCore::start(Sbi::Http, |config| {
+            online(config);
+            (config.chf.grant, config.chf.threshold_percent) = (4000, 50);
+            config.pcf.flows = vec![rated("friends", friends, 7)];
+        })
+        .await?;
+        core.ask(&format!("charging/{PHONE}/1000000")).await?;
+        let gnb = core.gnb(1).await?;
+        let (friend, address) = core.phone_with_session(&gnb, 2).await?;
+        ensure!(address == friends, "{address}");
+        let (phone, own) = core.phone_with_session(&gnb, 1).await?;
+        // The simulated phone sends all in its default flow, which is the session's own group.
+        let one = pings(&phone, own, 10).await?;
+        ensure!(crossing((&phone, own), (&friend, friends), 5).await? == 5);
+        ensure!(crossing((&friend, friends), (&phone, own), 60).await? == 60);
+        // Another group comes while the session lasts.
+        let mut policy = core.config().pcf.clone();
+        policy.flows.push(rated("gateway", GATEWAY, 9));
+        core.reload("pcf", policy)?;
+        let give_up = tokio::time::Instant::now() + std::time::Duration::from_secs(10);
+        while phone.status().await?.sessions[0].flows.len() < 3 {
+            ensure!(tokio::time::Instant::now() < give_up, "{:?}", phone.status().await?.sessions);
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        pings(&phone, own, 3).await?;
+        phone.deregister().await?;
+        core.until("its session is gone", |counts| counts.sessions == 1).await?;
+        let shown = core.ask(&format!("charging/{PHONE}")).await?;
+        let groups = &shown["records"][0]["groups"];
+        for (group, uplink, downlink) in [("1", 18, 10), ("7", 0, 60), ("9", 0, 3)] {
+            let of = |way: &str| groups[group][way].as_u64();
+            ensure!(of("uplink") == Some(uplink * one) && of("downlink") == Some(downlink * one), "{group}: {shown}");
+        }
+        ensure!(account(&core, PHONE).await? == (18 * one, 73 * one), "{shown}");
+        // The session's own group has the first units, another one what is left: when that is used up the session goes on without it.
+        let third = "imsi-001010000000003";
+        core.ask(&format!("charging/{third}/{}", 4000 + 4000 + 10 * one)).await?;
+        let (phone, own) = core.phone_with_session(&gnb, 3).await?;
+        let carried = crossing((&friend, friends), (&phone, own), 200).await?;
+        ensure!(carried >= 10 && carried * one <= 4000 + 10 * one, "{carried} of {one} octets");
+        ensure!(crossing((&friend, friends), (&phone, own), 1).await? == 0, "its units are used up");
+        ensure!(crossing((&phone, own), (&friend, friends), 5).await? == 5, "the session's own are not");
+        phone.deregister().await?;
+        friend.deregister().await?;
+        core.until_nothing_is_left().await?;
+        core.bodies.check(&["nchf-convergedcharging Update", "npcf-smpolicycontrol CreateSMPolicy"]).await
+    });
+}

@@ -185,6 +185,19 @@ impl Stream {
         Ok(Stream { arrivals: arrivals? })
     }
 
+    /// All came, once each, in whatever order.
+    fn is_complete(&self, count: u16) -> Result<()> {
+        let mut sequences: Vec<u16> = self.arrivals.iter().map(|(sequence, _)| *sequence).collect();
+        sequences.sort_unstable();
+        let missing: Vec<_> = (1..=count).filter(|sequence| sequences.binary_search(sequence).is_err()).collect();
+        ensure!(
+            missing.is_empty() && sequences.len() == usize::from(count),
+            "{} came; missing {missing:?}",
+            sequences.len()
+        );
+        Ok(())
+    }
+
     /// All came, once each and in order; the longest time between two.
     fn is_whole(&self, count: u16) -> Result<Duration> {
         let sequences: Vec<u16> = self.arrivals.iter().map(|(sequence, _)| *sequence).collect();
@@ -204,7 +217,7 @@ const INTERRUPTION: Duration = Duration::from_millis(10);
 
 /// A phone is handed over several times while packets go to it and from it, one a millisecond each way: all come, once each and in order.
 /// Gives the longest time between two packets, downlink and uplink.
-async fn gaps<F: Future<Output = Result<()>>>(
+pub async fn gaps<F: Future<Output = Result<()>>>(
     friend: (&Ue, Ipv4Addr),
     phone: (&Ue, Ipv4Addr),
     count: u16,
@@ -213,6 +226,20 @@ async fn gaps<F: Future<Output = Result<()>>>(
     let uplink = Stream::of(phone, friend, count, async { Ok(()) });
     let (downlink, uplink) = tokio::join!(Stream::of(friend, phone, count, handovers), uplink);
     Ok((downlink?.is_whole(count).context("downlink")?, uplink?.is_whole(count).context("uplink")?))
+}
+
+/// The same where the way changes with the gNB: nothing marks the end of what a phone sends on the way of before (TS 23.502, 4.9.1), so that
+/// what it sends next by the new one may be there first.
+pub async fn none_is_lost<F: Future<Output = Result<()>>>(
+    friend: (&Ue, Ipv4Addr),
+    phone: (&Ue, Ipv4Addr),
+    count: u16,
+    handovers: F,
+) -> Result<()> {
+    let uplink = Stream::of(phone, friend, count, async { Ok(()) });
+    let (downlink, uplink) = tokio::join!(Stream::of(friend, phone, count, handovers), uplink);
+    downlink?.is_whole(count).context("downlink")?;
+    uplink?.is_complete(count).context("uplink")
 }
 
 /// N2 handovers to these gNBs one after the other.

@@ -13,6 +13,7 @@ mod giving_up;
 mod gnbs;
 mod handover;
 mod idle_and_paging;
+mod intermediate_upf;
 mod location_reporting;
 mod mobility;
 mod n3_ipv6;

@@ -207,6 +207,56 @@ fn gnbs_and_phones_of_elsewhere_are_refused() {
     });
 }
 
+/// TS 24.501, 6.2.8: a slice, or a data network in it, is full: phones are told which, and wait for that alone (T3585, T3584).
+#[test]
+fn a_phone_waits_for_the_slice_or_data_network_that_is_full_and_for_no_other() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Http, |config| {
+            let limit =
+                |dnn: &str, max_sessions| martlet_smf::LimitConfig { sst: 1, sd: None, dnn: dnn.into(), max_sessions };
+            config.smf.limits = vec![limit("internet", 1), limit("", 2)];
+            let other = martlet_smf::DnnConfig {
+                name: "other".into(),
+                pool: "10.46.0.0/24".into(),
+                ..config.smf.dnns[0].clone()
+            };
+            config.smf.dnns.push(other);
+            config.smf.back_off_s = 2;
+        })
+        .await?;
+        for n in [1, 2] {
+            core.subscribe(n, |subscriber| {
+                subscriber.slices[0].dnns.push(SubscribedDnn { default: false, ..SubscribedDnn::new("other") })
+            })?;
+        }
+        let gnb = core.gnb(1).await?;
+        let (first, _) = core.phone_with_session(&gnb, 1).await?;
+        let phone = gnb.new_ue(core.phone(2))?;
+        phone.register().await?;
+        let with = |dnn: &str| martlet_ran::PduSessionRequest { dnn: Some(dnn.into()), ..internet() };
+        let full = phone.establish_pdu_session(with("internet")).await;
+        ensure!(full.as_ref().is_err_and(|error| error.cause() == Some(67)), "{full:?}");
+        let waits = phone.establish_pdu_session(with("internet")).await;
+        ensure!(waits.as_ref().is_err_and(|error| error.to_string().contains("try again in")), "{waits:?}");
+        // Another data network has room, and then the slice has none.
+        let other = phone.establish_pdu_session(with("other")).await?.psi;
+        let full = first.establish_pdu_session(with("other")).await;
+        ensure!(full.as_ref().is_err_and(|error| error.cause() == Some(69)), "{full:?}");
+        for dnn in ["other", "internet"] {
+            let waits = first.establish_pdu_session(with(dnn)).await;
+            ensure!(waits.as_ref().is_err_and(|error| error.to_string().contains("try again in")), "{dnn}: {waits:?}");
+        }
+        phone.release_pdu_session(other).await?;
+        tokio::time::sleep(std::time::Duration::from_millis(2100)).await;
+        first.establish_pdu_session(with("other")).await?;
+        first.deregister().await?;
+        phone.establish_pdu_session(with("internet")).await?;
+        phone.deregister().await?;
+        core.until_nothing_is_left().await?;
+        core.bodies.check(&["nsmf-pdusession PostSmContexts"]).await
+    });
+}
+
 /// TS 24.501, 6.2.7: a phone that there is no room for is told for how long it is not to ask again (T3396), for this data network.
 #[test]
 fn a_phone_that_there_is_no_room_for_waits_before_it_asks_again() {

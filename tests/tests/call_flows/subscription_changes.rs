@@ -155,3 +155,24 @@ fn a_phone_whose_last_slice_goes_is_asked_to_register_for_others() {
         core.until_nothing_is_left().await
     });
 }
+
+/// TS 24.501, 5.4.4.2: the network's name and time zone.
+#[test]
+fn a_phone_is_told_the_networks_name_and_time_zone() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Http, |config| {
+            config.amf.network_name.full = "Martlet".into();
+            config.amf.network_name.time_zone = Some("-03:30".into());
+        })
+        .await?;
+        let gnb = core.gnb(1).await?;
+        let (phone, _) = core.phone_with_session(&gnb, 1).await?;
+        until(&phone, "name and time zone", |given| {
+            given.network_name.as_deref() == Some("Martlet") && given.time_zone == Some(-14)
+        })
+        .await?;
+        phone.deregister().await?;
+        core.until_nothing_is_left().await?;
+        core.bodies.check(&["nsmf-pdusession PostSmContexts"]).await
+    });
+}

@@ -14,6 +14,7 @@ pub fn for_them(config: &mut Config) {
     config.nrf.lenient.absolute_prefixes = true;
     config.nrf.lenient.no_heartbeats = true;
     config.udm.sdm_v1 = true;
+    config.udm.empty_subscriptions = true;
     let slice = Snssai::new(1, Some(SD));
     config.network.slices = vec![slice];
     config.amf.plmns[0].slices = vec![slice];

@@ -1,6 +1,6 @@
 //! What gNBs say about a UE that changes from one to another, read from NGAP.
 use super::connection::Location;
-use super::uplink::{SessionInfo, SessionOutcome, items, location, octets};
+use super::uplink_parts::{SessionInfo, SessionOutcome, items, location, octets};
 use crate::served::Tai;
 use bytes::Bytes;
 use martlet_ngap::ngap::*;

@@ -9,6 +9,7 @@ pub(crate) mod handover_uplink;
 mod link;
 mod listener;
 pub(crate) mod uplink;
+mod uplink_parts;
 
 #[cfg(test)]
 pub(crate) use association::serve;

@@ -2,20 +2,11 @@
 //! stay where they came in.
 use super::connection::Location;
 use super::handover_uplink::{self, HandoverAdmitted, HandoverRequired};
-use crate::served::{Tai, plmn_from_ngap};
+pub(crate) use super::uplink_parts::{SessionInfo, SessionOutcome};
+use super::uplink_parts::{items, location, octets};
 use bytes::Bytes;
 use martlet_ngap::ngap::*;
 use martlet_ngap::{Error, NgapPduKind as Kind, extract_ngap_ies};
-
-/// N2 SM information of one PDU session.
-pub(crate) type SessionInfo = (u8, Bytes);
-
-/// How the gNB fared with several PDU sessions.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct SessionOutcome {
-    pub done: Vec<SessionInfo>,
-    pub failed: Vec<SessionInfo>,
-}
 
 /// What a gNB says about a UE.
 #[derive(Debug, Clone, PartialEq)]
@@ -111,20 +102,6 @@ pub(crate) struct InitialUe {
     pub sent_on: bool,
 }
 
-/// The location of a message; `None` for another access than NR, or a PLMN that is none.
-pub(super) fn location(info: &UserLocationInformation<'_>) -> Option<Location> {
-    let UserLocationInformation::userLocationInformationNR(nr) = info else { return None };
-    let cell_plmn = plmn_from_ngap(&nr.nr_cgi.plmn_identity)?;
-    Some(Location { tai: Tai::from_ngap(&nr.tai)?, cell_plmn, cell: nr.nr_cgi.nr_cell_identity.0.value() })
-}
-
-/// Octets of the message without a copy, where they lie in it.
-pub(super) fn octets(data: &Bytes, part: &[u8]) -> Bytes {
-    let (start, from) = (data.as_ptr() as usize, part.as_ptr() as usize);
-    let inside = from >= start && from + part.len() <= start + data.len();
-    if inside { data.slice_ref(part) } else { Bytes::copy_from_slice(part) }
-}
-
 /// Reads INITIAL UE MESSAGE.
 pub(crate) fn initial_ue(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<InitialUe, Error> {
     extract_ngap_ies!(pdu, InitialUEMessage,
@@ -141,19 +118,6 @@ pub(crate) fn initial_ue(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<InitialUe, E
     });
     Ok(InitialUe { ran_id, nas: octets(data, &nas.0), location: location(&place), s_tmsi, sent_on: set.is_some() })
 }
-
-/// The items of a list as identities with their octets.
-macro_rules! items {
-    ($list:expr, $data:expr, $transfer:ident) => {
-        $list
-            .map(|list| list.0)
-            .unwrap_or_default()
-            .iter()
-            .map(|item| (item.pdu_session_id.0, octets($data, &item.$transfer)))
-            .collect::<Vec<SessionInfo>>()
-    };
-}
-pub(super) use items;
 
 /// Reads a message about a UE; `None` for a kind that the AMF does not handle.
 pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Error> {

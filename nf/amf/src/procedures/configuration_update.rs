@@ -5,15 +5,16 @@ use crate::metrics::Procedure;
 use crate::ue::{NasTimer, Protection, Stop, Ue};
 use martlet_nas::{
     Nas5gmmMessage, Nas5gsMessage, NasConfigurationUpdateCommand, NasConfigurationUpdateIndication,
-    NasFGsMobileIdentity, NasNetworkName, NasNetworkSlicingIndication, identifiers,
+    NasFGsMobileIdentity, NasNetworkName, NasNetworkSlicingIndication, NasTimeZone, identifiers,
 };
 use martlet_ngap::ngap::{Cause, CauseNas};
 use serde::{Deserialize, Serialize};
 
-/// Tells the UE the network's name, where there is one.
+/// Tells the UE the network's name and time zone, where there are such.
 pub(crate) async fn run(ue: &mut Ue) -> Result<(), Stop> {
     let name = &ue.amf.config.network_name;
-    if name.full.is_empty() && name.short.is_empty() {
+    let time_zone = name.quarter_hours().and_then(|quarters| NasTimeZone::from_quarter_hours(quarters).ok());
+    if name.full.is_empty() && name.short.is_empty() && time_zone.is_none() {
         return Ok(());
     }
     let mut command = NasConfigurationUpdateCommand::new();
@@ -22,6 +23,9 @@ pub(crate) async fn run(ue: &mut Ue) -> Result<(), Stop> {
     }
     if !name.short.is_empty() {
         command.set_short_name_for_network(NasNetworkName::from_name(&name.short, false));
+    }
+    if let Some(time_zone) = time_zone {
+        command.set_local_time_zone(time_zone);
     }
     ue.send_nas(&Nas5gsMessage::new_5gmm(command)).await
 }

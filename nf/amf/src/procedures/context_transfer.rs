@@ -1,6 +1,6 @@
 //! A UE's context moves to another AMF as the UE registers there (TS 23.502, 4.2.2.2.2, steps 4, 5 and 10; TS 29.518,
 //! 5.2.2.2.1 and 5.2.2.2.2; TS 33.501, 6.9.3): the new AMF's side, and the old one's.
-use super::{am_policy, implicit_deregistration, key_change, set_takeover, ue_context_release};
+use super::{am_policy, implicit_deregistration, set_takeover, ue_context_release};
 use crate::concurrently::all;
 use crate::metrics::Procedure;
 use crate::served::{slice_from_sbi, slice_to_sbi};
@@ -133,9 +133,10 @@ fn take(ue: &mut Ue, context: UeContext, nas: Option<&Bytes>) -> Result<Proof, &
     let changed = keys.key_amf_h_derivation_ind == Some(true);
     if nas.is_none() && changed {
         // With a handover: the UE hears of its new key on its way.
-        let algorithms = mm.nas_security_mode.as_ref().and_then(algorithms).ok_or("it has no algorithms")?;
-        let new = key_change::context(&KAmf::new(&k_amf), ngksi, algorithms).ok_or("its keys cannot be used")?;
-        ue.security = Some(new);
+        let (nea, nia) = mm.nas_security_mode.as_ref().and_then(algorithms).ok_or("it has no algorithms")?;
+        // Both COUNTs begin anew.
+        let new = Security::new(KAmf::new(&k_amf), ngksi, nea, nia);
+        ue.security = Some(new.map_err(|_| "its keys cannot be used")?);
         ue.allowed = mm.allowed_nssai.iter().flatten().map(slice_from_sbi).collect();
         return sessions(ue, context.session_context_list, supi, context.pei, capability).map(|()| (None, None));
     }
@@ -193,9 +194,7 @@ pub(super) fn take_for_handover(ue: &mut Ue, context: UeContext) -> Result<(), &
     take(ue, context, None).map(|_| ())
 }
 
-pub(super) type Algorithms = (martlet_nas::CipheringAlgorithm, martlet_nas::IntegrityAlgorithm);
-
-fn algorithms(mode: &NasSecurityMode) -> Option<Algorithms> {
+fn algorithms(mode: &NasSecurityMode) -> Option<(martlet_nas::CipheringAlgorithm, martlet_nas::IntegrityAlgorithm)> {
     use martlet_nas::{CipheringAlgorithm as Nea, IntegrityAlgorithm as Nia};
     let number = |text: &str| text.as_bytes().last().map(|digit| digit.wrapping_sub(b'0'));
     let (nea, nia) = (number(mode.ciphering_algorithm.as_str())?, number(mode.integrity_algorithm.as_str())?);

@@ -1,44 +1,19 @@
 //! N2 handover between two gNBs, of this AMF or of two (TS 23.502, 4.9.1.3; TS 38.413, 8.4.1 to 8.4.7): prepared at the target,
 //! carried out by the UE, or given up.
+use super::handover_course::{self, Ended, FAILED_AT_TARGET};
 use super::handover_preparation::{self, Prepared, Terms};
 use super::handover_sessions as sessions;
 use super::key_change::Keys;
 use super::{event_exposure, handover_between_amfs, ue_context_release};
-use crate::metrics::{self, Procedure};
+use crate::metrics::Procedure;
+use crate::n2::Gnb;
 use crate::n2::handover_downlink;
-use crate::n2::handover_uplink::{HandoverAdmitted, HandoverRequired};
-use crate::n2::uplink::Uplink;
-use crate::n2::{Gnb, Location};
+use crate::n2::handover_uplink::HandoverRequired;
 use crate::served::Tai;
-use crate::ue::{Event, Heard, Stop, Ue, Work};
+use crate::ue::{Stop, Ue};
 use martlet_ngap::cause;
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork, GlobalRANNodeID};
 use std::sync::Arc;
-use std::time::Instant;
-
-/// How a handover ends before the UE is at the target.
-pub(super) enum Ended {
-    /// The source is told so with HANDOVER PREPARATION FAILURE.
-    NotPrepared(Cause),
-    /// The source has given it up.
-    Cancelled,
-    /// The UE did not come to the target, which has been told to forget it.
-    NotCome,
-    /// Something else came first.
-    Stopped(Stop),
-}
-
-impl Ended {
-    /// A word of a fixed set: for metrics and logs.
-    pub fn label(&self) -> &'static str {
-        match self {
-            Ended::NotPrepared(_) => "not_prepared",
-            Ended::Cancelled => "cancelled",
-            Ended::NotCome => "no_notification",
-            Ended::Stopped(_) => "stopped",
-        }
-    }
-}
 
 /// Where a UE is to go.
 enum Target {
@@ -47,15 +22,6 @@ enum Target {
     /// To one that this AMF does not know.
     Elsewhere(GlobalRANNodeID, Tai),
 }
-
-impl From<CauseRadioNetwork> for Ended {
-    fn from(cause: CauseRadioNetwork) -> Self {
-        Ended::NotPrepared(Cause::radioNetwork(cause))
-    }
-}
-
-pub(super) const FAILED_AT_TARGET: CauseRadioNetwork =
-    CauseRadioNetwork::ho_failure_in_target_5GC_ngran_node_or_target_system;
 
 /// Hands the UE over as its gNB requires it.
 pub(crate) async fn run(ue: &mut Ue, required: HandoverRequired) {
@@ -125,7 +91,7 @@ async fn handover(ue: &mut Ue, required: &HandoverRequired) -> Result<usize, End
     };
     let prepared = handover_preparation::run(ue, required, (gnb, tai), terms, keys).await?;
     command(ue, &prepared).await?;
-    let location = notified(ue).await?;
+    let location = handover_course::notified(ue).await?;
     // The UE is at the target: steps 5 to 12 of 4.9.1.3.3.
     let Some(mut target) = ue.target.take() else { return Err(Ended::NotCome) };
     if let Some(location) = location {
@@ -173,35 +139,6 @@ fn target(ue: &Ue, required: &HandoverRequired) -> Result<Target, Ended> {
     Ok(Target::Here(gnb, *tai))
 }
 
-/// HANDOVER REQUEST ACKNOWLEDGE (step 10).
-pub(super) async fn answer(ue: &mut Ue) -> Result<HandoverAdmitted, Ended> {
-    let until = Instant::now() + ue.amf.config.timers.ngap();
-    loop {
-        match ue.hear(until).await.map_err(Ended::Stopped)? {
-            Heard::Target(Uplink::HandoverAdmitted { ran_id, admitted }) => {
-                if let Some(target) = &mut ue.target {
-                    target.ran_id = ran_id;
-                }
-                return Ok(*admitted);
-            }
-            Heard::Target(Uplink::HandoverFailed(cause)) => {
-                // The gNB has forgotten the UE by itself.
-                ue.target = None;
-                return Err(Ended::NotPrepared(cause));
-            }
-            Heard::TargetLost => {
-                ue.target = None;
-                return Err(FAILED_AT_TARGET.into());
-            }
-            Heard::Nothing => {
-                tracing::warn!(supi = ue.label(), gnb = ue.gnb(), "the target of a handover does not answer");
-                return Err(FAILED_AT_TARGET.into());
-            }
-            heard => meanwhile(ue, heard)?,
-        }
-    }
-}
-
 /// HANDOVER COMMAND to the source.
 async fn command(ue: &mut Ue, prepared: &Prepared) -> Result<(), Ended> {
     let Some(connection) = &ue.connection else { return Err(Ended::Stopped(Stop::ConnectionLost)) };
@@ -210,50 +147,5 @@ async fn command(ue: &mut Ue, prepared: &Prepared) -> Result<(), Ended> {
     match connection.send(command).await {
         true => Ok(()),
         false => Err(Ended::Stopped(Stop::ConnectionLost)),
-    }
-}
-
-/// HANDOVER NOTIFY of the target: where the UE is now. Before it comes, the source says from where the target is to count
-/// (8.4.6 and 8.4.7).
-pub(super) async fn notified(ue: &mut Ue) -> Result<Option<Location>, Ended> {
-    let until = Instant::now() + ue.amf.config.timers.handover();
-    loop {
-        match ue.hear(until).await.map_err(Ended::Stopped)? {
-            Heard::Target(Uplink::HandoverNotified(location)) => return Ok(location),
-            Heard::Source(Uplink::StatusTransfer(status)) => {
-                if let Some(target) = &ue.target {
-                    target.send(handover_downlink::ran_status_transfer(target, status)).await;
-                }
-            }
-            Heard::TargetLost => {
-                ue.target = None;
-                return Err(Ended::NotCome);
-            }
-            Heard::Target(Uplink::ReleaseRequest { .. }) | Heard::Nothing => return Err(Ended::NotCome),
-            heard => meanwhile(ue, heard)?,
-        }
-    }
-}
-
-/// What both gNBs say besides.
-fn meanwhile(ue: &mut Ue, heard: Heard) -> Result<(), Ended> {
-    match heard {
-        Heard::Source(Uplink::HandoverCancel(_)) => Err(Ended::Cancelled),
-        Heard::Source(Uplink::Nas { nas, location }) => {
-            ue.moved(location);
-            ue.set_aside_nas(nas);
-            Ok(())
-        }
-        Heard::Source(message @ Uplink::ReleaseRequest { .. }) => {
-            let amf_id = ue.connection.as_ref().map_or(0, |connection| connection.amf_id);
-            Err(Ended::Stopped(Stop::Preempted(Work::Event(Event::Uplink { amf_id, message }))))
-        }
-        Heard::Source(message) => ue.note(message).map_err(Ended::Stopped),
-        Heard::Target(message) => {
-            metrics::ngap_error("state");
-            tracing::warn!(supi = ue.label(), "unexpected of the target of a handover: {}", message.name());
-            Ok(())
-        }
-        Heard::TargetLost | Heard::Nothing => Ok(()),
     }
 }

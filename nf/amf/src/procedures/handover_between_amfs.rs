@@ -1,6 +1,6 @@
 //! N2 handover to a gNB of another AMF (TS 23.502, 4.9.1.3; TS 29.518, 5.2.2.2.3 and 5.2.2.2.4): the source AMF's side. The
 //! target AMF prepares it with its gNB and the SMFs, and says when the UE has come.
-use super::handover::{Ended, FAILED_AT_TARGET};
+use super::handover_course::{Ended, FAILED_AT_TARGET};
 use super::{am_policy, implicit_deregistration, key_change, ran_status_transfer, ue_context_release};
 use crate::n2::handover_downlink;
 use crate::n2::handover_uplink::HandoverRequired;

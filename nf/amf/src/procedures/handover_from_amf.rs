@@ -1,7 +1,7 @@
 //! N2 handover from a gNB of another AMF (TS 23.502, 4.9.1.3; TS 29.518, 5.2.2.2.3): the target AMF's side. It makes a context
 //! of what the source AMF gives, prepares gNB and SMFs, answers, and waits for the UE.
-use super::handover::{self, Ended, FAILED_AT_TARGET};
 use super::handover_between_amfs::{reference, session_info, session_infos};
+use super::handover_course::{self, Ended, FAILED_AT_TARGET};
 use super::handover_preparation::{self, Prepared, Terms};
 use super::handover_sessions as sessions;
 use super::key_change::{self, Keys};
@@ -102,7 +102,7 @@ async fn arrive(
         let _ = answer.send(Ok(created(&prepared)));
     }
 
-    let location = handover::notified(ue).await?;
+    let location = handover_course::notified(ue).await?;
     let Some(mut target) = ue.target.take() else { return Err(Ended::NotCome) };
     if let Some(location) = location {
         target.location = location;

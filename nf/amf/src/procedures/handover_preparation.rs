@@ -1,6 +1,6 @@
 //! The target gNB of an N2 handover is prepared (TS 23.502, 4.9.1.3.2, steps 3 to 12), of this AMF's own gNBs' handovers and of those that
 //! come from another AMF: the SMFs say what it is to set up, it says what it takes, and the SMFs what the source is to forward.
-use super::handover::{self, Ended, FAILED_AT_TARGET};
+use super::handover_course::{self, Ended, FAILED_AT_TARGET};
 use super::key_change::Keys;
 use super::{handover_sessions as sessions, mobility_restrictions};
 use crate::n2::handover_downlink::{self, HandoverRequest};
@@ -58,7 +58,7 @@ pub(super) async fn run(
     let asked: Vec<u8> = requests.iter().map(|(psi, ..)| *psi).collect();
     let keys = keys(ue).ok_or(Ended::from(FAILED_AT_TARGET))?;
     request(ue, required, (gnb, tai), (terms, keys), requests).await?;
-    let admitted = handover::answer(ue).await?;
+    let admitted = handover_course::answer(ue).await?;
     // Steps 10 to 12: what the source is to forward.
     let commands = sessions::admitted(ue, &asked, &admitted).await;
     prepared.failed.extend(commands.failed);

@@ -2,7 +2,7 @@
 //! has derived, and never the one in use. The target AMF begins a chain of keys with it, and the UE learns of it in a container of NAS
 //! that the target gNB brings it (TS 24.501, 4.4.3.3 and 9.11.2.6).
 use crate::ue::{NextHop, Security, Ue};
-use martlet_nas::{KAmf, NasCount, key_change};
+use martlet_nas::{NasCount, key_change};
 use martlet_sbi_api::common::SecretText;
 use martlet_sbi_api::namf_communication::{KeyAmf, KeyAmfType, MmContext, NgKsi, ScType, SeafData};
 use martlet_security::AccessKeyCount;
@@ -44,10 +44,4 @@ pub(super) fn taken(ue: &Ue, mm: Option<&MmContext>) -> Option<Keys> {
     let algorithms = (security.nas.ciphering_algorithm(), security.integrity);
     let container = key_change::container(security.key(), security.ngksi, algorithms, count)?;
     Some(Keys { chain, nh, container: Some(container) })
-}
-
-/// A context of the K_AMF that the source AMF has derived, with its algorithms; both COUNTs begin anew.
-pub(super) fn context(k_amf: &KAmf, ngksi: u8, algorithms: super::context_transfer::Algorithms) -> Option<Security> {
-    let (ciphering, integrity) = algorithms;
-    Security::new(k_amf.clone(), ngksi, ciphering, integrity).ok()
 }

@@ -11,6 +11,7 @@ pub(crate) mod error_indication;
 pub(crate) mod event_exposure;
 pub(crate) mod handover;
 pub(crate) mod handover_between_amfs;
+mod handover_course;
 pub(crate) mod handover_from_amf;
 mod handover_preparation;
 mod handover_sessions;

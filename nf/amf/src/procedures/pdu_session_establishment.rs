@@ -176,6 +176,7 @@ fn create_data(ue: &Ue, psi: u8, number: u64, slice: Slice, dnn: &Dnn) -> Option
     data.n1_sm_msg = part(N1);
     data.rat_type = Some(RatType::Nr);
     data.ue_location = Some(connection.location.to_sbi());
+    data.ue_time_zone = ue.amf.config.network_name.time_zone.clone();
     data.sel_mode = Some(DnnSelectionMode::Verified);
     Some(data)
 }

@@ -67,9 +67,15 @@ impl Association {
         self.leads_to(wanted.dnn) && (slices.is_empty() || slices.iter().any(|slice| slice.snssai() == wanted.slice))
     }
 
+    /// Whether gNBs of a tracking area reach it.
+    pub fn reaches(&self, tac: Option<u32>) -> bool {
+        self.upf.service_area.is_empty() || tac.is_none_or(|tac| self.upf.service_area.contains(&tac))
+    }
+
     /// How well it suits the UE's place.
     pub fn rank(&self, wanted: &Wanted<'_>) -> u8 {
         match wanted.tac {
+            _ if !self.reaches(wanted.tac) => 3,
             _ if self.upf.tacs.is_empty() => 1,
             Some(tac) if self.upf.tacs.contains(&tac) => 0,
             _ => 2,

@@ -1,5 +1,6 @@
 //! A session that goes through two UPFs (TS 23.502, 4.3.5.4; TS 23.501, 5.6.4.2): the one that gNBs speak to sends some of the uplink
-//! to its own data network (uplink classifier), and all other packets on to the anchor over N9.
+//! to its own data network (uplink classifier), and all other packets on to the anchor over N9. Without a network of its own it is an
+//! intermediate UPF.
 use super::rules::{self, CHARGING, Plan};
 use crate::session::QFI;
 use martlet_pfcp::ie::*;
@@ -14,7 +15,8 @@ const MARK: u32 = 2;
 const FROM_GNB: u8 = 1;
 const FROM_ANCHOR: u8 = 2;
 
-/// The branching point's rules. `anchor` is the anchor's end of N9; `local` are the flow descriptions of what leaves here.
+/// The branching point's rules. `anchor` is the anchor's end of N9; `local` are the flow descriptions of what leaves here, and none for an
+/// intermediate UPF.
 pub fn branching_point(plan: &Plan<'_>, anchor: (u32, IpAddr), local: &[String]) -> SessionEstablishmentRequest {
     let mut request = rules::establishment(plan);
     let choose = |id| FTeid::Choose { ipv4: true, ipv6: true, choose_id: Some(id) };
@@ -36,9 +38,11 @@ pub fn branching_point(plan: &Plan<'_>, anchor: (u32, IpAddr), local: &[String])
     request.create_pdrs = vec![
         rule(rules::UPLINK, 255, uplink(), true, rules::TO_CORE, false),
         rule(rules::DOWNLINK, 255, over_n9, true, rules::TO_ACCESS, false),
-        rule(LOCAL_UPLINK, 100, Pdi { sdf_filters, ..uplink() }, true, TO_LOCAL, false),
-        rule(LOCAL_DOWNLINK, 255, plan.subject.pdi(Interface::Core), false, rules::TO_ACCESS, true),
     ];
+    for qer in &mut request.create_qers {
+        qer.qfi = None;
+    }
+    request.create_qers.truncate(1);
     let local_exit = ForwardingParameters {
         destination_interface: DestinationInterface(Interface::Core),
         network_instance: Some(NetworkInstance::new(plan.subject.dnn)),
@@ -49,16 +53,19 @@ pub fn branching_point(plan: &Plan<'_>, anchor: (u32, IpAddr), local: &[String])
             parameters.outer_header_creation = Some(OuterHeaderCreation::gtpu(anchor.0, anchor.1));
         }
     }
+    if local.is_empty() {
+        return request;
+    }
+    request.create_pdrs.extend([
+        rule(LOCAL_UPLINK, 100, Pdi { sdf_filters, ..uplink() }, true, TO_LOCAL, false),
+        rule(LOCAL_DOWNLINK, 255, plan.subject.pdi(Interface::Core), false, rules::TO_ACCESS, true),
+    ]);
     request.create_fars.push(CreateFar {
         far_id: FarId(TO_LOCAL),
         apply_action: ApplyAction::FORW,
         forwarding_parameters: Some(local_exit),
         bar_id: None,
     });
-    for qer in &mut request.create_qers {
-        qer.qfi = None;
-    }
-    request.create_qers.truncate(1);
     request.create_qers.push(CreateQer {
         qer_id: QerId(MARK),
         correlation_id: None,

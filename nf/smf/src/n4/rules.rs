@@ -14,8 +14,20 @@ pub(super) const TO_CORE: u32 = 1;
 pub(super) const TO_ACCESS: u32 = 2;
 pub(super) const QER: u32 = 1;
 const URR: u32 = 1;
-/// The rule that counts all that a session uses.
+/// The rule that counts what a session uses and no other rule counts.
 pub const CHARGING: UrrId = UrrId(URR);
+/// Rules that count a rating group: this, and its number below.
+const OF_GROUPS: u32 = 0x1000_0000;
+
+/// The rule that counts a rating group. `None` for a number that is too large to be told apart.
+pub fn urr_of(rating_group: u32) -> Option<UrrId> {
+    (rating_group < OF_GROUPS).then_some(UrrId(OF_GROUPS | rating_group))
+}
+
+/// The rating group that a rule counts; `None` for [`CHARGING`], which counts the session's own.
+pub fn group_of(urr: UrrId) -> Option<u32> {
+    (urr.0 & !(OF_GROUPS - 1) == OF_GROUPS).then_some(urr.0 & (OF_GROUPS - 1))
+}
 const BAR: u8 = 1;
 /// Outer header removal of UDP over IPv6 (TS 29.244, 8.2.64).
 const UDP_IPV6: u8 = 3;
@@ -92,6 +104,8 @@ pub struct Plan<'a> {
     pub flows: &'a [Flow],
     /// What it may use.
     pub quota: Option<Quota>,
+    /// Rating groups that are counted by themselves, and what of each may be used.
+    pub groups: Vec<(u32, Option<Quota>)>,
     /// The UPF's end of N3, where the session is one that the UPF has lost; else the UPF chooses it.
     pub restored: Option<(u32, IpAddr)>,
     /// Seconds without packets after which the UPF tells of it: it learns whether this SMF still has the session.
@@ -165,7 +179,8 @@ pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
         pdr(UPLINK, uplink, Some(OuterHeaderRemoval { description: 0 }), TO_CORE),
         pdr(DOWNLINK, downlink, from_server, TO_ACCESS),
     ];
-    create_pdrs.extend(plan.flows.iter().flat_map(|flow| flow_pdrs(flow, &plan.subject, &local_fteid)));
+    let groups: Vec<u32> = plan.groups.iter().map(|(group, _)| *group).collect();
+    create_pdrs.extend(plan.flows.iter().flat_map(|flow| flow_pdrs(flow, &plan.subject, &local_fteid, &groups)));
     SessionEstablishmentRequest {
         node_id: plan.node.clone(),
         cp_fseid: FSeid::new(plan.cp_seid, plan.cp_address),
@@ -184,16 +199,9 @@ pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
                 bar_id: (!matches!(plan.towards_ue, Downlink::Gnb(..))).then_some(BarId(BAR)),
             },
         ],
-        create_urrs: vec![CreateUrr {
-            urr_id: UrrId(URR),
-            measurement_method: MeasurementMethod(3),
-            reporting_triggers: plan.quota.map_or(ReportingTriggers::default(), |_| QUOTA_TRIGGERS),
-            measurement_period: None,
-            volume_threshold: plan.quota.and_then(Quota::threshold),
-            volume_quota: plan.quota.map(Quota::quota),
-            time_threshold: None,
-            time_quota: None,
-        }],
+        create_urrs: std::iter::once(counting(CHARGING, plan.quota))
+            .chain(plan.groups.iter().filter_map(|(group, quota)| Some(counting(urr_of(*group)?, *quota))))
+            .collect(),
         create_qers: std::iter::once(CreateQer {
             qer_id: QerId(QER),
             correlation_id: None,
@@ -216,6 +224,25 @@ pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
         inactivity_timer: plan.audit_s.map(UserPlaneInactivityTimer),
         flags: plan.restored.map(|_| RESTORATION),
     }
+}
+
+fn counting(urr_id: UrrId, quota: Option<Quota>) -> CreateUrr {
+    CreateUrr {
+        urr_id,
+        measurement_method: MeasurementMethod(3),
+        reporting_triggers: quota.map_or(ReportingTriggers::default(), |_| QUOTA_TRIGGERS),
+        measurement_period: None,
+        volume_threshold: quota.and_then(Quota::threshold),
+        volume_quota: quota.map(Quota::quota),
+        time_threshold: None,
+        time_quota: None,
+    }
+}
+
+/// Rating groups that are counted by themselves from now on.
+pub fn also_counting(groups: &[(u32, Option<Quota>)]) -> SessionModificationRequest {
+    let create_urrs = groups.iter().filter_map(|(group, quota)| Some(counting(urr_of(*group)?, *quota))).collect();
+    SessionModificationRequest { create_urrs, ..Default::default() }
 }
 
 fn modification(update: UpdateFar) -> SessionModificationRequest {
@@ -252,7 +279,7 @@ fn flow_qer(flow: &Flow) -> CreateQer {
 
 /// The PDRs of a flow. A packet takes the mark of the first QER that has one: the flow's. The session's bit rate holds for
 /// flows without a guaranteed one (TS 23.501, 5.7.2.6).
-fn flow_pdrs(flow: &Flow, subject: &Subject<'_>, fteid: &FTeid) -> Vec<CreatePdr> {
+fn flow_pdrs(flow: &Flow, subject: &Subject<'_>, fteid: &FTeid, groups: &[u32]) -> Vec<CreatePdr> {
     let mut pdrs = Vec::new();
     let mut qer_ids = vec![QerId(flow_qer_id(flow.qfi))];
     if flow.guaranteed.is_none() {
@@ -280,7 +307,9 @@ fn flow_pdrs(flow: &Flow, subject: &Subject<'_>, fteid: &FTeid) -> Vec<CreatePdr
                 pdi,
                 outer_header_removal: uplink.then_some(OuterHeaderRemoval { description: 0 }),
                 far_id: Some(FarId(far)),
-                urr_ids: vec![UrrId(URR)],
+                urr_ids: vec![
+                    rule.rating_group.filter(|group| groups.contains(group)).and_then(urr_of).unwrap_or(CHARGING),
+                ],
                 qer_ids: qer_ids.clone(),
                 activate_predefined_rules: None,
             });
@@ -296,6 +325,8 @@ pub struct FlowsChange<'a> {
     pub tunnel: (u32, IpAddr),
     pub before: &'a [Flow],
     pub now: &'a [Flow],
+    /// Rating groups that are counted by themselves.
+    pub groups: &'a [u32],
     /// A new bit rate of the session, bits per second uplink and downlink.
     pub ambr: Option<(u64, u64)>,
 }
@@ -307,7 +338,7 @@ pub fn to_flows(change: &FlowsChange<'_>) -> Option<SessionModificationRequest> 
         (teid, IpAddr::V6(ip)) => FTeid::Given { teid, ipv4: None, ipv6: Some(ip) },
     };
     let pdrs = |flows: &[Flow]| -> Vec<CreatePdr> {
-        flows.iter().flat_map(|flow| flow_pdrs(flow, &change.subject, &fteid)).collect()
+        flows.iter().flat_map(|flow| flow_pdrs(flow, &change.subject, &fteid, change.groups)).collect()
     };
     let (old, new) = (pdrs(change.before), pdrs(change.now));
     let mut request = SessionModificationRequest {
@@ -380,28 +411,30 @@ pub fn to_buffer_anew() -> SessionModificationRequest {
     SessionModificationRequest { flags: Some(DROP_BUFFERED), ..to_buffer() }
 }
 
-/// What the session may use from now on; none for all it likes.
-pub fn to_quota(quota: Option<Quota>) -> SessionModificationRequest {
-    let quota = quota.unwrap_or(ENDLESS);
-    let update = UpdateUrr {
-        urr_id: CHARGING,
-        measurement_method: None,
-        reporting_triggers: Some(match quota.threshold() {
-            Some(_) => QUOTA_TRIGGERS,
-            None => ReportingTriggers::VOLQU,
-        }),
-        measurement_period: None,
-        volume_threshold: quota.threshold(),
-        volume_quota: Some(quota.quota()),
-        time_threshold: None,
-        time_quota: None,
+/// What may be used from now on of each of these counts; none for all it likes.
+pub fn to_quotas(quotas: &[(UrrId, Option<Quota>)]) -> SessionModificationRequest {
+    let update = |(urr_id, quota): &(UrrId, Option<Quota>)| {
+        let quota = quota.unwrap_or(ENDLESS);
+        UpdateUrr {
+            urr_id: *urr_id,
+            measurement_method: None,
+            reporting_triggers: Some(match quota.threshold() {
+                Some(_) => QUOTA_TRIGGERS,
+                None => ReportingTriggers::VOLQU,
+            }),
+            measurement_period: None,
+            volume_threshold: quota.threshold(),
+            volume_quota: Some(quota.quota()),
+            time_threshold: None,
+            time_quota: None,
+        }
     };
-    SessionModificationRequest { update_urrs: vec![update], ..Default::default() }
+    SessionModificationRequest { update_urrs: quotas.iter().map(update).collect(), ..Default::default() }
 }
 
-/// What the session has used since it was last told.
-pub fn query() -> SessionModificationRequest {
-    SessionModificationRequest { query_urrs: vec![QueryUrr { urr_id: CHARGING }], ..Default::default() }
+/// What has been used of each of these counts since it was last told.
+pub fn query(counts: impl Iterator<Item = UrrId>) -> SessionModificationRequest {
+    SessionModificationRequest { query_urrs: counts.map(|urr_id| QueryUrr { urr_id }).collect(), ..Default::default() }
 }
 
 /// Ends the session.

@@ -106,6 +106,18 @@ async fn begin(
     let asked_mode = asked.message.ssc_mode.as_ref().and_then(|mode| mode.mode());
     let ssc_mode = choose_mode(asked_mode, &kind, &subscription)
         .map_err(|gsm| refused(403, "SSC_NOT_SUPPORTED", gsm, "the subscription does not have this SSC mode".into()))?;
+    let room = smf.limits.take(slice, &dnn).map_err(|gsm| match gsm {
+        GsmCause::InsufficientResourcesForSpecificSlice => refused(
+            500,
+            "INSUFFICIENT_RESOURCES_SLICE",
+            gsm,
+            format!("too many sessions in slice {slice}: see smf.limits"),
+        ),
+        _ => {
+            let what = format!("too many sessions with {dnn} in slice {slice}: see smf.limits");
+            refused(500, "INSUFFICIENT_RESOURCES_SLICE_DNN", gsm, what)
+        }
+    })?;
     let no_room =
         |what: &str| refused(500, "INSUFFICIENT_RESOURCES_SLICE_DNN", GsmCause::InsufficientResources, what.into());
     // From here on nothing is waited for: an AMF that gives up takes this with it wherever it waits, and what the session had
@@ -156,6 +168,7 @@ async fn begin(
         registered: false,
         upf: None,
         anchor: None,
+        intermediate: false,
         tac: relocation::place(data.ue_location.as_ref()),
         relocating: false,
         gnb: None,
@@ -166,7 +179,9 @@ async fn begin(
         release_commands: 0,
         lost: false,
         handover: None,
-        forwards: false,
+        forwards: Vec::new(),
+        left: Vec::new(),
+        room,
         protection: UpPolicy::choose(subscription.up_security.as_ref(), network.up_security, &asked.message),
         supi,
         dnn,
@@ -325,14 +340,8 @@ async fn set_up(
     let (registered, user_plane) = tokio::join!(register(session), user_plane::establish(session));
     // Each is undone if it was done, whatever became of the other.
     session.registered = registered.is_ok();
-    session.upf = user_plane.as_ref().ok().map(|at| at.upf);
-    session.anchor = user_plane.as_ref().ok().and_then(|at| at.anchor);
-    let at = user_plane.map_err(|e| format!("N4: {e}"))?;
+    session.settle(user_plane.map_err(|e| format!("N4: {e}"))?);
     registered.map_err(|p| format!("UDM: {p}"))?;
-    session.smf.sessions.locate(session.reference, at.upf);
-    if let Some(anchor) = at.anchor {
-        session.smf.sessions.locate_anchor(session.reference, anchor);
-    }
     let n1 = n1::accept(n1::Accepted {
         id: session.id,
         pti: session.pti,

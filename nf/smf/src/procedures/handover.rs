@@ -1,9 +1,11 @@
 //! N2 handover, the SMF's part (TS 23.502, 4.9.1.3; TS 29.502, 5.2.2.3.4): prepared, carried out, or cancelled.
 use crate::metrics;
-use crate::n4::{N4Error, forward, forwarding_tunnel, stop_forwarding, switch_to_gnb};
+use crate::n4::{N4Error, forward, forwarding_tunnel, stop_forwarding};
+use crate::procedures::intermediate_upf::{self, Way};
+use crate::procedures::relocation;
 use crate::procedures::transfer::{N2, reference};
 use crate::protection::carried_out;
-use crate::session::{Session, SessionEvent, Updated};
+use crate::session::{Session, Updated, UpfSession};
 use bytes::Bytes;
 use martlet_ngap::ngap::{Cause as NgapCause, CauseRadioNetwork};
 use martlet_ngap::transfer::{
@@ -13,11 +15,7 @@ use martlet_ngap::transfer::{
 use martlet_pfcp::Message;
 use martlet_sbi::{Multipart, Problem, content_type};
 use martlet_sbi_api::nsmf_pdusession::{Cause, HoState, N2SmInfoType, SmContextUpdatedData};
-use std::time::{Duration, Instant};
-
-/// How long the UPF forwards what the source gNB sends on, once the UE is at the target. It is the time of a packet
-/// through both gNBs, and a margin of a thousand times (TS 23.502, 4.9.1.3.3, step 14: the timer is the network's own).
-const FORWARDING: Duration = Duration::from_secs(1);
+use std::time::Instant;
 
 /// A handover that is being prepared.
 #[derive(Debug, Clone, Copy)]
@@ -26,13 +24,21 @@ pub struct Handover {
     direct: bool,
     /// The target's end of N3.
     target: Option<GtpTunnel>,
+    /// How the session is led there.
+    way: Way,
     started: Instant,
 }
 
 /// What the AMF says of the handover; `info` is the N2 information of one of the gNBs.
-pub async fn run(session: &mut Session, state: &HoState, info: Option<(N2SmInfoType, Bytes)>) -> Updated {
+/// `target` is the tracking area where the UE is to come.
+pub async fn run(
+    session: &mut Session,
+    state: &HoState,
+    info: Option<(N2SmInfoType, Bytes)>,
+    target: Option<u32>,
+) -> Updated {
     match (state, info) {
-        (HoState::Preparing, Some((N2SmInfoType::HandoverRequired, octets))) => prepare(session, &octets).await,
+        (HoState::Preparing, Some((N2SmInfoType::HandoverRequired, octets))) => prepare(session, &octets, target).await,
         (HoState::Prepared, Some((N2SmInfoType::HandoverReqAck, octets))) => prepared(session, &octets).await,
         (_, Some((N2SmInfoType::HandoverResAllocFail, octets))) => not_admitted(session, &octets).await,
         (HoState::Completed, _) => completed(session).await,
@@ -60,14 +66,23 @@ fn wrong(error: impl std::fmt::Display) -> Problem {
 }
 
 /// What the target gNB is to set up (4.9.1.3.2, steps 4 to 7). What an earlier preparation left ends.
-async fn prepare(session: &mut Session, octets: &Bytes) -> Updated {
+async fn prepare(session: &mut Session, octets: &Bytes, tac: Option<u32>) -> Updated {
     let required = HandoverRequired::decode(octets).map_err(wrong)?;
     end(session).await;
     if session.is_releasing() || !session.active {
         return Err(wrong("the session has no user plane at the source"));
     }
-    let request = session.setup_request().ok_or_else(|| Problem::system_failure("the session has no user plane"))?;
-    session.handover = Some(Handover { direct: required.direct_forwarding, target: None, started: Instant::now() });
+    let way = intermediate_upf::prepare(session, tac.or(session.tac)).await.map_err(|error| {
+        metrics::procedure("handover", "no upf", Instant::now());
+        Problem::new(500, "INSUFFICIENT_RESOURCES").detail(format!("no UPF leads to the target: {error}"))
+    })?;
+    let request = way.end(session).and_then(|upf| session.setup_request_to(upf));
+    let Some(request) = request else {
+        way.give_up(session).await;
+        return Err(Problem::system_failure("the session has no user plane"));
+    };
+    let direct = required.direct_forwarding;
+    session.handover = Some(Handover { direct, target: None, way, started: Instant::now() });
     answer(HoState::Preparing, Some((N2SmInfoType::PduResSetupReq, request)))
 }
 
@@ -81,11 +96,8 @@ async fn prepared(session: &mut Session, octets: &Bytes) -> Updated {
     let flows: Vec<u8> = acknowledge.flows.iter().filter(|(_, forwarded)| *forwarded).map(|(qfi, _)| *qfi).collect();
     let forwarding = match acknowledge.forwarding {
         Some(target) if !flows.is_empty() && handover.direct => Some(target),
-        Some(target) if !flows.is_empty() => match forward_through_upf(session, target).await {
-            Ok(tunnel) => {
-                session.forwards = true;
-                Some(tunnel)
-            }
+        Some(target) if !flows.is_empty() => match forward_through_upfs(session, target, handover.way).await {
+            Ok(tunnel) => Some(tunnel),
             // The handover goes on; what is on its way to the source is lost.
             Err(error) => {
                 tracing::warn!(supi = %session.supi, session = session.id, %error, "the UPF does not forward");
@@ -99,13 +111,22 @@ async fn prepared(session: &mut Session, octets: &Bytes) -> Updated {
     answer(HoState::Prepared, Some((N2SmInfoType::HandoverCmd, command)))
 }
 
-/// A tunnel of the UPF's that leads to the target.
-async fn forward_through_upf(session: &Session, target: GtpTunnel) -> Result<GtpTunnel, N4Error> {
-    let upf = session.upf.ok_or(N4Error::NoUpf)?;
+/// A tunnel that leads to the target: of the UPF that reaches it, and before that of the one that the source reaches, if it is another.
+async fn forward_through_upfs(session: &mut Session, target: GtpTunnel, way: Way) -> Result<GtpTunnel, N4Error> {
+    let (source, end) = (session.upf.ok_or(N4Error::NoUpf)?, way.end(session).ok_or(N4Error::NoUpf)?);
+    let mut tunnel = forward_through(session, end, target).await?;
+    if source != end {
+        tunnel = forward_through(session, source, tunnel).await?;
+    }
+    Ok(tunnel)
+}
+
+async fn forward_through(session: &mut Session, upf: UpfSession, target: GtpTunnel) -> Result<GtpTunnel, N4Error> {
     let (teid, address) = upf.gnb(&target);
     let request = forward(teid, address);
     match session.smf.n4.request(upf.upf, Some(upf.seid), request).await? {
         Message::SessionModificationResponse(answer) if answer.cause.is_accepted() => {
+            session.forwards.push(upf);
             let (teid, address) =
                 forwarding_tunnel(&answer.created_pdrs).ok_or(N4Error::Unexpected("no tunnel to forward through"))?;
             Ok(GtpTunnel::new(address, teid))
@@ -139,26 +160,18 @@ async fn not_admitted(session: &mut Session, octets: &Bytes) -> Updated {
 /// The UE is at the target: downlink goes there, and the end of what went to the source is marked (4.9.1.3.3, steps 7 to
 /// 10). What the source still forwards is carried for a while.
 async fn completed(session: &mut Session) -> Updated {
-    let Some(Handover { target: Some(target), started, .. }) = session.handover.take() else {
+    let Some(Handover { target: Some(target), started, way, .. }) = session.handover.take() else {
         return Err(wrong("no handover was prepared"));
     };
-    let (teid, address) = session.end_of(&target);
+    let (teid, address) = way.end(session).map_or((target.teid, target.address), |upf| upf.gnb(&target));
     session.gnb = Some((teid, address));
     session.active = true;
-    if let Err(error) = session.modify(switch_to_gnb(teid, address)).await {
+    if let Err(error) = intermediate_upf::take(session, way, (teid, address)).await {
         metrics::procedure("handover", "failed", started);
         return Err(Problem::new(504, "PEER_NOT_RESPONDING").detail(error.to_string()));
     }
     metrics::procedure("handover", "ok", started);
-    if session.forwards {
-        let (smf, reference) = (session.smf.clone(), session.reference);
-        tokio::spawn(async move {
-            tokio::time::sleep(FORWARDING).await;
-            if let Some(session) = smf.sessions.get(&reference.to_string()) {
-                session.send(SessionEvent::ForwardingOver);
-            }
-        });
-    }
+    intermediate_upf::linger(session);
     answer(HoState::Completed, None)
 }
 
@@ -169,20 +182,29 @@ pub async fn forwarding_over(session: &mut Session) {
     }
 }
 
-/// Lets go of what was prepared.
+/// Lets go of what was prepared, and of what was left behind.
 pub async fn end(session: &mut Session) {
-    session.handover = None;
-    if !std::mem::take(&mut session.forwards) {
-        return;
+    if let Some(handover) = session.handover.take() {
+        handover.way.give_up(session).await;
     }
-    let Some(upf) = session.upf else { return };
-    let outcome = session.smf.n4.request(upf.upf, Some(upf.seid), stop_forwarding()).await;
-    match outcome {
-        Ok(Message::SessionModificationResponse(answer)) if answer.cause.is_accepted() => {}
-        // A UPF that has been started anew has nothing to forward either.
-        outcome => {
-            let outcome = outcome.map(|message| message.name());
-            tracing::debug!(supi = %session.supi, session = session.id, ?outcome, "the UPF forwarded nothing");
+    let left = std::mem::take(&mut session.left);
+    for at in std::mem::take(&mut session.forwards) {
+        let place = session.place();
+        if left.contains(&at) || !place.is_some_and(|place| place.all().any(|(_, here)| here == at)) {
+            continue;
+        }
+        match session.smf.n4.request(at.upf, Some(at.seid), stop_forwarding()).await {
+            Ok(Message::SessionModificationResponse(answer)) if answer.cause.is_accepted() => {}
+            // A UPF that has been started anew has nothing to forward either.
+            outcome => {
+                let outcome = outcome.map(|message| message.name());
+                tracing::debug!(supi = %session.supi, session = session.id, ?outcome, "the UPF forwarded nothing");
+            }
+        }
+    }
+    for at in left {
+        if let Err(error) = relocation::let_go(session, at).await {
+            tracing::warn!(supi = %session.supi, session = session.id, %error, "an intermediate UPF may still have the session");
         }
     }
 }

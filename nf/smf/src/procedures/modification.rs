@@ -3,8 +3,8 @@
 use crate::flows::{self, Flow};
 use crate::n4::{FlowsChange, divided, to_flows};
 use crate::procedures::establishment::subscription;
-use crate::procedures::release;
 use crate::procedures::transfer::{parameters, to_ngap};
+use crate::procedures::{charging, release};
 use crate::session::{QFI, Session};
 use crate::{metrics, n1};
 use martlet_nas::GsmCause;
@@ -57,6 +57,11 @@ pub fn take(session: &mut Session, decision: &SmPolicyDecision) {
         }
     }
     session.flows = flows::bind(&session.flows, &session.decided, &session.arp);
+    // What has the session's own charging key is counted with it.
+    let own = session.smf.config.charging.rating_group;
+    for rule in session.flows.iter_mut().flat_map(|flow| &mut flow.rules) {
+        rule.rating_group = rule.rating_group.filter(|group| *group != own && crate::n4::urr_of(*group).is_some());
+    }
 }
 
 /// The PCF has decided anew (4.3.3.2, step 1b).
@@ -153,13 +158,16 @@ pub async fn prepare(
 }
 
 async fn user_plane(session: &mut Session, before: &[Flow], ambr: Option<&Ambr>) -> Result<(), &'static str> {
+    charging::also(session).await;
     let Some(upf) = session.anchor.or(session.upf) else { return Err("the session has no user plane") };
+    let groups = charging::counted(session);
     let now = session.flows.clone();
     let change = to_flows(&FlowsChange {
         subject: session.subject(),
         tunnel: (upf.teid, upf.address),
         before,
         now: &now,
+        groups: &groups,
         ambr: ambr.map(|ambr| (ambr.uplink.bps(), ambr.downlink.bps())),
     });
     let Some(mut change) = change else { return Ok(()) };

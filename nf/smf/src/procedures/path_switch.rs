@@ -1,7 +1,8 @@
 //! Path switch after an Xn handover (TS 23.502, 4.9.1.2; TS 29.502, 5.2.2.3.3): the target gNB has the UE already.
 use crate::metrics;
-use crate::n4::{switch_to_gnb, to_buffer};
+use crate::n4::{N4Error, to_buffer};
 use crate::procedures::transfer::{N2, reference};
+use crate::procedures::{handover, intermediate_upf};
 use crate::protection::{carried_out, corrected};
 use crate::session::{Session, Updated};
 use bytes::Bytes;
@@ -11,7 +12,8 @@ use martlet_sbi::{Multipart, Problem, ProblemDetails, content_type};
 use martlet_sbi_api::nsmf_pdusession::{N2SmInfoType, SmContextUpdateError, SmContextUpdatedData, UpCnxState};
 use std::time::Instant;
 
-/// Downlink goes to the target gNB from now on; the end of what went to the source gNB is marked.
+/// Downlink goes to the target gNB from now on; the end of what went to the source gNB is marked. A UPF that does not reach the target gets
+/// one before it that does (4.9.1.2.3).
 pub async fn run(session: &mut Session, octets: &Bytes) -> Updated {
     let started = Instant::now();
     let request = match PathSwitchRequest::decode(octets) {
@@ -26,10 +28,20 @@ pub async fn run(session: &mut Session, octets: &Bytes) -> Updated {
         let cause = Cause::radioNetwork(CauseRadioNetwork::unknown_PDU_session_ID);
         return Err(refused(403, "N2_SM_ERROR", "the session is being released".into(), cause));
     }
-    let ((teid, address), before) = (session.end_of(&request.downlink), session.gnb);
-    (session.active, session.gnb) = (true, Some((teid, address)));
-    (session.activating, session.waiting, session.stale) = (false, false, false);
-    if let Err(error) = session.modify(switch_to_gnb(teid, address)).await {
+    let before = session.gnb;
+    let outcome = async {
+        handover::end(session).await;
+        let way = intermediate_upf::prepare(session, session.tac).await?;
+        let uplink = way.new_end(session);
+        let end = way.end(session).map(|upf| upf.gnb(&request.downlink)).ok_or(N4Error::NoUpf)?;
+        (session.active, session.gnb) = (true, Some(end));
+        (session.activating, session.waiting, session.stale) = (false, false, false);
+        intermediate_upf::take(session, way, end).await?;
+        intermediate_upf::linger(session);
+        Ok::<_, N4Error>(uplink)
+    };
+    let uplink = outcome.await;
+    if let Err(error) = &uplink {
         metrics::procedure("path_switch", "failed", started);
         session.gnb = before;
         let cause = Cause::transport(CauseTransport::transport_resource_unavailable);
@@ -37,7 +49,7 @@ pub async fn run(session: &mut Session, octets: &Bytes) -> Updated {
     }
     let security = corrected(session, request.security.map(|(_, policy)| policy));
     carried_out(session, request.security.map(|(outcome, _)| outcome));
-    let acknowledge = PathSwitchAcknowledge { security, ..Default::default() }.encode();
+    let acknowledge = PathSwitchAcknowledge { security, uplink: uplink.ok().flatten() }.encode();
     let acknowledge = acknowledge.map_err(|error| Problem::system_failure(error.to_string()))?;
     metrics::procedure("path_switch", "ok", started);
     let data = SmContextUpdatedData {

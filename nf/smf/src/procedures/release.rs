@@ -1,9 +1,9 @@
 //! PDU session release (TS 23.502, 4.3.4).
-use crate::n4::{CHARGING, deletion};
-use crate::procedures::charging::{self, Used};
+use crate::procedures::charging;
 use crate::procedures::transfer::{N1, N2, reference};
-use crate::procedures::{modification, relocation};
+use crate::procedures::{handover, modification, relocation};
 use crate::session::{Session, Updated};
+use crate::usage::Used;
 use crate::{metrics, n1};
 use martlet_nas::GsmCause;
 use martlet_nf::Criteria;
@@ -89,23 +89,20 @@ pub async fn command_again(session: &mut Session) -> bool {
 /// N4 session deletion, and the end of charging with what the UPF has counted last.
 async fn user_plane(session: &mut Session) {
     let mut used = Used::default();
-    if let Some(upf) = session.upf.take() {
-        match session.smf.n4.request(upf.upf, Some(upf.seid), deletion()).await {
-            Ok(Message::SessionDeletionResponse(answer)) => {
-                let counted = answer.usage_reports.iter().filter(|report| report.urr_id == CHARGING);
-                counted.for_each(|report| used.add(report.volume));
+    handover::end(session).await;
+    for (bit, at) in session.place().into_iter().flat_map(|place| place.all()) {
+        match relocation::ask_to_let_go(session, at).await {
+            Ok(Message::SessionDeletionResponse(answer)) if bit == 0 => {
+                used.add_all(answer.usage_reports.iter().map(|report| (report.urr_id, report.volume)))
             }
             Ok(_) => {}
             Err(error) => {
-                tracing::warn!(supi = %session.supi, session = session.id, %error, "the UPF may still have the session");
+                tracing::warn!(supi = %session.supi, session = session.id, upf = %at.upf, %error, "the UPF may still have the session");
             }
         }
     }
-    if let Some(anchor) = session.anchor.take()
-        && let Err(error) = relocation::let_go(session, anchor).await
-    {
-        tracing::warn!(supi = %session.supi, session = session.id, %error, "the anchor may still have the session");
-    }
+    (session.upf, session.anchor) = (None, None);
+    session.room.clear();
     charging::end(session, used).await;
 }
 

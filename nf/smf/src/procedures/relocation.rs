@@ -4,9 +4,10 @@
 use crate::metrics;
 use crate::n4::N4Error;
 use crate::procedures::{release, user_plane};
-use crate::session::{Session, SessionEvent, UpfSession};
+use crate::session::{Place, Session, SessionEvent, UpfSession};
 use martlet_nas::GsmCause;
 use martlet_ngap::transfer::{GtpTunnel, ModifyRequest, UplinkTunnelChange};
+use martlet_pfcp::Message;
 use martlet_sbi_api::common::UserLocation;
 use martlet_sbi_api::namf_communication::NgapIeType;
 use std::net::SocketAddr;
@@ -82,22 +83,33 @@ pub async fn over(session: &mut Session) -> bool {
     release::by_network(session, GsmCause::RegularDeactivation).await
 }
 
-/// The session's UPF does not answer any more: another one that leads to the data network takes the session over, with the UE's
-/// address; else the session waits for its UPF. One that goes through two UPFs ends, and is asked for anew.
+/// A UPF of the session's does not answer any more: another one that leads to the data network takes the session over, with the UE's
+/// address; else the session waits for its UPF. One that goes through two UPFs is made anew with what there is, and where that is not enough
+/// ends and is asked for anew.
 pub async fn upf_lost(session: &mut Session, lost: SocketAddr) -> bool {
-    let concerned = [session.upf, session.anchor].into_iter().flatten().any(|at| at.upf == lost);
+    let concerned = session.place().is_some_and(|place| place.is_at(lost));
     if !concerned || session.is_releasing() || session.smf.n4.is_up(lost) {
         return true;
     }
     let started = Instant::now();
     if session.anchor.is_some() {
-        metrics::procedure("upf_failover", "released", started);
-        return release::by_network(session, GsmCause::ReactivationRequested).await;
+        return match user_plane::make_anew(session).await {
+            Ok(()) => {
+                metrics::procedure("upf_failover", "ok", started);
+                true
+            }
+            Err(_) => {
+                metrics::procedure("upf_failover", "released", started);
+                release::by_network(session, GsmCause::ReactivationRequested).await
+            }
+        };
     }
     let Ok(other) = session.smf.n4.choose(&session.wanted(), Some(lost)) else { return true };
     match user_plane::establish_at(session, other).await {
         Ok(upf) => {
-            taken_over(session, upf).await;
+            tracing::info!(supi = %session.supi, session = session.id, upf = %upf.upf, "another UPF has taken a session over");
+            session.settle(Place::at(upf));
+            tell_gnb(session).await;
             metrics::procedure("upf_failover", "ok", started);
         }
         Err(error) => {
@@ -108,11 +120,9 @@ pub async fn upf_lost(session: &mut Session, lost: SocketAddr) -> bool {
     true
 }
 
-async fn taken_over(session: &mut Session, upf: UpfSession) {
-    tracing::info!(supi = %session.supi, session = session.id, upf = %upf.upf, "another UPF has taken a session over");
-    session.upf = Some(upf);
-    session.smf.sessions.locate(session.reference, upf);
-    let Some((teid, address)) = session.gnb.filter(|_| session.active) else { return };
+/// The gNB of an active session is told of the UPF's end of N3, which is another one.
+pub async fn tell_gnb(session: &Session) {
+    let Some(((teid, address), upf)) = session.gnb.filter(|_| session.active).zip(session.upf) else { return };
     let change = UplinkTunnelChange { uplink: upf.n3(), downlink: GtpTunnel::new(address, teid) };
     let request = ModifyRequest { uplink_changes: vec![change], ..ModifyRequest::default() }.encode();
     let Ok(request) = request.inspect_err(|error| tracing::error!(%error, "an N2 transfer does not encode")) else {
@@ -126,5 +136,10 @@ async fn taken_over(session: &mut Session, upf: UpfSession) {
 
 /// Lets go of a session at a UPF, whatever it answers.
 pub async fn let_go(session: &Session, at: UpfSession) -> Result<(), N4Error> {
-    session.smf.n4.request(at.upf, Some(at.seid), crate::n4::deletion()).await.map(|_| ())
+    ask_to_let_go(session, at).await.map(|_| ())
+}
+
+/// The same, with the answer.
+pub async fn ask_to_let_go(session: &Session, at: UpfSession) -> Result<Message, N4Error> {
+    session.smf.n4.request(at.upf, Some(at.seid), crate::n4::deletion()).await
 }

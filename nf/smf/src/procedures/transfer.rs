@@ -1,6 +1,6 @@
 //! Messages for the UE and the gNB through the AMF (TS 23.502, 4.3; TS 29.518, 5.2.2.3).
 use crate::flows::Flow;
-use crate::session::{QFI, Session};
+use crate::session::{QFI, Session, UpfSession};
 use martlet_ngap::transfer::{Arp, FiveQi, GuaranteedBitRate, QosFlow, QosParameters, SessionType, SetupRequest};
 use martlet_sbi::{Multipart, Problem, StatusReply, content_type};
 use martlet_sbi_api::common::{PduSessionType, PreemptionCapability, PreemptionVulnerability, RefToBinaryData};
@@ -48,7 +48,11 @@ impl Session {
     /// PDU Session Resource Setup Request Transfer; `None` while the UPF's tunnel is not known, or where it does not
     /// encode, which is logged.
     pub fn setup_request(&self) -> Option<Vec<u8>> {
-        let upf = self.upf?;
+        self.setup_request_to(self.upf?)
+    }
+
+    /// The same, with the tunnel of another UPF.
+    pub fn setup_request_to(&self, upf: UpfSession) -> Option<Vec<u8>> {
         let mut flows = vec![QosFlow::standard(QFI, self.five_qi, to_ngap(&self.arp))];
         flows.extend(self.flows.iter().map(|flow| QosFlow { qfi: flow.qfi, qos: parameters(flow) }));
         let kind = match self.kind {

@@ -32,7 +32,8 @@ pub async fn run(session: &mut Session, body: Multipart<SmContextUpdateData>) ->
         return from_ue(session, &octets).await;
     }
     if let Some(state) = &data.ho_state {
-        return (handover::run(session, state, data.n2_sm_info_type.clone().zip(n2)).await, true);
+        let target = data.target_id.as_ref().map(|target| target.tai.tac.to_u32());
+        return (handover::run(session, state, data.n2_sm_info_type.clone().zip(n2), target).await, true);
     }
     if let (Some(octets), Some(kind)) = (n2, &data.n2_sm_info_type) {
         return (from_gnb(session, kind, &octets).await, true);
@@ -116,6 +117,11 @@ async fn from_gnb(session: &mut Session, kind: &N2SmInfoType, octets: &Bytes) ->
             if let Err(error) = session.modify(to_gnb(teid, address)).await {
                 session.active = false;
                 return Err(Problem::new(504, "PEER_NOT_RESPONDING").detail(error.to_string()));
+            }
+            if session.place().is_some_and(|place| !session.smf.n4.reaches(place.upf.upf, session.tac))
+                && let Some(own) = session.smf.sessions.get(&session.reference.to_string())
+            {
+                own.send(SessionEvent::OutOfArea);
             }
             metrics::procedure("up_activation", "ok", started);
             let data = SmContextUpdatedData { up_cnx_state: Some(UpCnxState::Activated), ..Default::default() };

@@ -34,6 +34,7 @@ open_enum! {
         VolumeLimit = "VOLUME_LIMIT",
         TimeLimit = "TIME_LIMIT",
         SessionAmbrChange = "SESSION_AMBR_CHANGE",
+        RemovalOfUpf = "REMOVAL_OF_UPF",
     }
 }
 

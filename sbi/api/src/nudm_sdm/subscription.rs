@@ -192,7 +192,8 @@ pub struct SdmSubscription {
     pub callback_reference: String,
     /// Service that takes notifications
     pub amf_service_name: Option<ServiceName>,
-    /// What is watched
+    /// What is watched; empty where it is missing, which the UDM sees
+    #[serde(default, deserialize_with = "null_is_empty")]
     pub monitored_resource_uris: Vec<String>,
     /// Only this slice
     pub single_nssai: Option<Snssai>,
@@ -210,6 +211,11 @@ pub struct SdmSubscription {
     pub supported_features: Option<String>,
     /// It replaces the subscriber's earlier ones
     pub unique_subscription: Option<bool>,
+}
+
+/// `null` in place of a list: functions of others write that.
+fn null_is_empty<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 impl SdmSubscription {

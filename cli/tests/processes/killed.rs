@@ -1,0 +1,144 @@
+//! A function, or the whole core, is killed or started again: phones stay registered, and sessions go on.
+use crate::site::*;
+use anyhow::{Context, Result, ensure};
+use martlet_ran::{PduSessionRequest, ServicePurpose};
+use martlet_store::testing::OwnPostgres;
+use martlet_tests::{GATEWAY, in_namespace, ping, reaches, sequence_of};
+use std::time::Duration;
+
+#[test]
+fn one_process_for_each_function_serves_phones_and_a_function_that_dies_is_started_again() {
+    in_namespace(|| async {
+        let site = Site::new("split")?;
+        let core = site.start(&["--split"])?;
+        ensure!(core.usage().processes == 11, "ten functions and who watches them: {:?}", core.usage());
+        let gnb = gnb().await?;
+        let phone = phone(&gnb, 1)?;
+        a_day(&phone).await?;
+
+        let udm = core.process_of("nf udm").context("the UDM has a process")?;
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(udm as i32), nix::sys::signal::Signal::SIGKILL)?;
+        let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+        loop {
+            phone.forget_registration().await?;
+            let Err(error) = a_day(&phone).await else { break };
+            ensure!(tokio::time::Instant::now() < give_up, "the core does not recover from the UDM's death: {error:#}");
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        let anew = core.process_of("nf udm").context("the UDM has a process again")?;
+        ensure!(anew != udm, "the UDM is another process now");
+        gnb.shutdown().await;
+        core.stop()
+    });
+}
+/// A core whose AMF and SMF are killed one after the other, with one phone that sends and one that is idle.
+async fn goes_on(site: &Site) -> Result<()> {
+    let core = site.start(&["--split"])?;
+    let first = gnb().await?;
+    let (active, idle) = (phone(&first, 1)?, phone(&first, 2)?);
+    let internet = || PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
+    let mut addresses = Vec::new();
+    for phone in [&active, &idle] {
+        phone.register().await?;
+        addresses.push(phone.establish_pdu_session(internet()).await?.ipv4.context("an address")?);
+    }
+    reaches(&active, 1, GATEWAY).await?;
+    idle.release_to_idle().await?;
+    let guti = active.status().await?.guti;
+    // What happens in the last moment is lost.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+
+    // The SMF: packets go on meanwhile, and all that concerns sessions afterwards.
+    kill(&core, "smf")?;
+    reaches(&active, 1, GATEWAY).await?;
+    until(&core, "smf", "the SMF has its sessions again", |smf| {
+        smf["sessions"] == 2 && smf["upfs"][0]["associated"] == true
+    })
+    .await?;
+    ensure!(status_of(&core, "upf")["sessionCount"] == 2, "the UPF has kept them: {}", status_of(&core, "upf"));
+    reaches(&active, 1, GATEWAY).await?;
+    active.send_ip(1, ping(addresses[0], addresses[1], 7)).await?;
+    let (_, packet) = idle.recv_ip().await?;
+    ensure!(sequence_of(&packet) == Some(7), "the idle phone was paged, and got its packet: {packet:02x?}");
+    idle.release_to_idle().await?;
+    let more = active.establish_pdu_session(internet()).await?;
+    ensure!(more.ipv4.is_some_and(|new| !addresses.contains(&new)), "no address is given twice: {more:?}");
+    active.release_pdu_session(more.psi).await?;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+
+    // The AMF: the gNB sets its association up anew, and phones go on as they are.
+    kill(&core, "amf")?;
+    first.lost().await;
+    let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+    let second = loop {
+        match first.connect_again().await {
+            Ok(second) => break second,
+            Err(error) => ensure!(tokio::time::Instant::now() < give_up, "{error}"),
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    };
+    until(&core, "amf", "the AMF has its UEs again", |amf| amf["ues"]["registered"] == 2).await?;
+    for phone in [&active, &idle] {
+        phone.move_to(&second).await?;
+    }
+    active.service_request_for(ServicePurpose::Data, &[1]).await?;
+    reaches(&active, 1, GATEWAY).await?;
+    active.send_ip(1, ping(addresses[0], addresses[1], 8)).await?;
+    let (_, packet) = idle.recv_ip().await?;
+    ensure!(sequence_of(&packet) == Some(8), "{packet:02x?}");
+    // Who is paged gets a new 5G-GUTI (TS 33.501, 6.12.3); who was not has the one of its registration.
+    ensure!(active.status().await?.guti == guti, "the phone has registered anew");
+    for phone in [&active, &idle] {
+        phone.deregister().await?;
+    }
+    until(&core, "smf", "nothing is left", |smf| smf["sessions"] == 0).await?;
+    until(&core, "upf", "nothing is left", |upf| upf["sessionCount"] == 0).await?;
+    second.shutdown().await;
+    core.stop()
+}
+
+#[test]
+fn phones_stay_registered_and_sessions_go_on_when_amf_and_smf_are_killed() {
+    in_namespace(|| async { goes_on(&Site::new("kill")?).await });
+}
+
+#[test]
+fn phones_stay_registered_and_sessions_go_on_when_amf_and_smf_are_killed_on_postgresql() {
+    in_namespace(|| async {
+        let Some(server) = OwnPostgres::start("kill")? else { return Ok(()) };
+        goes_on(&Site::on("kill-pg", Some(&server.address()))?).await
+    });
+}
+
+fn started_again(name: &'static str, arguments: &'static [&'static str]) {
+    in_namespace(move || async move {
+        let site = Site::new(name)?;
+        let core = site.start(arguments)?;
+        let first = gnb().await?;
+        let known = phone(&first, 1)?;
+        // The phone is registered when the core ends: the database holds the AMF that it was registered with.
+        known.register().await?;
+        core.stop()?;
+        first.lost().await;
+
+        let core = site.start(arguments)?;
+        let second = first.connect_again().await?;
+        known.move_to(&second).await?;
+        // The new AMF knows its 5G-GUTI.
+        ensure!(known.status().await?.guti.is_some(), "the phone had been given a 5G-GUTI");
+        a_day(&known).await?;
+        a_day(&phone(&second, 2)?).await?;
+        second.shutdown().await;
+        core.stop()
+    });
+}
+
+#[test]
+fn a_core_that_is_started_again_on_its_database_serves_the_phones_that_it_knew() {
+    started_again("again", &[]);
+}
+
+#[test]
+fn a_split_core_that_is_started_again_serves_the_phones_that_it_knew() {
+    started_again("again-split", &["--split"]);
+}

@@ -1,0 +1,176 @@
+//! The program as a service of a machine: systemd, its configuration read anew, captures, subscribers taken over.
+use crate::site::*;
+use anyhow::{Context, Result, ensure};
+use martlet_tests::in_namespace;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// What systemd is told, until a state comes.
+fn told(socket: &std::os::unix::net::UnixDatagram, state: &str) -> Result<()> {
+    let mut buffer = [0; 4096];
+    for _ in 0..100 {
+        let length = socket.recv(&mut buffer).with_context(|| format!("waiting for {state}"))?;
+        if String::from_utf8_lossy(&buffer[..length]).lines().any(|line| line == state) {
+            return Ok(());
+        }
+    }
+    anyhow::bail!("{state} did not come")
+}
+
+/// Status and body of the answer of the core's own endpoint.
+fn oam(path: &str) -> Result<(String, String)> {
+    use std::io::{Read, Write};
+    let mut stream = std::net::TcpStream::connect("127.0.0.1:9090")?;
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: core\r\nconnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let (head, body) = answer.split_once("\r\n\r\n").context("an answer")?;
+    Ok((head.split(' ').nth(1).unwrap_or_default().to_string(), body.to_string()))
+}
+
+#[test]
+fn systemd_is_told_and_the_configuration_is_read_anew_and_what_phones_did_is_kept() {
+    in_namespace(|| async {
+        let site = Site::new("service")?;
+        let socket = std::os::unix::net::UnixDatagram::bind(site.0.join("notify"))?;
+        socket.set_read_timeout(Some(Duration::from_secs(20)))?;
+        let log = std::fs::File::create(site.0.join("log"))?;
+        let mut core = Command::new(MARTLET)
+            .args(["up", "-c", &site.config().display().to_string()])
+            .env("NOTIFY_SOCKET", site.0.join("notify"))
+            .env("WATCHDOG_USEC", "400000")
+            .stderr(log)
+            .spawn()?;
+        let outcome = async {
+            told(&socket, "READY=1")?;
+            ensure!(oam("/readyz")? == ("200".into(), "ready\n".into()), "{:?}", oam("/readyz")?);
+            ensure!(oam("/healthz")?.0 == "200", "it is alive");
+            told(&socket, "WATCHDOG=1")?;
+            told(&socket, "WATCHDOG=1")?;
+
+            let gnb = gnb().await?;
+            let phone = phone(&gnb, 1)?;
+            phone.register().await?;
+            let request = PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
+            phone.establish_pdu_session(request).await?;
+            let hangup = || {
+                nix::sys::signal::kill(nix::unistd::Pid::from_raw(core.id() as i32), nix::sys::signal::Signal::SIGHUP)
+            };
+            // A wrong configuration changes nothing.
+            let before = std::fs::read_to_string(site.config())?;
+            std::fs::write(site.config(), format!("{before}pcf: {{ flows: [{{ name: voice }}] }}\n"))?;
+            hangup()?;
+            let log = || std::fs::read_to_string(site.0.join("log")).unwrap_or_default();
+            let until = |what: &'static str| async move {
+                let give_up = tokio::time::Instant::now() + Duration::from_secs(10);
+                while !log().contains(what) {
+                    ensure!(tokio::time::Instant::now() < give_up, "{what} is not in the log: {}", log());
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                Ok(())
+            };
+            until("stays as it was").await?;
+            // New home network keys are taken beside what is at work (their registrations are in `call_flows`).
+            let key = "{ id: 7, scheme: A, private: c53c22208b61860b06c62e5406a7b330c2b577aa5558981510d128247d38bd1d }";
+            std::fs::write(site.config(), format!("{before}udm: {{ home_network_keys: [{key}] }}\n"))?;
+            hangup()?;
+            until("udm: 1 home network keys").await?;
+            let flow = "{ name: voice, five_qi: 1, filters: [permit out 17 from any to assigned] }";
+            std::fs::write(site.config(), format!("{before}pcf: {{ flows: [{flow}] }}\n"))?;
+            hangup()?;
+            let give_up = tokio::time::Instant::now() + Duration::from_secs(10);
+            while phone.status().await?.sessions[0].flows != [(1, 9), (2, 1)] {
+                ensure!(tokio::time::Instant::now() < give_up, "{:?}", phone.status().await?);
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            phone.deregister().await?;
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            let config = site.config().display().to_string();
+            let history = Command::new(MARTLET).args(["ue", "001010000000001", "history", "-c", &config]).output()?;
+            let text = String::from_utf8_lossy(&history.stdout);
+            for what in ["registered", "a PDU session is set up", "a session changes", "a PDU session is released"] {
+                ensure!(text.contains(what), "{what}: {text}");
+            }
+            let other = Command::new(MARTLET).args(["ue", "001010000000009", "history", "-c", &config]).output()?;
+            ensure!(!other.status.success(), "nothing is known of it");
+            nix::sys::signal::kill(nix::unistd::Pid::from_raw(core.id() as i32), nix::sys::signal::Signal::SIGTERM)?;
+            told(&socket, "STOPPING=1")
+        };
+        let outcome = outcome.await;
+        if outcome.is_err() {
+            let _ = core.kill();
+        }
+        core.wait()?;
+        outcome
+    });
+}
+
+#[test]
+fn a_capture_has_every_interface_and_tshark_finds_nothing_wrong_in_it() {
+    in_namespace(|| async {
+        if !martlet_tests::has("tshark") {
+            return Ok(());
+        }
+        let site = Site::new("pcap")?;
+        let pcap = site.0.join("core.pcapng").display().to_string();
+        let core = site.start(Box::leak(vec!["--pcap", &*pcap.clone().leak(), "--pcap-n1"].into_boxed_slice()))?;
+        let gnb = gnb().await?;
+        a_day(&phone(&gnb, 1)?).await?;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        gnb.shutdown().await;
+        core.stop()?;
+        let fields = ["-T", "fields", "-e", "frame.protocols", "-e", "_ws.col.Info", "-e", "_ws.malformed"];
+        let read = Command::new("tshark").args(["-r", &pcap]).args(fields).output()?;
+        let text = String::from_utf8_lossy(&read.stdout);
+        ensure!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+        for what in [
+            "ngap",
+            "pfcp",
+            "http",
+            "nas-5gs",
+            "Registration request",
+            "Registration accept",
+            "NGSetupRequest",
+            "PFCP Session Establishment Request",
+            "PDU session establishment accept",
+            "nausf-auth",
+        ] {
+            ensure!(text.contains(what), "{what} is not in the capture:\n{text}");
+        }
+        ensure!(!text.to_lowercase().contains("malformed"), "{text}");
+        Ok(())
+    });
+}
+
+#[test]
+fn subscribers_are_taken_over_and_given_away_without_showing_keys() -> Result<()> {
+    let site = Site::new("import")?;
+    let config = site.config().display().to_string();
+    let file = site.0.join("open5gs.json");
+    std::fs::write(
+        &file,
+        r#"{"imsi":"001010000000077","security":{"k":"465B5CE8 B199B49F AA5F0A2E E238A6BC","op":null,"opc":"CD63CB71 954A9F4E 48A5994E 37A02BAF","amf":"8000","sqn":{"$numberLong":"64"}},
+        "slice":[{"sst":1,"default_indicator":true,"session":[{"name":"internet","type":1,"qos":{"index":9,"arp":{"priority_level":8}}}]}]}"#,
+    )?;
+    let martlet = |arguments: &[&str]| Command::new(MARTLET).args(arguments).output();
+    let imported = martlet(&["subscriber", "import", &file.display().to_string(), "-c", &config])?;
+    ensure!(imported.status.success(), "{}", String::from_utf8_lossy(&imported.stderr));
+    let shown = String::from_utf8(martlet(&["subscriber", "show", "001010000000077", "-c", &config])?.stdout)?;
+    ensure!(shown.contains("000000000040") && !shown.contains(KEY), "{shown}");
+    let csv = site.0.join("all.csv");
+    let written = csv.display().to_string();
+    let exported = martlet(&["subscriber", "export", "--format", "csv", "-o", &written, "-c", &config])?;
+    ensure!(exported.status.success(), "{}", String::from_utf8_lossy(&exported.stderr));
+    ensure!(std::fs::read_to_string(&csv)?.lines().count() == 4, "three subscribers");
+    use std::os::unix::fs::PermissionsExt;
+    ensure!(std::fs::metadata(&csv)?.permissions().mode() & 0o077 == 0, "for its owner alone");
+    // The database has no key as it is, and its owner's key opens them.
+    for name in ["martlet.db", "martlet.db-wal"] {
+        let octets = std::fs::read(site.0.join(name)).unwrap_or_default();
+        ensure!(!octets.windows(KEY.len()).any(|part| part == KEY.as_bytes()), "{name} has a key");
+    }
+    let again = martlet(&["subscriber", "import", &written, "--replace", "-c", &config])?;
+    ensure!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
+    Ok(())
+}

@@ -1,0 +1,141 @@
+//! A folder with a configuration and subscribers, the core that runs there, and phones for it.
+use anyhow::{Context, Result, ensure};
+use martlet_lab::CoreProcess;
+use martlet_ran::{Gnb, GnbConfig, OperatorKey, PduSessionRequest, Ue, UeConfig};
+use martlet_security::Plmn;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+pub const MARTLET: &str = env!("CARGO_BIN_EXE_martlet");
+pub const KEY: &str = "465b5ce8b199b49faa5f0a2ee238a6bc";
+pub const OPC: &str = "cd63cb71954a9f4e48a5994e37a02baf";
+
+/// A folder with a configuration and two subscribers, which were added with the program.
+pub struct Site(pub PathBuf);
+
+impl Site {
+    pub fn new(name: &str) -> Result<Site> {
+        Site::on(name, None)
+    }
+
+    /// On a PostgreSQL database, where one is named.
+    pub fn on(name: &str, database: Option<&str>) -> Result<Site> {
+        let folder = std::env::temp_dir().join(format!("martlet-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder)?;
+        let site = Site(folder);
+        std::fs::write(
+            site.config(),
+            format!(
+                "fabric: {{ socket: {:?} }}\nudr: {{ path: {:?}, key_file: {:?} }}\noam: {{ history: {{ path: {:?} }} }}\n",
+                site.0.join("sbi.sock"),
+                database.map_or(site.0.join("martlet.db"), PathBuf::from),
+                site.0.join("operator.key"),
+                site.0.join("martlet.history")
+            ),
+        )?;
+        site.subscribe(1, 2)?;
+        Ok(site)
+    }
+
+    /// Adds so many subscribers, from the one with this number on.
+    pub fn subscribe(&self, first: u64, count: u64) -> Result<()> {
+        let (config, count) = (self.config().display().to_string(), count.to_string());
+        let imsi = format!("imsi-{:015}", 1_010_000_000_000 + first);
+        let add = ["subscriber", "add", "-c", &config, &imsi, "--key", KEY, "--opc", OPC, "--count", &count];
+        let added = Command::new(MARTLET).args(add).output()?;
+        ensure!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
+        Ok(())
+    }
+
+    pub fn config(&self) -> PathBuf {
+        self.0.join("martlet.yaml")
+    }
+
+    pub fn start(&self, arguments: &[&str]) -> Result<CoreProcess> {
+        let oam = "127.0.0.1:9090".parse()?;
+        let core = CoreProcess::start(Path::new(MARTLET), &self.config(), &self.0, arguments, oam, 10)?;
+        let give_up = std::time::Instant::now() + Duration::from_secs(10);
+        while !core.status()?.to_string().contains("\"associated\":true") {
+            ensure!(std::time::Instant::now() < give_up, "the SMF is not associated with the UPF");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(core)
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        // For whoever wants to read the core's log: `MARTLET_CORE_LOG` says in which detail.
+        if std::env::var_os("MARTLET_TEST_KEEP").is_some() {
+            return println!("{} is left", self.0.display());
+        }
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+pub async fn gnb() -> Result<Gnb> {
+    gnb_that_waits(1, Duration::from_secs(30)).await
+}
+
+/// A gNB by its number, whose phones wait so long for the end of a procedure.
+pub async fn gnb_that_waits(n: u8, longest: Duration) -> Result<Gnb> {
+    Ok(Gnb::connect(GnbConfig { procedure_timeout: longest, ..gnb_config(n, "127.0.0.5:38412")? }).await?)
+}
+
+/// A gNB by its number, with the AMF at this address.
+pub async fn gnb_at(n: u8, amf: &str) -> Result<Gnb> {
+    Ok(Gnb::connect(gnb_config(n, amf)?).await?)
+}
+
+pub fn gnb_config(n: u8, amf: &str) -> Result<GnbConfig> {
+    let mut config = GnbConfig::new(&format!("gnb-{n}"), Plmn::new("001", "01")?, n.into(), amf.parse()?);
+    config.n2_local = Some([127, 0, 0, 19 + n].into());
+    config.n3 = config.n2_local;
+    Ok(config)
+}
+
+pub fn phone(gnb: &Gnb, n: u64) -> Result<Ue> {
+    let key = |text: &str| <[u8; 16]>::try_from(hex::decode(text).unwrap_or_default()).ok();
+    let (k, opc) = (key(KEY).context("K")?, key(OPC).context("OPc")?);
+    Ok(gnb.new_ue(UeConfig::new(&format!("{:015}", 1_010_000_000_000 + n), 2, k, OperatorKey::Opc(opc))?)?)
+}
+
+/// Registration, a session, idle and back, and the end of both.
+pub async fn a_day(phone: &Ue) -> Result<()> {
+    phone.register().await?;
+    let request = PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
+    phone.establish_pdu_session(request).await?;
+    phone.release_to_idle().await?;
+    phone.service_request().await?;
+    phone.release_pdu_session(1).await?;
+    phone.deregister().await?;
+    Ok(())
+}
+
+pub fn kill(core: &CoreProcess, name: &str) -> Result<u32> {
+    let pid = core.process_of(&format!("nf {name}")).with_context(|| format!("the {name} has a process"))?;
+    kill_process(pid)?;
+    Ok(pid)
+}
+
+pub fn kill_process(pid: u32) -> Result<()> {
+    Ok(nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid as i32), nix::sys::signal::Signal::SIGKILL)?)
+}
+
+/// What a function says of itself.
+pub fn status_of(core: &CoreProcess, name: &str) -> serde_json::Value {
+    let status = core.status().unwrap_or_default();
+    let nfs = status["nfs"].as_array().cloned().unwrap_or_default();
+    nfs.into_iter().find(|nf| nf["name"] == name).map(|nf| nf["status"].clone()).unwrap_or_default()
+}
+
+/// Waits until a function says so.
+pub async fn until(core: &CoreProcess, name: &str, what: &str, is: impl Fn(&serde_json::Value) -> bool) -> Result<()> {
+    let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+    while !is(&status_of(core, name)) {
+        ensure!(tokio::time::Instant::now() < give_up, "{what}: {}", status_of(core, name));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Ok(())
+}
