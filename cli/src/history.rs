@@ -6,10 +6,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::subscriber::Interest;
@@ -19,9 +18,84 @@ use tracing_subscriber::layer::{Context as LayerContext, Filter};
 
 /// Events that wait to be written; more are counted and lost, rather than that a function waits for the disk.
 const MOST_WAITING: usize = 8192;
+/// So many are written at once.
+const MANY: usize = MOST_WAITING / 4;
+/// For how long events are gathered before they are written together: to wake a thread for each of them would cost the
+/// function that it comes from more than the event does.
+const GATHERING: Duration = Duration::from_millis(50);
 
-static SINK: OnceLock<SyncSender<String>> = OnceLock::new();
-static LOST: AtomicU64 = AtomicU64::new(0);
+static SINK: OnceLock<Arc<Sink>> = OnceLock::new();
+
+/// Events on their way to the file.
+#[derive(Default)]
+struct Sink {
+    waiting: Mutex<Waiting>,
+    stirred: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    events: Vec<Happened>,
+    lost: u64,
+    ending: bool,
+}
+
+/// An event as it is handed over: what can be done later is done by the thread that writes.
+struct Happened {
+    ms: u64,
+    target: &'static str,
+    fields: Map<String, Value>,
+}
+
+impl Sink {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    fn put(&self, happened: Happened) {
+        let mut waiting = self.waiting();
+        if waiting.events.len() >= MOST_WAITING {
+            waiting.lost += 1;
+            return;
+        }
+        waiting.events.push(happened);
+        // The first one wakes the thread; in a storm it does not gather for long.
+        if matches!(waiting.events.len(), 1 | MANY) {
+            self.stirred.notify_one();
+        }
+    }
+
+    /// Ends the thread that writes, when it has written what there is.
+    fn end(&self) {
+        self.waiting().ending = true;
+        self.stirred.notify_one();
+    }
+
+    /// What has come and how much was lost, when there is something and a moment has passed; `None` at the end.
+    fn take(&self) -> Option<(Vec<Happened>, u64)> {
+        let idle = |waiting: &mut Waiting| waiting.events.is_empty() && !waiting.ending;
+        let rested = self.stirred.wait_while(self.waiting(), idle).unwrap_or_else(|e| e.into_inner());
+        let moment = self
+            .stirred
+            .wait_timeout_while(rested, GATHERING, |waiting| !waiting.ending && waiting.events.len() < MANY);
+        let (mut waiting, _) = moment.unwrap_or_else(|e| e.into_inner());
+        let events = std::mem::take(&mut waiting.events);
+        match events.is_empty() {
+            true => None,
+            false => Some((events, std::mem::take(&mut waiting.lost))),
+        }
+    }
+}
+
+impl Happened {
+    /// As a line of the file.
+    fn line(mut self) -> String {
+        let (supi, message) = (self.fields.remove("supi"), self.fields.remove("message"));
+        let supi = supi.map(|supi| supi.as_str().and_then(revealed).map_or(supi, Value::from));
+        let of = self.target.split("::").next().unwrap_or("").trim_start_matches("martlet_");
+        json!({"ms": self.ms, "supi": supi, "nf": of, "what": message, "more": self.fields}).to_string()
+    }
+}
 
 /// Keeps events that name a UE, once [`open`] has said where.
 pub struct History;
@@ -80,15 +154,8 @@ impl<S: Subscriber> Layer<S> for History {
         let Some(sink) = SINK.get() else { return };
         let mut fields = Fields::default();
         event.record(&mut fields);
-        let mut fields = fields.0;
-        let (supi, message) = (fields.remove("supi"), fields.remove("message"));
-        let supi = supi.map(|supi| supi.as_str().and_then(revealed).map_or(supi, Value::from));
-        let of = event.metadata().target().split("::").next().unwrap_or("").trim_start_matches("martlet_").to_string();
         let ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
-        let line = json!({"ms": ms, "supi": supi, "nf": of, "what": message, "more": fields});
-        if sink.try_send(line.to_string()).is_err() {
-            LOST.fetch_add(1, Ordering::Relaxed);
-        }
+        sink.put(Happened { ms, target: event.metadata().target(), fields: fields.0 });
     }
 }
 
@@ -140,18 +207,35 @@ impl HistoryConfig {
     }
 }
 
-/// Keeps events in this file from now on, as long as the process lives.
+/// Keeps events in this file from now on, as long as the value lives: what is on its way then is written.
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn open(file: &Path, config: &HistoryConfig) -> Result<()> {
+pub fn open(file: &Path, config: &HistoryConfig) -> Result<Keeping> {
     let open = append(file).with_context(|| format!("{}: oam.history.path names the file", file.display()))?;
-    let (sender, lines) = sync_channel(MOST_WAITING);
+    let sink = Arc::new(Sink::default());
     let (file, most, files) = (file.to_path_buf(), u64::from(config.megabytes.max(1)) << 20, config.files);
-    std::thread::Builder::new().name("history".into()).spawn(move || write(open, &file, &lines, most, files))?;
+    let events = sink.clone();
+    let work = move || write(open, &file, &events, most, files);
+    let thread = std::thread::Builder::new().name("history".into()).spawn(work)?;
     // A second core in this process has the first one's.
-    let _ = SINK.set(sender);
-    Ok(())
+    let _ = SINK.set(sink.clone());
+    Ok(Keeping { sink, thread: Some(thread) })
+}
+
+/// Events are kept as long as this lives.
+pub struct Keeping {
+    sink: Arc<Sink>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Keeping {
+    fn drop(&mut self) {
+        self.sink.end();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
 }
 
 fn append(file: &Path) -> std::io::Result<File> {
@@ -162,33 +246,43 @@ fn numbered(file: &Path, n: u32) -> PathBuf {
     PathBuf::from(format!("{}.{n}", file.display()))
 }
 
-fn write(mut open: File, file: &Path, lines: &Receiver<String>, most: u64, files: u32) {
+fn write(mut open: File, file: &Path, sink: &Sink, most: u64, files: u32) {
     let mut length = open.metadata().map_or(0, |metadata| metadata.len());
-    while let Ok(line) = lines.recv() {
-        if length > most {
-            for n in (1..files).rev() {
-                let _ = std::fs::rename(numbered(file, n), numbered(file, n + 1));
-            }
-            let _ = match files {
-                0 => std::fs::remove_file(file),
-                _ => std::fs::rename(file, numbered(file, 1)),
-            };
-            match append(file) {
-                Ok(anew) => (open, length) = (anew, 0),
-                Err(_) => continue,
-            }
-        }
-        let lost = LOST.swap(0, Ordering::Relaxed);
-        let mut text = line;
-        text.push('\n');
-        if lost > 0 {
-            text.push_str(&json!({"ms": 0, "lost": lost}).to_string());
+    while let Some((events, lost)) = sink.take() {
+        let lost = (lost > 0).then(|| json!({"ms": 0, "lost": lost}).to_string());
+        let mut text = String::new();
+        let mut lines = events.into_iter().map(Happened::line).chain(lost).peekable();
+        while let Some(line) = lines.next() {
+            text.push_str(&line);
             text.push('\n');
-        }
-        if open.write_all(text.as_bytes()).is_ok() {
-            length += text.len() as u64;
+            let full = length + text.len() as u64 > most;
+            if !full && lines.peek().is_some() {
+                continue;
+            }
+            if open.write_all(text.as_bytes()).is_ok() {
+                length += text.len() as u64;
+            }
+            text.clear();
+            if full {
+                (open, length) = match next(file, files) {
+                    Ok(anew) => (anew, 0),
+                    Err(_) => (open, length),
+                };
+            }
         }
     }
+}
+
+/// The next file, in the place of the one that is full.
+fn next(file: &Path, files: u32) -> std::io::Result<File> {
+    for n in (1..files).rev() {
+        let _ = std::fs::rename(numbered(file, n), numbered(file, n + 1));
+    }
+    let _ = match files {
+        0 => std::fs::remove_file(file),
+        _ => std::fs::rename(file, numbered(file, 1)),
+    };
+    append(file)
 }
 
 /// What a UE did, in the order of time, from all files whose name begins like this one's.
@@ -242,15 +336,15 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("martlet-history-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let file = folder.join("martlet.history");
-        let (sender, lines) = sync_channel(10_000);
+        let sink = Sink::default();
         for ms in 0..3000 {
             let supi = format!("imsi-{}", ms % 3);
-            sender
-                .send(json!({"ms": ms, "supi": supi, "what": "something that takes some room in the file"}).to_string())
-                .unwrap();
+            let fields = json!({"supi": supi, "message": "something that takes some room in the file"});
+            let Value::Object(fields) = fields else { unreachable!() };
+            sink.put(Happened { ms, target: "martlet_amf::ue", fields });
         }
-        drop(sender);
-        write(append(&file).unwrap(), &file, &lines, 50_000, 2);
+        sink.end();
+        write(append(&file).unwrap(), &file, &sink, 50_000, 2);
         let others = folder.join("martlet.amf.history");
         std::fs::write(&others, "{\"ms\": 0, \"supi\": \"imsi-1\", \"what\": \"x\"}\n{\"ms\": 1, \"su").unwrap();
         let events = of(&file, "imsi-1").unwrap();

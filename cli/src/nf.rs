@@ -40,9 +40,8 @@ pub fn run(args: NfArgs) -> Result<()> {
         if let Some(watcher) = args.watched_by {
             runtime::end_with(watcher)?;
         }
-        if let Some(file) = config.oam.history.file(&config.udr.path, Some(&args.name)) {
-            martlet::history::open(&file, &config.oam.history)?;
-        }
+        let history = config.oam.history.file(&config.udr.path, Some(&args.name));
+        let _history = history.map(|file| martlet::history::open(&file, &config.oam.history)).transpose()?;
         let environment = secure_environment(&config, &args.name, Sbi::Http, true, shutdown)?;
         let environment = match args.sbi {
             Sbi::Local => bail!("a function alone has nobody to call within its process: use --sbi fabric or http"),

@@ -68,9 +68,8 @@ pub fn run(args: UpArgs, log: &str, format: LogFormat) -> Result<()> {
 async fn one_process(config: Config, file: Option<PathBuf>, sbi: Sbi, started: Instant) -> Result<()> {
     let (trigger, shutdown) = Shutdown::new();
     runtime::on_signal(trigger.clone())?;
-    if let Some(file) = config.oam.history.file(&config.udr.path, None) {
-        martlet::history::open(&file, &config.oam.history)?;
-    }
+    let history = config.oam.history.file(&config.udr.path, None);
+    let _history = history.map(|file| martlet::history::open(&file, &config.oam.history)).transpose()?;
     let environment = secure_environment(&config, "core", sbi, config.sbi.listen, shutdown)?;
     let core = Core::start(&config, sbi, &environment, trigger).await?;
     let oam = OamServer::bind(config.oam.bind, core.status_source()).await?.asking(core.ask_sources());

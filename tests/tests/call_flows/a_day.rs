@@ -35,12 +35,11 @@ const OF_A_DAY: &[&str] = &[
     "nudr-dr CreateSdmSubscriptions",
     "nudr-dr DeleteSmfRegistration",
     "nudr-dr ModifyAuthenticationSubscription",
-    "nudr-dr QueryAmData",
     "nudr-dr QueryAmfContext3gpp",
     "nudr-dr QueryAuthSubsData",
+    "nudr-dr QueryProvisionedData",
     "nudr-dr QuerySmData",
     "nudr-dr QuerySmfRegistration",
-    "nudr-dr QuerySmfSelectData",
     "nudr-dr ReadAccessAndMobilityPolicyData",
     "nudr-dr ReadSessionManagementPolicyData",
 ];
