@@ -14,7 +14,9 @@ fn doubling(to: SocketAddr, passed: mpsc::Sender<()>) -> SocketAddr {
     std::thread::spawn(move || {
         let mut octets = [0; 65_536];
         let (count, client) = near.recv_from(&mut octets).unwrap();
-        (far.send(&octets[..count]).unwrap(), far.send(&octets[..count]).unwrap());
+        for _ in 0..2 {
+            far.send(&octets[..count]).unwrap();
+        }
         passed.send(()).unwrap();
         let (back, forth) = (far.try_clone().unwrap(), near.try_clone().unwrap());
         std::thread::spawn(move || {

@@ -358,10 +358,19 @@ impl Session {
         gone || self.lost.is_some() || self.connection.streams().send_streams() == 0
     }
 
-    /// The connection is over.
+    /// The connection is over. Where the path loses some, it is said twice: nobody is there any more who could say it again, and the other
+    /// end would wait in vain.
     pub(super) fn close(&mut self, now: Instant, out: &mut Out<'_>) -> Result<(), ChannelError> {
         self.connection.close(now, DONE, bytes::Bytes::new());
-        self.turn(now, out)
+        let mut said = Vec::new();
+        self.turn(now, &mut |octets| {
+            said = octets.to_vec();
+            out(octets)
+        })?;
+        match self.careful && !said.is_empty() {
+            true => out(&said),
+            false => Ok(()),
+        }
     }
 
     /// Whether nothing more comes.

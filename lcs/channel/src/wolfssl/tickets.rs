@@ -84,7 +84,8 @@ pub(super) unsafe extern "C" fn ticket(
         name.copy_from_slice(&made[..NAME]);
         iv.copy_from_slice(&made[NAME..]);
         // wolfSSL wants to see that something was done with it. There is nothing in it to protect.
-        (mac.fill(1), said.fill(0));
+        mac.fill(1);
+        said.fill(0);
         *out = length as c_int;
     } else {
         let mut back = [0; NAME + IV];
