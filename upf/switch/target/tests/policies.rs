@@ -55,7 +55,7 @@ fn one_each(bed: &Bed, n: u32) {
     }
 }
 
-/// Which sessions the switch carries. One that has had no processor for 50 ms leaves packets to the native UPF, so that it takes
+/// Which sessions the switch carries. One that has had no processor for 70 ms leaves packets to the native UPF, so that it takes
 /// several rounds to tell: who is on the switch has rounds without the native UPF, who is not has none.
 fn by_switch(bed: &Bed, first: u32) -> [bool; 2] {
     let mut on = [false; 2];
