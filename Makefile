@@ -56,15 +56,18 @@ oracles: packages-test
 	@$(PYTHON_ORACLES)/bin/python -c 'import pycrate_asn1rt, openapi_schema_validator, yaml, p4runtime_sh' 2>/dev/null || \
 		$(PYTHON_ORACLES)/bin/pip install --quiet pycrate==0.8.1 openapi-schema-validator==0.9.0 PyYAML==6.0.3 p4runtime-shell==0.0.6
 
+# What fails among hundreds of tests runs again by itself, and is told.
+STEADY = deploy/test/steady.py
+
 # Of the whole workspace, so that nothing is built a second time with other features.
-CALL_FLOWS = MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python $(CARGO) test --workspace --test call_flows --locked --no-fail-fast $(RUNNER)
+CALL_FLOWS = MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python $(STEADY) $(CARGO) test --workspace --test call_flows --locked --no-fail-fast $(RUNNER)
 
 # The switch is a program of its own, which tests find beside theirs: of the same build. Two at a time, since each has its memory.
 SWITCH_CALL_FLOWS = $(CARGO) build --workspace --bin martlet-switch --locked && MARTLET_TEST_DATAPATH=switch $(CALL_FLOWS) -- --test-threads 2
 
 test: packages-test oracles ## Run all tests (uses root for namespaces, TUN devices and raw sockets)
 	@echo "The tests make network namespaces and interfaces and remove them again: they run as root."
-	MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python $(CARGO) test --workspace --locked --no-fail-fast $(RUNNER)
+	MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python $(STEADY) $(CARGO) test --workspace --locked --no-fail-fast $(RUNNER)
 	@echo "The call flows once more, with packets carried by XDP programs, and with each binding of the SBI."
 	MARTLET_TEST_DATAPATH=xdp $(CALL_FLOWS)
 	MARTLET_TEST_SBI=local $(CALL_FLOWS)

@@ -61,7 +61,7 @@ impl Switch {
         std::fs::create_dir_all(&folder).expect("a folder");
         let log = folder.join("log");
         let mut command = Command::new(env!("CARGO_BIN_EXE_martlet"));
-        command.args(["switch", "run", "--with-parent", "--listen", "127.0.0.1:0", "--memory", "300"]);
+        command.args(["switch", "run", "--with-parent", "--listen", "127.0.0.1:0", "--memory", "360"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(File::create(&log).expect("a file"));
         let mut child = command.spawn().expect("the switch");
         let lines = BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);

@@ -1,5 +1,5 @@
 //! Values of a few things beside each other, as bars.
-use crate::plot::{COLOURS, draw_legend, failed, in_panels, tick};
+use crate::plot::{COLOURS, draw_legend, end_of_axis, failed, in_panels, tick};
 use anyhow::Result;
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -26,15 +26,17 @@ pub fn draw_bars(folder: &Path, name: &str, panels: &[Bars]) -> Result<()> {
 }
 
 fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result<()> {
-    let values = panel.series.iter().flat_map(|(_, values)| values);
-    let most = values.map(|value| value.2).filter(|v| v.is_finite()).fold(1e-3, f64::max);
+    let values = || panel.series.iter().flat_map(|(_, values)| values).filter(|value| value.0.is_finite());
+    let most = end_of_axis(values().map(|value| value.2));
+    // A difference may be less than nothing.
+    let least = values().map(|value| value.1).fold(0.0, f64::min);
     let groups = panel.groups.len() as f64;
     let mut chart = ChartBuilder::on(area)
         .caption(&panel.title, ("sans-serif", 18))
         .margin(12)
         .x_label_area_size(42)
         .y_label_area_size(58)
-        .build_cartesian_2d(0.0..groups, 0.0..most * 1.3)
+        .build_cartesian_2d(0.0..groups, least * 1.1..most * 1.3)
         .map_err(failed)?;
     // A label stands in the middle of its group: there are two marks for each, of which every other one has text.
     let label = |x: &f64| {

@@ -5,7 +5,7 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use std::path::Path;
 
-/// A line of a plot with the 95 % interval of each point.
+/// A line of a plot with the interval of each point.
 pub struct Series {
     /// What the legend calls it.
     pub name: String,
@@ -42,7 +42,7 @@ pub(crate) const COLOURS: [RGBColor; 13] = [
     RGBColor(140, 90, 50),
 ];
 
-/// Draws panels side by side, four of them in a square, into `NAME.svg` and `NAME.png`.
+/// Draws panels side by side, four of them in a square and more in rows of three, into `NAME.svg` and `NAME.png`.
 pub fn draw(folder: &Path, name: &str, panels: &[Panel]) -> Result<()> {
     in_panels(folder, name, panels, draw_panel)
 }
@@ -54,7 +54,10 @@ pub(crate) fn in_panels<P>(
     panels: &[P],
     draw_panel: impl Fn(&DrawingArea<SVGBackend<'_>, Shift>, &P) -> Result<()>,
 ) -> Result<()> {
-    let columns = if panels.len() == 4 { 2 } else { panels.len() };
+    let columns = match panels.len() {
+        4 => 2,
+        count => count.min(3),
+    };
     let rows = panels.len().div_ceil(columns.max(1));
     let size = (SIZE.0 * columns as u32, SIZE.1 * rows as u32);
     let mut svg = String::new();
@@ -68,6 +71,12 @@ pub(crate) fn in_panels<P>(
     }
     std::fs::write(folder.join(format!("{name}.svg")), &svg)?;
     rasterise(&svg, &folder.join(format!("{name}.png")))
+}
+
+/// The largest value; 1 where all are 0, so that an axis has numbers to tell.
+pub(crate) fn end_of_axis(values: impl Iterator<Item = f64>) -> f64 {
+    let most = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
+    if most > 0.0 { most } else { 1.0 }
 }
 
 /// A number beside an axis, without the noise of binary fractions.
@@ -96,30 +105,45 @@ pub(crate) fn failed(error: impl std::fmt::Display) -> anyhow::Error {
 
 fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Result<()> {
     let points = || panel.series.iter().flat_map(|s| s.points.iter());
-    let x_most = points().map(|p| p.0).fold(1.0, f64::max);
+    let x_most = end_of_axis(points().map(|p| p.0));
     let x_least = points().map(|p| p.0).fold(f64::INFINITY, f64::min);
     // An axis begins at 0, unless most of it would be empty.
     let x_first = if x_least.is_finite() && x_least > x_most / 2.0 { x_least - (x_most - x_least) * 0.05 } else { 0.0 };
-    let y_most = points().map(|p| p.3).fold(0.0, f64::max).max(1e-6);
+    let y_least = points().map(|p| p.2).fold(f64::INFINITY, f64::min);
+    let y_most =
+        if y_least < 0.0 { points().map(|p| p.3).fold(0.0, f64::max) } else { end_of_axis(points().map(|p| p.3)) };
+    // A scale of temperature has no zero that means anything; below 0 there is room for what is less.
+    let y_first = match panel.y_label.as_str() {
+        "°C" => (y_least.min(y_most) / 10.0).floor() * 10.0 - 10.0,
+        _ => y_least.min(0.0) * 1.1,
+    };
+    // Between whole numbers nothing is marked where there is nothing but these.
+    let span = x_most - x_first;
+    let whole = span <= 10.0 && points().all(|p| p.0.fract() == 0.0);
+    let ticks = if whole { (span.floor() as usize).max(1) + 1 } else { 11 };
     // A long legend gets room beside the lines, another a corner where there are none.
     let (head, beside, corner) = match panel.series.len() {
         ..=8 => {
-            let (head, corner) = corner_of(panel, (x_first, x_most), y_most);
+            let (head, corner) = corner_of(panel, (x_first, x_most), (y_first, y_most));
             (head, 0.05, corner)
         }
-        _ => (1.1, 0.5, SeriesLabelPosition::UpperRight),
+        _ => {
+            let part = (0.1 + 0.0135 * longest_name(panel) as f64).min(0.6);
+            (1.1, 1.0 / (1.0 - part) - 1.0, SeriesLabelPosition::UpperRight)
+        }
     };
     let mut chart = ChartBuilder::on(area)
         .caption(&panel.title, ("sans-serif", 18))
         .margin(12)
         .x_label_area_size(42)
         .y_label_area_size(58)
-        .build_cartesian_2d(x_first..x_most + (x_most - x_first) * beside, 0.0..y_most * head)
+        .build_cartesian_2d(x_first..x_most + (x_most - x_first) * beside, y_first..y_first + (y_most - y_first) * head)
         .map_err(failed)?;
     chart
         .configure_mesh()
         .x_desc(&panel.x_label)
         .y_desc(&panel.y_label)
+        .x_labels(ticks)
         .x_label_formatter(&|x| tick(*x))
         .y_label_formatter(&|y| tick(*y))
         .label_style(("sans-serif", 13))
@@ -137,7 +161,8 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
         // An interval that nobody could see would be a line of no length.
         type Points<'a> = Vec<&'a (f64, f64, f64, f64)>;
-        let (seen, unseen): (Points<'_>, Points<'_>) = series.points.iter().partition(|p| p.3 - p.2 > y_most * 0.005);
+        let (seen, unseen): (Points<'_>, Points<'_>) =
+            series.points.iter().partition(|p| p.3 - p.2 > (y_most - y_first) * 0.005);
         let bars = seen.iter().map(|p| ErrorBar::new_vertical(p.0, p.2, p.1, p.3, colour.filled(), 6));
         chart.draw_series(bars).map_err(failed)?;
         chart.draw_series(unseen.iter().map(|p| Circle::new((p.0, p.1), 3, colour.filled()))).map_err(failed)?;
@@ -145,16 +170,23 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
     draw_legend(&mut chart, corner)
 }
 
+fn longest_name(panel: &Panel) -> usize {
+    panel.series.iter().map(|series| series.name.chars().count()).max().unwrap_or(0)
+}
+
 /// A corner in which a legend covers no line, and how much higher than the highest point the panel is for it.
-fn corner_of(panel: &Panel, (x_first, x_most): (f64, f64), y_most: f64) -> (f64, SeriesLabelPosition) {
+fn corner_of(
+    panel: &Panel,
+    (x_first, x_most): (f64, f64),
+    (y_first, y_most): (f64, f64),
+) -> (f64, SeriesLabelPosition) {
     const HEAD: f64 = 1.1;
     // Of the panel's width and height, roughly.
-    let longest = panel.series.iter().map(|series| series.name.chars().count()).max().unwrap_or(0);
-    let wide = (0.1 + 0.018 * longest as f64).min(0.9);
+    let wide = (0.1 + 0.018 * longest_name(panel) as f64).min(0.9);
     let high = 0.05 + 0.065 * panel.series.len() as f64;
     // A line is as much in the way as its points.
     let within = |x: f64, y: f64, (left, upper): (bool, bool)| {
-        let (x, y) = ((x - x_first) / ((x_most - x_first) * 1.05), y / (y_most * HEAD));
+        let (x, y) = ((x - x_first) / ((x_most - x_first) * 1.05), (y - y_first) / ((y_most - y_first) * HEAD));
         (if left { x < wide } else { x > 1.0 - wide }) && (if upper { y > 1.0 - high } else { y < high })
     };
     let covers = |corner: (bool, bool)| {
@@ -211,13 +243,38 @@ mod tests {
             let points = points.iter().map(|p| (p.0, p.1, p.1, p.1)).collect();
             let series = vec![Series { name: "switch".into(), points }];
             let panel = Panel { title: String::new(), x_label: String::new(), y_label: String::new(), series };
-            corner_of(&panel, (0.0, 10.0), 10.0)
+            corner_of(&panel, (0.0, 10.0), (0.0, 10.0))
         };
         assert!(matches!(of(&[(0.0, 0.0), (10.0, 10.0)]), (_, SeriesLabelPosition::UpperLeft)));
         assert!(matches!(of(&[(0.0, 10.0), (10.0, 0.0)]), (_, SeriesLabelPosition::UpperRight)));
         assert!(matches!(of(&[(0.0, 10.0), (10.0, 10.0)]), (_, SeriesLabelPosition::LowerRight)));
         let (head, _) = of(&[(0.0, 10.0), (0.1, 0.0), (9.9, 0.0), (10.0, 10.0)]);
         assert!(head > 1.1, "{head}");
+    }
+
+    #[test]
+    fn a_plot_of_nothing_but_zeros_and_one_of_temperatures_have_marks_that_can_be_read() {
+        let folder = std::env::temp_dir().join(format!("martlet-plot-marks-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let panel = |y_label: &str, y: f64| Panel {
+            title: "marks".into(),
+            x_label: "Mbit/s".into(),
+            y_label: y_label.into(),
+            series: vec![Series { name: "xdp".into(), points: vec![(1.0, y, y, y), (2.0, y, y, y)] }],
+        };
+        draw(&folder, "zeros", &[panel("% lost", 0.0)]).unwrap();
+        draw(&folder, "heat", &[panel("°C", 52.0)]).unwrap();
+        let marks = |name: &str| -> Vec<f64> {
+            let svg = std::fs::read_to_string(folder.join(name)).unwrap();
+            svg.lines().filter_map(|line| line.trim().parse().ok()).collect()
+        };
+        let zeros = marks("zeros.svg");
+        assert!(zeros.contains(&1.0) && zeros.iter().all(|mark| *mark == 0.0 || *mark >= 0.1), "{zeros:?}");
+        let heat = marks("heat.svg");
+        assert!(heat.iter().any(|mark| *mark >= 50.0) && !heat.contains(&20.0), "{heat:?}");
+        if std::env::var_os("MARTLET_KEEP_PLOT").is_none() {
+            std::fs::remove_dir_all(&folder).unwrap();
+        }
     }
 
     #[test]
@@ -235,7 +292,7 @@ mod tests {
             title: title.into(),
             x_label: "UEs at once".into(),
             y_label: "ms".into(),
-            series: vec![series("one process", 0.1), series("HTTP/2", 0.5)],
+            series: vec![series("one process", 0.1), series("HTTP/2", 0.5), series("less than nothing", -0.2)],
         };
         draw(&folder, "test", &[panel("registration"), panel("PDU session")]).unwrap();
         assert!(std::fs::read_to_string(folder.join("test.svg")).unwrap().contains("registration"));
@@ -243,5 +300,11 @@ mod tests {
         if std::env::var_os("MARTLET_KEEP_PLOT").is_none() {
             std::fs::remove_dir_all(&folder).unwrap();
         }
+    }
+
+    #[test]
+    fn an_axis_ends_where_the_data_does() {
+        assert_eq!(end_of_axis([0.02, 0.26, f64::NAN].into_iter()), 0.26);
+        assert_eq!(end_of_axis([0.0, 0.0].into_iter()), 1.0);
     }
 }

@@ -1,9 +1,9 @@
-//! Sees whether wolfSSL was built with session tickets, and builds Mbed TLS, where it is wanted: the crate that carries its sources builds it for the smallest size, in which it is
+//! Sees whether wolfSSL was built with session tickets and early data, and builds Mbed TLS, where it is wanted: the crate that carries its sources builds it for the smallest size, in which it is
 //! ten times slower, so it is compiled once more, at full speed.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rustc-check-cfg=cfg(wolfssl_tickets)");
+    println!("cargo:rustc-check-cfg=cfg(wolfssl_tickets, wolfssl_early)");
     #[cfg(feature = "wolfssl")]
     wolfssl();
     #[cfg(feature = "mbedtls")]
@@ -16,8 +16,12 @@ fn wolfssl() {
     let include = std::env::var_os("DEP_WOLFSSL_INCLUDE").expect("wolfssl-sys says where its headers are");
     let options = std::path::Path::new(&include).join("wolfssl/options.h");
     let options = std::fs::read_to_string(options).unwrap_or_default();
-    if options.lines().any(|line| line.trim() == "#define HAVE_SESSION_TICKET") {
+    let defines = |name: &str| options.lines().any(|line| line.trim() == format!("#define {name}"));
+    if defines("HAVE_SESSION_TICKET") {
         println!("cargo:rustc-cfg=wolfssl_tickets");
+        if defines("WOLFSSL_EARLY_DATA") {
+            println!("cargo:rustc-cfg=wolfssl_early");
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the store asks of a database: rows in, rows out. Values are what the store made of them, sealed where they must be.
 use crate::StoreError;
+use crate::gathering::Gathering;
 
 /// A subscriber's row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,4 +59,16 @@ pub(crate) trait Backend: Send + Sync {
     fn last_change(&self) -> Result<i64, StoreError>;
     /// Moves on when another connection has written; `None` where that is not known.
     fn version(&self) -> Result<Option<i64>, StoreError>;
+    /// What tells that writes are gathered, where they can be.
+    fn gathering(&self) -> Option<&Gathering> {
+        None
+    }
+    /// Has writes gathered from now on, or each written by itself again.
+    fn gather(&self, _on: bool) -> Result<(), StoreError> {
+        Ok(())
+    }
+    /// Writes what was gathered.
+    fn commit(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
 }

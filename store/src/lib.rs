@@ -7,7 +7,7 @@
 //!
 //! | what is lost | in a file | with PostgreSQL |
 //! | --- | --- | --- |
-//! | when the program is killed | of [`Store`] nothing, of [`Journal`] its interval | the same |
+//! | when the program is killed | of [`Store`] nothing, unless it [gathers writes](Store::gather_writes); of [`Journal`] its interval | nothing; its interval |
 //! | when power fails | the last moments before a checkpoint of the write-ahead log | what the server's `synchronous_commit` says |
 //!
 //! The operator's key is 64 hexadecimal digits in `MARTLET_STORE_KEY`, else in a file: one that is named, or the one beside
@@ -19,6 +19,7 @@ mod config;
 mod database;
 mod error;
 mod fence;
+mod gathering;
 mod identity;
 mod inheritance;
 mod journal;

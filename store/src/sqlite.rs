@@ -1,16 +1,96 @@
 //! An SQLite file, and the connection to it.
 use crate::backend::{Backend, CHANGES_KEPT, Change, Row, TOLD_OF_CHANGES};
+use crate::gathering::Gathering;
 use crate::{StoreError, schema};
 use rusqlite::{Connection, OptionalExtension, params};
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long another process's write is waited for.
-const PATIENCE: Duration = Duration::from_millis(2000);
+const PATIENCE: Duration = Duration::from_millis(5000);
+/// After writes were gathered, others get this long a chance to write.
+const BREATH: Duration = Duration::from_millis(1);
+/// To begin a transaction takes longer than this only where somebody else writes.
+const CONTENDED: Duration = Duration::from_micros(500);
+/// As long as somebody else writes into the file, too, nobody keeps it for longer than one write takes.
+const AMONG_OTHERS: Duration = Duration::from_secs(1);
+
+/// Stands in the file's header (`PRAGMA application_id`) while writes are gathered.
+const GATHERED: i64 = 0x4d4c_4754;
+/// By how much sequence numbers move on after a kill: those of one subscriber that can be told while writes are gathered are fewer. SEQ is
+/// above 5 bits of index, and may jump by 2^28 (TS 33.102, C.1.1.1 and C.2.1).
+const SKIPPED: i64 = 4096 << 5;
 
 /// A file with subscribers and contexts.
-pub(crate) struct Sqlite(Mutex<Connection>);
+pub(crate) struct Sqlite {
+    file: Mutex<Opened>,
+    gathering: Gathering,
+}
+
+/// The connection, and what it does with writes.
+struct Opened {
+    connection: Connection,
+    /// When writes are gathered in one transaction, this is the first moment at which the next one may begin.
+    gathers: Option<Instant>,
+    /// As it was last seen.
+    version: Option<i64>,
+}
+
+impl Deref for Opened {
+    type Target = Connection;
+    fn deref(&self) -> &Connection {
+        &self.connection
+    }
+}
+
+impl Opened {
+    /// Whether there is a transaction that gathers writes. SQLite ends it by itself where the disk is full, for example.
+    fn is_gathering(&self) -> bool {
+        !self.connection.is_autocommit()
+    }
+
+    /// Begins to gather, where it is time; whether it did.
+    fn begin(&mut self) -> Result<bool, StoreError> {
+        let now = Instant::now();
+        if self.is_gathering() || self.gathers.is_none_or(|at| now < at) {
+            return Ok(false);
+        }
+        self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        if now.elapsed() > CONTENDED {
+            self.gathers = Some(now + AMONG_OTHERS);
+        }
+        Ok(true)
+    }
+
+    /// Marks the file as one into which writes are gathered, or as one no more. Where the mark is found, who gathered was killed, and may
+    /// have told sequence numbers that it did not write: all of them move on, so that none is told twice.
+    fn skip_sequence_numbers(&mut self, gathers: bool) -> Result<(), StoreError> {
+        let transaction = self.connection.transaction()?;
+        let mark: i64 = transaction.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+        if gathers && mark == GATHERED {
+            let sql = "UPDATE subscriber SET sqn = sqn + ?1 WHERE sqn < ?2";
+            transaction.execute(sql, [SKIPPED, (1 << 48) - 2 * SKIPPED])?;
+        }
+        transaction.pragma_update(None, "application_id", if gathers { GATHERED } else { 0 })?;
+        Ok(transaction.commit()?)
+    }
+
+    /// Writes what was gathered.
+    fn commit(&mut self) -> Result<(), StoreError> {
+        if !self.is_gathering() {
+            return Ok(());
+        }
+        let outcome = self.connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]));
+        if outcome.is_err() && self.is_gathering() {
+            let _ = self.connection.execute_batch("ROLLBACK");
+        }
+        let next = Instant::now() + BREATH;
+        self.gathers = self.gathers.map(|at| at.max(next));
+        outcome.map(drop).map_err(StoreError::from)
+    }
+}
 
 /// Opens a file, and makes it where there is none.
 pub(crate) fn connect(path: &Path) -> Result<Connection, StoreError> {
@@ -32,15 +112,45 @@ fn prepare(mut connection: Connection) -> Result<Connection, StoreError> {
 
 impl Sqlite {
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        connect(path).map(|connection| Sqlite(Mutex::new(connection)))
+        connect(path).map(Sqlite::new)
     }
 
     pub fn in_memory() -> Result<Self, StoreError> {
-        Ok(Sqlite(Mutex::new(prepare(Connection::open_in_memory()?)?)))
+        Ok(Sqlite::new(prepare(Connection::open_in_memory()?)?))
     }
 
-    fn connection(&self) -> MutexGuard<'_, Connection> {
-        self.0.lock().unwrap_or_else(|e| e.into_inner())
+    fn new(connection: Connection) -> Self {
+        let file = Mutex::new(Opened { connection, gathers: None, version: None });
+        Sqlite { file, gathering: Gathering::default() }
+    }
+
+    /// For reading: what was gathered is seen.
+    fn connection(&self) -> MutexGuard<'_, Opened> {
+        self.file.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// For a write that may be gathered with others.
+    fn writing(&self) -> Result<MutexGuard<'_, Opened>, StoreError> {
+        let mut opened = self.connection();
+        if opened.begin()? {
+            self.gathering.begun();
+        }
+        Ok(opened)
+    }
+
+    /// For a transaction of its own.
+    fn alone(&self) -> Result<MutexGuard<'_, Opened>, StoreError> {
+        let mut opened = self.connection();
+        opened.commit()?;
+        Ok(opened)
+    }
+}
+
+impl Drop for Sqlite {
+    fn drop(&mut self) {
+        if let Err(error) = self.connection().commit() {
+            eprintln!("martlet: the last changes of subscribers' contexts are not written: {error}");
+        }
     }
 }
 
@@ -54,8 +164,8 @@ fn note(transaction: &rusqlite::Transaction<'_>, supi: &str) -> rusqlite::Result
 
 impl Backend for Sqlite {
     fn add(&self, rows: Vec<Row>, replace: bool) -> Result<(), StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
+        let mut opened = self.alone()?;
+        let transaction = opened.connection.transaction()?;
         for row in &rows {
             let sql = match replace {
                 true => "INSERT OR REPLACE INTO subscriber (supi, gpsi, sqn, profile) VALUES (?1, ?2, ?3, ?4)",
@@ -81,13 +191,13 @@ impl Backend for Sqlite {
 
     fn reseal(&self, supi: &str, from: &str, to: &str) -> Result<(), StoreError> {
         let sql = "UPDATE subscriber SET profile = ?3 WHERE supi = ?1 AND profile = ?2";
-        self.connection().prepare_cached(sql)?.execute([supi, from, to])?;
+        self.alone()?.prepare_cached(sql)?.execute([supi, from, to])?;
         Ok(())
     }
 
     fn remove(&self, supi: &str) -> Result<bool, StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
+        let mut opened = self.alone()?;
+        let transaction = opened.connection.transaction()?;
         transaction.execute("DELETE FROM context WHERE supi = ?1 AND kind <> ?2", [supi, TOLD_OF_CHANGES])?;
         let removed = transaction.execute("DELETE FROM subscriber WHERE supi = ?1", [supi])? > 0;
         if removed {
@@ -123,11 +233,11 @@ impl Backend for Sqlite {
 
     fn move_sqn(&self, supi: &str, from: u64, to: u64) -> Result<bool, StoreError> {
         let sql = "UPDATE subscriber SET sqn = ?3 WHERE supi = ?1 AND sqn = ?2";
-        Ok(self.connection().prepare_cached(sql)?.execute(params![supi, from as i64, to as i64])? == 1)
+        Ok(self.writing()?.prepare_cached(sql)?.execute(params![supi, from as i64, to as i64])? == 1)
     }
 
     fn put_context(&self, supi: &str, kind: &str, key: &str, value: &str) -> Result<bool, StoreError> {
-        let connection = self.connection();
+        let connection = self.writing()?;
         let sql = "UPDATE context SET value = ?4 WHERE supi = ?1 AND kind = ?2 AND key = ?3";
         if connection.prepare_cached(sql)?.execute(params![supi, kind, key, value])? > 0 {
             return Ok(false);
@@ -153,7 +263,7 @@ impl Backend for Sqlite {
 
     fn remove_context(&self, supi: &str, kind: &str, key: &str) -> Result<bool, StoreError> {
         let sql = "DELETE FROM context WHERE supi = ?1 AND kind = ?2 AND key = ?3";
-        Ok(self.connection().prepare_cached(sql)?.execute(params![supi, kind, key])? > 0)
+        Ok(self.writing()?.prepare_cached(sql)?.execute(params![supi, kind, key])? > 0)
     }
 
     fn changes(&self, after: i64, limit: usize) -> Result<Vec<Change>, StoreError> {
@@ -171,6 +281,34 @@ impl Backend for Sqlite {
     }
 
     fn version(&self) -> Result<Option<i64>, StoreError> {
-        Ok(Some(self.connection().prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?))
+        let mut opened = self.connection();
+        // Nobody else writes while this connection gathers.
+        if opened.version.is_some() && opened.is_gathering() {
+            return Ok(opened.version);
+        }
+        let version = Some(opened.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?);
+        if opened.version != version {
+            let others = opened.version.is_some();
+            opened.gathers = opened.gathers.map(|at| if others { Instant::now() + AMONG_OTHERS } else { at });
+            opened.version = version;
+        }
+        Ok(version)
+    }
+
+    fn gathering(&self) -> Option<&Gathering> {
+        Some(&self.gathering)
+    }
+
+    fn gather(&self, on: bool) -> Result<(), StoreError> {
+        let mut opened = self.connection();
+        opened.gathers = None;
+        opened.commit()?;
+        opened.skip_sequence_numbers(on)?;
+        opened.gathers = on.then(Instant::now);
+        Ok(())
+    }
+
+    fn commit(&self) -> Result<(), StoreError> {
+        self.connection().commit()
     }
 }

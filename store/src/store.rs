@@ -16,12 +16,12 @@ const SEALED: [&str; 2] = ["key", "opc"];
 
 /// Subscribers and contexts. In a file, calls take some ten microseconds and do not wait for the disk: a write is in the
 /// file's log when a call returns, and on the disk with the next checkpoint, so that a crash of the program loses
-/// nothing, and a loss of power the last moments. With PostgreSQL a call is a round trip to the server, for which the caller
-/// waits.
+/// nothing, and a loss of power the last moments; [`Store::gather_writes`] makes fewer and larger writes of many. With PostgreSQL a
+/// call is a round trip to the server, for which the caller waits.
 ///
 /// Keys of subscribers are sealed with the operator's key ([`Seal`]) before they reach the database.
 pub struct Store {
-    backend: Box<dyn Backend>,
+    pub(crate) backend: Box<dyn Backend>,
     seal: Seal,
     memory: Mutex<Memory>,
 }
@@ -61,6 +61,11 @@ impl Store {
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Has subscribers read again.
+    pub(crate) fn forget(&self) {
+        self.memory().remembered.clear();
     }
 
     /// Adds subscribers, all or none; with `replace`, in place of those that are there.

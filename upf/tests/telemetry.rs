@@ -121,12 +121,16 @@ fn a_drop_is_traced_to_its_rule() {
         bench.run_n3(&uplink(&bench, TEID, &up(10)));
         let told = bench.datapath.trace(all).expect("it traces").packets;
         assert_eq!((told.len(), told[0].drop, told[0].pdr), (1, None, Some(1)));
-        // Nobody asks any more: the programs stop.
-        std::thread::sleep(Duration::from_millis(4200));
+        // Nobody asks any more: the programs stop, within two seconds after the three that they go on, unless the machine lets
+        // nobody look after it for so long.
         session.fars.get_mut(&1).expect("the FAR").action = Action::Drop;
         bench.apply(&session);
-        bench.run_n3(&uplink(&bench, TEID, &up(10)));
-        assert_eq!(bench.datapath.trace(all).expect("it traces").packets, []);
+        let stopped = (0..3).any(|_| {
+            std::thread::sleep(Duration::from_millis(5500));
+            bench.run_n3(&uplink(&bench, TEID, &up(10)));
+            bench.datapath.trace(all).expect("it traces").packets.is_empty()
+        });
+        assert!(stopped, "it traces for nobody");
     });
 }
 
@@ -337,18 +341,10 @@ fn counters_add_up_whatever_comes_and_changes() {
         let counters = bench.datapath.counters();
         let told: u64 = DropReason::ALL.into_iter().map(|reason| counters.drops(reason).get()).sum();
         assert_eq!(counters.uplink_packets.get() + counters.downlink_packets.get(), left, "seed {seed}");
-        // The kernel's own packets, such as those by which it finds neighbours, come to the programs too: they pass, but for what it
-        // says by itself to an address of a UE that is not there.
+        assert_eq!(told, dropped, "seed {seed}: {:?}", counters.named());
+        // The kernel's own packets, such as those by which it finds neighbours, come to the programs too, and pass.
         let own = counters.received_packets.get().checked_sub(frames).expect("every frame was received");
-        let nobodys = told.checked_sub(dropped).expect("every drop has a reason");
-        let unknown = counters.drops(DropReason::UnknownUe).get();
-        assert!(
-            nobodys <= own.min(unknown).min(8),
-            "seed {seed}: {nobodys} of {own}, {unknown}: {:?}",
-            counters.named()
-        );
-        let passed = frames - dropped - left + own - nobodys;
-        assert_eq!(counters.passed_packets.get(), passed, "seed {seed}: {:?}", counters.named());
+        assert_eq!(counters.passed_packets.get(), frames - dropped - left + own, "seed {seed}: {:?}", counters.named());
         assert!(left > 0 && dropped > 0);
         println!("{frames} frames: {left} left, {dropped} were dropped, the rest was none of ours");
     });

@@ -6,8 +6,8 @@ use common::peers::{HOST, N3, PeersRig, UE};
 use common::rig::{SocketRig, config};
 use martlet_upf::UpfConfig;
 use martlet_upf::config::{DatapathChoice, N6Mode, XdpMode};
-use martlet_upf::conformance::{Rig, checks, g_pdu, udp_packet};
-use martlet_upf::datapath::Change;
+use martlet_upf::conformance::{Rig, checks, g_pdu, session, udp_packet};
+use martlet_upf::datapath::{Change, DatapathError};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
@@ -60,6 +60,54 @@ fn the_xdp_datapath_conforms_in_generic_mode() {
     conforms_between_peers(XdpMode::Generic);
 }
 
+/// Tables are as large as is configured. However full they are, and however fast rules change, a session that asks for no more
+/// than it has gets it.
+#[test]
+fn full_tables_refuse_what_is_more_and_nothing_else() {
+    const SESSIONS: u32 = 64;
+    in_namespace(|| {
+        let mut config = on_loopback();
+        (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (SESSIONS, 2 * SESSIONS, 16);
+        let mut rig = SocketRig::new(config);
+        let ue = |n: u32| Ipv4Addr::from_bits(UE.to_bits() + n);
+        let sessions: Vec<_> = (0..SESSIONS).map(|n| session(&rig, u64::from(n) + 1, n + 7, ue(n))).collect();
+        let all = |rig: &mut SocketRig, round: u8| {
+            for session in &sessions {
+                let mut session = session.clone();
+                session.qers.values_mut().for_each(|qer| qer.qfi = Some(round % 60 + 1));
+                rig.datapath().apply(&Change::to(&session)).unwrap_or_else(|error| panic!("round {round}: {error}"));
+            }
+        };
+        // The places of rules of before would hold some twenty rounds, if nobody had to wait.
+        (0..60).for_each(|round| all(&mut rig, round));
+        let fill = |rig: &mut SocketRig| rig.datapath().details()["tables"]["rules"].clone();
+        assert_eq!(fill(&mut rig), serde_json::json!({"used": 2 * SESSIONS, "most": 2 * SESSIONS}));
+        let carries = |rig: &mut SocketRig| {
+            let packet = udp_packet((ue(SESSIONS - 1), 9000), (rig.remote(), 7000), b"through");
+            rig.send_n3(&g_pdu(SESSIONS + 6, Some(9), &packet));
+            assert_eq!(rig.receive_n6().as_deref(), Some(&b"through"[..]));
+        };
+        carries(&mut rig);
+        let refused = |rig: &mut SocketRig, session| match rig.datapath().apply(&Change::to(&session)) {
+            Err(DatapathError::NoResources(why)) => why,
+            other => panic!("{other:?}"),
+        };
+        let more = session(&rig, 1000, 1000, ue(1000));
+        assert!(refused(&mut rig, more).contains("upf.xdp.rules"));
+        let mut more = sessions[SESSIONS as usize - 1].clone();
+        more.pdrs.insert(3, martlet_upf::rules::Pdr { id: 3, precedence: 200, ..more.pdrs[&1].clone() });
+        assert!(refused(&mut rig, more).contains("upf.xdp.rules"));
+        carries(&mut rig);
+        // What is deleted makes room for others at once.
+        for round in 60..64 {
+            sessions.iter().for_each(|session| drop(rig.datapath().remove(session.seid)));
+            assert_eq!(fill(&mut rig)["used"], 0);
+            all(&mut rig, round);
+        }
+        carries(&mut rig);
+    });
+}
+
 /// What a UE sends has an address of the data network, for which nobody has a route to us: the kernel says it is here.
 fn addresses_are_translated(mode: XdpMode) {
     in_namespace(move || {
@@ -68,7 +116,7 @@ fn addresses_are_translated(mode: XdpMode) {
         config.n6.mode = N6Mode::Nat;
         config.xdp.nat.addresses = vec![public];
         let mut rig = PeersRig::new(config);
-        let session = martlet_upf::conformance::session(&rig, 1, 7, UE);
+        let session = session(&rig, 1, 7, UE);
         rig.datapath().apply(&Change::to(&session)).expect("the session");
         let host = rig.network.within(|| UdpSocket::bind((HOST, 7005)).expect("a port"));
         host.set_read_timeout(Some(Duration::from_secs(3))).expect("a timeout");
@@ -98,7 +146,7 @@ fn addresses_are_translated_in_generic_mode() {
 /// The datapath between peers, with the session of the UE.
 fn with_session() -> PeersRig {
     let mut rig = PeersRig::new(between_peers(XdpMode::Native));
-    let session = martlet_upf::conformance::session(&rig, 1, 7, UE);
+    let session = session(&rig, 1, 7, UE);
     rig.datapath().apply(&Change::to(&session)).expect("the session");
     rig
 }

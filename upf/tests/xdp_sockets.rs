@@ -96,7 +96,8 @@ fn come_in_order(mode: XdpMode, room: u32, due: u64) {
         assert!(buffered >= 200, "{buffered}");
         match (due, room) {
             (0, _) => assert_eq!(sockets(&mut rig, "frames"), 0),
-            (_, 16) => assert!(sockets(&mut rig, "frames") > 16),
+            // On a busy machine nobody makes room before all have come.
+            (_, 16) => assert!(sockets(&mut rig, "frames") >= 16),
             _ => assert_eq!(sockets(&mut rig, "frames"), buffered),
         }
         send(&rig, 400..410, Duration::ZERO).join().expect("sent");
@@ -104,7 +105,9 @@ fn come_in_order(mode: XdpMode, room: u32, due: u64) {
             assert_eq!(receive(&mut rig), Some(payload(n)), "the {n}-th");
         }
         assert_eq!(rig.datapath().counters().buffered_packets.get(), buffered);
-        assert_eq!(DropReason::ALL.iter().map(|r| rig.datapath().counters().drops(*r).get()).sum::<u64>(), 0);
+        let dropped = |reason: &DropReason| (*reason, rig.datapath().counters().drops(*reason).get());
+        let dropped: Vec<(DropReason, u64)> = DropReason::ALL.iter().map(dropped).filter(|(_, n)| *n > 0).collect();
+        assert_eq!(dropped, []);
     });
 }
 

@@ -259,12 +259,36 @@ fn usage(subjects: &[Subject], sizes: &[usize]) -> String {
     text
 }
 
+/// The paper's figure 4 has the change of the upper bound at its points; here it is a panel of its own. None without wolfSSL.
+fn changes(
+    subjects: &[Subject],
+    sizes: &[usize],
+    table: &[Vec<Interval>],
+    wanted: &dyn Fn(&Subject) -> bool,
+) -> Option<Panel> {
+    let base = BASES.iter().find_map(|name| subjects.iter().position(|subject| subject.way.name() == *name))?;
+    let points = |intervals: &Vec<Interval>| -> Vec<_> {
+        let changes = intervals.iter().zip(&table[base]).map(|(it, from)| it.change(from));
+        sizes.iter().zip(changes).map(|(n, change)| ((*n as f64).log2().round(), change, change, change)).collect()
+    };
+    // wolfSSL itself stays, at 0, so that each has one colour in all panels.
+    let shown = subjects.iter().zip(table).filter(|(subject, _)| wanted(subject));
+    Some(Panel {
+        title: format!("against {}", subjects[base].way.name()),
+        x_label: "payload n, as a power of two of octets".into(),
+        y_label: "change of the interval's upper bound, %".into(),
+        series: shown
+            .map(|(subject, intervals)| Series { name: subject.way.name(), points: points(intervals) })
+            .collect(),
+    })
+}
+
 fn plots(output: &mut Output, subjects: &[Subject], sizes: &[usize], table: &[Vec<Interval>]) -> Result<()> {
     let series = |wanted: &dyn Fn(&Subject) -> bool, from: usize, until: usize| -> Vec<Series> {
         let shown = subjects.iter().zip(table).filter(|(subject, _)| wanted(subject));
         let points = |intervals: &Vec<Interval>| {
             let within = sizes.iter().zip(intervals).filter(|(n, _)| (from..=until).contains(*n));
-            within.map(|(n, it)| ((*n as f64).log2(), it.mean, it.low(), it.high())).collect()
+            within.map(|(n, it)| ((*n as f64).log2().round(), it.mean, it.low(), it.high())).collect()
         };
         shown.map(|(subject, intervals)| Series { name: subject.way.name(), points: points(intervals) }).collect()
     };
@@ -276,7 +300,7 @@ fn plots(output: &mut Output, subjects: &[Subject], sizes: &[usize], table: &[Ve
             y_label: "transport time, ms".into(),
             series: series(wanted, from, until),
         };
-        ranges.into_iter().map(panel).collect()
+        ranges.into_iter().map(panel).chain(changes(subjects, sizes, table, wanted)).collect()
     };
     draw(output.folder(), "type-1", &panels("Type 1", &|subject| subject.way.data_path() <= 1))?;
     output.say("![Type 1](type-1.svg)");

@@ -154,8 +154,7 @@ pub fn configuration(rules: Rules, sessions: u32) -> UpfConfig {
     config.dnns = vec![DnnConfig { name: "internet".into(), pools: vec!["10.0.0.0/11".into()], allocate: false }];
     config.xdp.interfaces = vec!["n3a".into(), "n6a".into()];
     config.xdp.sessions = sessions;
-    // Rules of before stay for a moment after a change.
-    config.xdp.rules = sessions * (2 * rules.pdrs()) + 16_384;
+    config.xdp.rules = sessions * (2 * rules.pdrs());
     config.xdp.filters = (sessions * 2 * rules.pdrs()).max(64);
     config.kernel.sessions = sessions as usize;
     config.n4.sessions = sessions as usize;

@@ -336,10 +336,10 @@ pub(crate) fn with_wire<T: Send>(
     on_one_processor(|| act(&mut Wire::new(datapath, rules, sessions)?))
 }
 
-/// Packets a second as fast as it goes, for sizes, sessions and rules.
 /// A name, what is between the links, its rules and sessions, and the lengths of packets.
 type Case = (String, Option<DatapathChoice>, Rules, u32, Vec<u32>);
 
+/// Packets a second as fast as it goes, for sizes, sessions and rules.
 fn flat_out(output: &mut Output, args: &UpfArgs, progress: &mut Progress) -> Result<()> {
     let (rounds, packets) = args.pick((7, 1_000_000), (3, 100_000), (1, 5_000));
     let (many, most) = (1000, args.pick(100_000, 10_000, 1200));
@@ -378,6 +378,14 @@ fn flat_out(output: &mut Output, args: &UpfArgs, progress: &mut Progress) -> Res
             }
         }
         progress.step(&name);
+    }
+    // What many sessions and many rules cost a packet that is really sent: its whole way, and not the programs' share of it alone.
+    for (direction, _) in DIRECTIONS {
+        for what in [format!("{most}_sessions"), "32_pdrs".into()] {
+            let pps = |name: &str| output.find(&format!("pps.{name}.{direction}_64.median")).map(|figure| figure.value);
+            let times = pps("xdp").zip(pps(&format!("xdp_{what}"))).map_or(f64::NAN, |(one, many)| one / many);
+            output.figure(Figure::once(format!("pps.xdp_1_over_{what}.{direction}"), "times", times));
+        }
     }
     Ok(())
 }

@@ -1,9 +1,10 @@
 //! Connections of a UE, one after the other: each goes on with what those before were given, where the library can.
 
+use crate::kind::{client_engines, early_client_engines};
 use crate::ktls::{self, Ktls};
 use crate::quic::{self, Quic};
 use crate::tcp::{Engines, TlsChannel, Wire};
-use crate::{Channel, ChannelError, Kind, Options, Resumption, Trust, connect, kind::client_engines, rustls};
+use crate::{Channel, ChannelError, Kind, Options, Resumption, Trust, connect};
 use std::net::SocketAddr;
 
 /// What is kept from one connection to the next.
@@ -40,10 +41,7 @@ impl Connector {
             #[cfg(feature = "msquic")]
             Kind::MsQuic => Kept::MsQuic(crate::msquic::Ticket::default()),
             _ => match client_engines(kind, trust)? {
-                Some(resuming) => {
-                    let early = (kind == Kind::Rustls).then(|| rustls::early_clients(trust)).transpose()?;
-                    Kept::Tls { resuming, early }
-                }
+                Some(resuming) => Kept::Tls { resuming, early: early_client_engines(kind, trust)? },
                 None => Kept::Nothing,
             },
         };

@@ -109,9 +109,10 @@ impl Kind {
         self.is_secure() && self.name() != "dtls" && (self.name() != "wolfssl" || cfg!(wolfssl_tickets))
     }
 
-    /// Whether octets may go with the first flight.
+    /// Whether octets may go with the first flight, and one that is sent again is not taken: not those of MsQuic and Mbed TLS, which
+    /// leave that to who uses them, and those of wolfSSL where it was built so (`wolfssl.site`).
     pub fn takes_early(self) -> bool {
-        matches!(self, Kind::Rustls | Kind::Quinn)
+        matches!(self, Kind::Rustls | Kind::Quinn) || self.name() == "wolfssl" && cfg!(wolfssl_early)
     }
 
     /// Whether it has an [`Engine`].
@@ -148,6 +149,26 @@ pub fn server_engines(kind: Kind, identity: &Identity) -> Result<Option<Engines>
         Kind::WolfSsl => crate::wolfssl::servers(identity).map(Some),
         #[cfg(feature = "mbedtls")]
         Kind::MbedTls => crate::mbedtls::servers(identity).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// The same of an LMF that takes octets with the first flight of who was here before, where the kind has that.
+fn early_server_engines(kind: Kind, identity: &Identity) -> Result<Option<Engines>, ChannelError> {
+    match kind {
+        Kind::Rustls => rustls::early_servers(identity).map(Some),
+        #[cfg(wolfssl_early)]
+        Kind::WolfSsl => crate::wolfssl::early_servers(identity).map(Some),
+        _ => server_engines(kind, identity),
+    }
+}
+
+/// Makes the engines of a UE that sends octets with its first flight, where the kind has that over TCP.
+pub(crate) fn early_client_engines(kind: Kind, trust: &Trust) -> Result<Option<Engines>, ChannelError> {
+    match kind {
+        Kind::Rustls => rustls::early_clients(trust).map(Some),
+        #[cfg(wolfssl_early)]
+        Kind::WolfSsl => crate::wolfssl::early_clients(trust).map(Some),
         _ => Ok(None),
     }
 }
@@ -216,7 +237,7 @@ pub fn listen(
     }
     let listener = TcpListener::bind(at)?;
     let engines = match kind {
-        Kind::Rustls if options.early_data => Some(rustls::early_servers(identity)?),
+        _ if options.early_data => early_server_engines(kind, identity)?,
         _ => server_engines(kind, identity)?,
     };
     Ok(match engines {

@@ -17,6 +17,7 @@ use crate::{Channel, ChannelError, Description, Identity, Listener, Options, Res
 use nix::poll::PollFlags;
 use quinn_proto::{ClientConfig, ServerConfig};
 use session::Session;
+use std::collections::VecDeque;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -209,12 +210,25 @@ pub(crate) struct QuicListener {
     socket: UdpSocket,
     config: Arc<ServerConfig>,
     options: Options,
+    /// What the last connections were called by their clients. A first datagram that comes again, before the socket of its
+    /// connection was there, is not another connection, which would be waited for in vain.
+    taken: VecDeque<Vec<u8>>,
+}
+
+/// Of how many connections that is kept.
+const TAKEN: usize = 64;
+
+/// The destination connection identity of a long header (RFC 8999, 5.1).
+fn destination(datagram: &[u8]) -> Option<&[u8]> {
+    let long = datagram.first()? & 0x80 != 0;
+    let identity = datagram.get(6..)?.get(..usize::from(*datagram.get(5)?))?;
+    long.then_some(identity)
 }
 
 impl QuicListener {
     pub(crate) fn new(at: SocketAddr, identity: &Identity, options: &Options) -> Result<Self, ChannelError> {
         let config = Arc::new(server_config(identity, options)?);
-        Ok(QuicListener { socket: shared_udp(at)?, config, options: options.clone() })
+        Ok(QuicListener { socket: shared_udp(at)?, config, options: options.clone(), taken: VecDeque::new() })
     }
 }
 
@@ -227,6 +241,10 @@ impl Listener for QuicListener {
         let mut octets = vec![0; 65_536];
         loop {
             let (count, peer) = self.socket.recv_from(&mut octets)?;
+            let called = destination(&octets[..count]).map(<[u8]>::to_vec).unwrap_or_default();
+            if self.taken.contains(&called) {
+                continue;
+            }
             // Before anything is answered, so that all that follows comes to it.
             let socket = shared_udp(self.local_addr())?;
             socket.connect(peer)?;
@@ -235,6 +253,8 @@ impl Listener for QuicListener {
             let accepted =
                 Session::accept(Instant::now(), peer, &octets[..count], self.config.clone(), config, &mut out)?;
             if let Some(session) = accepted {
+                self.taken.truncate(TAKEN - 1);
+                self.taken.push_front(called);
                 let mut quic = Quic::new(socket, &self.options, session)?;
                 quic.bring_up()?;
                 return Ok(Box::new(quic));

@@ -22,7 +22,7 @@ pub(crate) fn provider() -> Arc<CryptoProvider> {
 }
 
 /// Sessions that are kept for UEs that come again; the oldest goes.
-const SESSIONS: usize = 8192;
+pub(crate) const SESSIONS: usize = 8192;
 
 /// Octets that may come with the first flight: a message that binds a connection, and not much more.
 pub(crate) const EARLY: u32 = 1024;

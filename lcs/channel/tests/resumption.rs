@@ -61,9 +61,17 @@ fn a_connection_goes_on_with_what_the_one_before_was_given() {
     }
 }
 
+/// Those whose first octets may go with the first flight.
+fn early_ones() -> Vec<Kind> {
+    let kinds: Vec<_> = Kind::available().into_iter().filter(|kind| kind.takes_early()).collect();
+    assert!(kinds.contains(&Kind::Rustls) && kinds.contains(&Kind::Quinn));
+    println!("{kinds:?}");
+    kinds
+}
+
 #[test]
 fn the_first_octets_go_with_the_first_flight_once_the_lmf_is_known() {
-    for kind in [Kind::Rustls, Kind::Quinn] {
+    for kind in early_ones() {
         let identity = Identity::self_signed(&["lmf.example"]).unwrap();
         let (at, work) = serve(kind, &identity, true);
         let connector = Connector::new(kind, &identity.trust("lmf.example"), &Options::default()).unwrap();
@@ -85,7 +93,7 @@ fn the_first_octets_go_with_the_first_flight_once_the_lmf_is_known() {
 
 #[test]
 fn what_an_lmf_does_not_take_early_it_gets_later() {
-    for kind in [Kind::Rustls, Kind::Quinn] {
+    for kind in early_ones() {
         let identity = Identity::self_signed(&["lmf.example"]).unwrap();
         let (at, work) = serve(kind, &identity, false);
         let connector = Connector::new(kind, &identity.trust("lmf.example"), &Options::default()).unwrap();
@@ -96,6 +104,28 @@ fn what_an_lmf_does_not_take_early_it_gets_later() {
             channel.close().unwrap();
         }
         assert!(work.join().unwrap().iter().all(|(_, octets)| octets == b"first"), "{kind:?}");
+    }
+}
+
+#[test]
+fn the_first_flight_of_one_library_is_taken_by_another() {
+    let kinds: Vec<_> = early_ones().into_iter().filter(|kind| kind.is_tls_over_tcp()).collect();
+    for (client, server) in kinds.iter().flat_map(|client| kinds.iter().map(move |server| (*client, *server))) {
+        let identity = Identity::self_signed(&["lmf.example"]).unwrap();
+        let (at, work) = serve(server, &identity, true);
+        let connector = Connector::new(client, &identity.trust("lmf.example"), &Options::default()).unwrap();
+        // As much as goes in one message that binds a connection; and more than may go early, which comes later.
+        for (n, first) in [vec![7; 900], vec![8; 900], vec![9; 70_000], vec![10; 20]].iter().enumerate() {
+            let (mut channel, early) = connector.connect_early(at, first).unwrap();
+            let how = channel.resumption();
+            assert_eq!(early, n == 1 || n == 3, "{client:?} to {server:?}, connection {n}: {how:?}");
+            assert_eq!(&receive(&mut *channel, first.len()), first, "{client:?} to {server:?}, connection {n}");
+            channel.send(b"and then").unwrap();
+            assert_eq!(receive(&mut *channel, 8), b"and then");
+            channel.close().unwrap();
+        }
+        let octets: usize = work.join().unwrap().iter().map(|(_, octets)| octets.len()).sum();
+        assert_eq!(octets, 900 + 900 + 70_000 + 20 + 4 * 8, "{client:?} to {server:?}");
     }
 }
 
@@ -126,10 +156,14 @@ fn eavesdrop(to: SocketAddr) -> (SocketAddr, std::sync::mpsc::Receiver<Vec<u8>>)
 
 #[test]
 fn a_first_flight_that_is_sent_again_is_not_taken() {
+    early_ones().into_iter().filter(|kind| kind.is_tls_over_tcp()).for_each(a_first_flight_is_sent_again);
+}
+
+fn a_first_flight_is_sent_again(kind: Kind) {
     use std::io::{Read, Write};
     let identity = Identity::self_signed(&["lmf.example"]).unwrap();
     let options = Options { early_data: true, timeout: std::time::Duration::from_secs(2), ..Options::default() };
-    let mut listener = listen(Kind::Rustls, SocketAddr::from(([127, 0, 0, 1], 0)), &identity, &options).unwrap();
+    let mut listener = listen(kind, SocketAddr::from(([127, 0, 0, 1], 0)), &identity, &options).unwrap();
     let at = listener.local_addr();
     let work = std::thread::spawn(move || {
         let mut taken = Vec::new();
@@ -144,10 +178,10 @@ fn a_first_flight_that_is_sent_again_is_not_taken() {
         taken
     });
     let (through, flights) = eavesdrop(at);
-    let connector = Connector::new(Kind::Rustls, &identity.trust("lmf.example"), &Options::default()).unwrap();
+    let connector = Connector::new(kind, &identity.trust("lmf.example"), &Options::default()).unwrap();
     for n in 0..2 {
         let (mut channel, early) = connector.connect_early(through, b"first").unwrap();
-        assert_eq!(early, n == 1);
+        assert_eq!(early, n == 1, "{kind:?}");
         receive(&mut *channel, 5);
         channel.close().unwrap();
     }
@@ -157,5 +191,5 @@ fn a_first_flight_that_is_sent_again_is_not_taken() {
     stream.write_all(&flight).unwrap();
     stream.shutdown(std::net::Shutdown::Write).unwrap();
     let _ = stream.read_to_end(&mut Vec::new());
-    assert_eq!(work.join().unwrap(), b"firstfirst");
+    assert_eq!(work.join().unwrap(), b"firstfirst", "{kind:?}");
 }

@@ -154,11 +154,18 @@ impl Discovery {
         api: &'static str,
         criteria: &Criteria,
     ) -> Result<ApiRoot, Problem> {
-        let query = criteria.query(target.clone(), self.requester.clone(), api);
+        let query = || criteria.query(target.clone(), self.requester.clone(), api);
+        // Most ask for a service and nothing else: no query has to be made to look at what is kept.
         let mut key = String::new();
-        query.to_query().append_to(&mut key);
+        match *criteria == Criteria::default() {
+            true => key.push_str(api),
+            false => query().to_query().append_to(&mut key),
+        }
         let cell = self.cell(key, &target);
-        let found = cell.get_or_try_init(|| self.ask(query, target.clone(), api)).await?;
+        let found = match cell.get() {
+            Some(found) => found,
+            None => cell.get_or_try_init(|| self.ask(query(), target.clone(), api)).await?,
+        };
         self.choose(found).ok_or_else(|| {
             Problem::new(504, "TARGET_NF_NOT_REACHABLE")
                 .detail(format!("the NRF knows no {target} with {api} that fits"))

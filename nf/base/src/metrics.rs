@@ -1,6 +1,10 @@
 //! Metrics of the SBI, the same for every network function and binding.
 use martlet_sbi::{Exchange, Tap};
-use prometheus::{HistogramVec, IntCounterVec, register_histogram_vec, register_int_counter_vec};
+use prometheus::{
+    Histogram, HistogramVec, IntCounter, IntCounterVec, register_histogram_vec, register_int_counter_vec,
+};
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 static REQUESTS: LazyLock<IntCounterVec> = LazyLock::new(|| {
@@ -21,17 +25,41 @@ pub struct SbiMetrics {
     pub nf: &'static str,
 }
 
-impl Tap for SbiMetrics {
-    fn exchanged(&self, exchange: &Exchange<'_>) {
-        // Paths that match no operation share one label, so that a scan cannot fill the memory.
-        let (api, name) = exchange.operation.map_or(("unknown", "unknown"), |o| (o.api, o.name));
-        let status = match exchange.status {
+/// Where an exchange is counted.
+type Counted = (IntCounter, Histogram);
+
+thread_local! {
+    /// By function, operation (where its declaration lies) and status: to look labels up each time takes longer than to count. It has
+    /// no more entries than the metrics have.
+    static KNOWN: RefCell<HashMap<(&'static str, usize, u16), Counted>> = RefCell::default();
+}
+
+impl SbiMetrics {
+    fn counted(&self, api: &str, name: &str, status: u16) -> Counted {
+        let text = match status {
             200 => "200",
             201 => "201",
             204 => "204",
             other => &other.to_string(),
         };
-        REQUESTS.with_label_values(&[self.nf, api, name, status]).inc();
-        SECONDS.with_label_values(&[self.nf, api, name]).observe(exchange.took.as_secs_f64());
+        let counter = REQUESTS.with_label_values(&[self.nf, api, name, text]);
+        (counter, SECONDS.with_label_values(&[self.nf, api, name]))
+    }
+}
+
+impl Tap for SbiMetrics {
+    fn exchanged(&self, exchange: &Exchange<'_>) {
+        let count = |(counter, seconds): &Counted| {
+            counter.inc();
+            seconds.observe(exchange.took.as_secs_f64());
+        };
+        let Some(operation) = exchange.operation else {
+            // Paths that match no operation share one label, so that a scan cannot fill the memory.
+            return count(&self.counted("unknown", "unknown", exchange.status));
+        };
+        let key = (self.nf, std::ptr::from_ref(operation) as usize, exchange.status);
+        KNOWN.with_borrow_mut(|known| {
+            count(known.entry(key).or_insert_with(|| self.counted(operation.api, operation.name, exchange.status)));
+        });
     }
 }

@@ -22,6 +22,8 @@ pub(crate) enum Command {
     Connect { ue: Supi, answer: oneshot::Sender<Result<(), Loss>> },
     /// A UE's connection is to end.
     Release { ue: Supi },
+    /// A UE's connection is to go on over another AMF.
+    Modify { ue: Supi },
     /// A UPP-CM message of a UE.
     Negotiation { ue: Supi, octets: Vec<u8> },
     /// A message for a UE could not be brought to it.
@@ -90,6 +92,9 @@ impl Owner {
             Command::Connect { ue, answer } => self.connect(now, ue, answer),
             Command::Release { ue } => {
                 self.lmf.release(now, &ue, None);
+            }
+            Command::Modify { ue } => {
+                self.lmf.modify(now, &ue, None);
             }
             Command::Negotiation { ue, octets } => self.lmf.negotiation(now, &ue, &octets),
             Command::Unreachable { ue } => {

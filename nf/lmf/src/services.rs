@@ -18,7 +18,7 @@ impl LmfLocation for Lmf {
         determine_location::run(&self.shared, body.json).await
     }
 
-    /// The UE asks for a connection, or its AMF ends it. The answer does not wait for the UE, whose messages come through
+    /// The UE asks for a connection, its AMF ends it, or another AMF has the UE now. The answer does not wait for the UE, whose messages come through
     /// the AMF that waits.
     async fn up_config(&self, body: UpConfig) -> Result<(), Problem> {
         let ue: Supi =
@@ -28,6 +28,18 @@ impl LmfLocation for Lmf {
         }
         match body.lcs_up_connection_ind {
             Some(LcsUpConnectionInd::Termination) => self.shared.ask(Command::Release { ue }).await,
+            None if body.amf_reallocation_ind == Some(true) => {
+                let connected = self.shared.connected(&ue).await?.is_some();
+                let unknown = || Problem::new(404, "CONTEXT_NOT_FOUND").detail("the UE has no user plane connection");
+                connected.then_some(()).ok_or_else(unknown)?;
+                let shared = self.shared.clone();
+                tokio::spawn(async move {
+                    if let Err(problem) = shared.moved(&ue).await {
+                        tracing::info!(supi = %ue, %problem, "a UE that has another AMF was not told to go on");
+                    }
+                });
+                Ok(())
+            }
             _ => {
                 let shared = self.shared.clone();
                 tokio::spawn(async move {

@@ -103,6 +103,13 @@ impl Shared {
         }
     }
 
+    /// A UE's AMF is another one: its messages come from there now, and it is told that its connection goes on (TS 24.572,
+    /// modification of a user plane connection).
+    pub(crate) async fn moved(&self, ue: &Supi) -> Result<(), Problem> {
+        self.subscribe(ue, N1MessageClass::UppCmi).await?;
+        self.ask(Command::Modify { ue: ue.clone() }).await
+    }
+
     /// Namf_Location_ProvidePositioningInfo: where a UE is, as whoever is outside asks it.
     pub(crate) async fn locate(&self, supi: &str) -> Result<serde_json::Value, Problem> {
         let amf = self.context.discover(NfType::Amf, "namf-loc", &Criteria::default()).await?;

@@ -1,6 +1,7 @@
 //! Nudm_SubscriberDataManagement: what a subscriber may do (TS 29.503, 5.2).
 use crate::Udm;
 use martlet_sbi::{Created, Problem};
+use martlet_sbi_api::TextList;
 use martlet_sbi_api::common::PlmnId;
 use martlet_sbi_api::nudm_sdm::{
     AccessAndMobilitySubscriptionData, AcknowledgeInfo, AmDataQuery, AmfInfo, DataSetName, DataSetsQuery,
@@ -9,7 +10,7 @@ use martlet_sbi_api::nudm_sdm::{
     UeContextInSmfData,
 };
 use martlet_sbi_api::nudm_uecm::FeaturesQuery;
-use martlet_sbi_api::nudr_dr::{self, FieldsQuery};
+use martlet_sbi_api::nudr_dr::{self, FieldsQuery, ProvisionedDataQuery, ProvisionedDataSets};
 use std::collections::BTreeMap;
 
 /// A network as the UDR's paths have it.
@@ -19,12 +20,18 @@ fn digits(plmn: &PlmnId) -> String {
 
 impl UdmSubscriberDataManagement for Udm {
     async fn get_data_sets(&self, supi: &str, query: DataSetsQuery) -> Result<SubscriptionDataSets, Problem> {
-        let Some(names) = query.dataset_names else {
+        let Some(names) = query.dataset_names.clone() else {
             return Err(Problem::new(400, "MANDATORY_QUERY_PARAM_MISSING").detail("dataset-names"));
         };
         let mut sets = SubscriptionDataSets::default();
+        let together = self.provisioned(supi, &names.0, &query).await?;
+        if let Some(provisioned) = &together {
+            sets.am_data.clone_from(&provisioned.am_data);
+            sets.smf_sel_data.clone_from(&provisioned.smf_sel_data);
+        }
         for name in names.0 {
             match name {
+                DataSetName::Am | DataSetName::SmfSel if together.is_some() => {}
                 DataSetName::Am => sets.am_data = Some(self.get_am_data(supi, AmDataQuery::default()).await?),
                 DataSetName::SmfSel => {
                     sets.smf_sel_data = Some(self.get_smf_sel_data(supi, PlmnQuery::default()).await?)
@@ -137,7 +144,32 @@ impl UdmSubscriberDataManagement for Udm {
     }
 }
 
+/// Their names at the UDR (TS 29.505, 5.2.2).
+const TOGETHER: [(DataSetName, &str); 2] = [(DataSetName::Am, "AM"), (DataSetName::SmfSel, "SMF_SEL")];
+
 impl Udm {
+    /// What an AMF asks for with each registration, in one request to the UDR; `None` where less is asked for, or where the UDR gives
+    /// its data one by one only.
+    async fn provisioned(
+        &self,
+        supi: &str,
+        names: &[DataSetName],
+        query: &DataSetsQuery,
+    ) -> Result<Option<ProvisionedDataSets>, Problem> {
+        if !TOGETHER.iter().all(|(name, _)| names.contains(name)) {
+            return Ok(None);
+        }
+        let plmn = self.serving_plmn(query.plmn_id.as_ref().map(|p| digits(&p.0.plmn_id)).as_deref());
+        let names = TOGETHER.iter().map(|(_, name)| name.to_string()).collect();
+        let asked = ProvisionedDataQuery { dataset_names: Some(TextList(names)), ..Default::default() };
+        match self.udr(supi).await?.query_provisioned_data(supi, &plmn, asked).await {
+            Ok(sets) if sets.am_data.is_some() && sets.smf_sel_data.is_some() => Ok(Some(sets)),
+            Ok(_) => Ok(None),
+            Err(problem) if problem.cause() == "USER_NOT_FOUND" || problem.transport.is_some() => Err(problem),
+            Err(_) => Ok(None),
+        }
+    }
+
     /// Takes the UE's acknowledgement of something that the UDM had sent it.
     async fn acknowledged(&self, supi: &str, what: &str) -> Result<(), Problem> {
         self.udr(supi).await?.query_am_data(supi, &self.config.home_plmn, FieldsQuery::default()).await?;

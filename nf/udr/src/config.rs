@@ -13,11 +13,14 @@ pub struct UdrConfig {
     pub key_file: String,
     /// Subscriptions to a subscriber's data at a time.
     pub max_subscriptions: usize,
+    /// Milliseconds for which writes to an SQLite file are gathered, at most 1000: what is lost when the process is killed. With 0
+    /// each is written before it is answered.
+    pub gather_ms: u32,
 }
 
 impl Default for UdrConfig {
     fn default() -> Self {
-        UdrConfig { path: "martlet.db".into(), key_file: String::new(), max_subscriptions: 16 }
+        UdrConfig { path: "martlet.db".into(), key_file: String::new(), max_subscriptions: 16, gather_ms: 5 }
     }
 }
 
@@ -30,6 +33,10 @@ impl UdrConfig {
         }
         if self.max_subscriptions == 0 {
             findings.push(Finding::new("max_subscriptions", "0 lets no AMF register a UE: write 16"));
+        }
+        if self.gather_ms > 1000 {
+            findings
+                .push(Finding::new("gather_ms", "others who write into the file wait for so long: write 1000 at most"));
         }
         findings
     }

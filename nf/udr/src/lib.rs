@@ -18,6 +18,7 @@ use martlet_store::{Place, Store, Subscriber};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 /// The UDR.
 pub struct Udr {
@@ -60,8 +61,11 @@ impl NetworkFunction for Udr {
     }
 
     async fn run(self: Arc<Self>, shutdown: Shutdown) -> Result<(), StartError> {
+        let gathering = Duration::from_millis(self.config.gather_ms.into());
+        let failed = |error| tracing::error!(%error, "changes of subscribers' contexts could not be written");
         tokio::select! {
             () = changes::tell(&self) => {}
+            () = self.store.gather_writes(gathering, failed) => {}
             () = shutdown.wait() => {}
         }
         Ok(())

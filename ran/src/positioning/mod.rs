@@ -61,6 +61,8 @@ pub(crate) enum Order {
     Request,
     /// Ask the LMF to release it.
     Release,
+    /// Say these octets over the connection.
+    Say(Vec<u8>),
 }
 
 impl Positioning {
@@ -97,6 +99,11 @@ impl Positioning {
     /// Ask the LMF to release the connection.
     pub async fn release(&self) {
         let _ = self.orders.send(Order::Release).await;
+    }
+
+    /// Say octets over the connection, whatever they are: to see what the LMF makes of a UE that says what it may not.
+    pub async fn say(&self, octets: Vec<u8>) {
+        let _ = self.orders.send(Order::Say(octets)).await;
     }
 
     /// Wait until its user plane connection is there, or no more; false where it is not within `limit`.

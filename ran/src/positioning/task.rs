@@ -127,6 +127,7 @@ impl Task {
                 Came::Order(Order::Release) => {
                     self.side.release(now, None);
                 }
+                Came::Order(Order::Say(octets)) => self.send(&octets).await,
                 Came::Connected(Ok((channel, kind))) => {
                     self.over.send_replace(Some(kind));
                     self.link = Link::Up(channel);
@@ -174,14 +175,7 @@ impl Task {
                     self.say(PositioningKind::UppCmi, octets, routing).await;
                 }
                 UeAction::Connect(address) => self.connect(address),
-                UeAction::Send(octets) => {
-                    if let Link::Up(channel) = &mut self.link
-                        && channel.send(&octets).await.is_err()
-                    {
-                        self.link = Link::None;
-                        self.side.closed();
-                    }
-                }
+                UeAction::Send(octets) => self.send(&octets).await,
                 UeAction::Close => {
                     if let Link::Up(channel) = std::mem::replace(&mut self.link, Link::None) {
                         channel.close().await;
@@ -190,6 +184,15 @@ impl Task {
                 UeAction::Event(LcsEvent::Downlink(payload)) => self.downlink(&payload),
                 UeAction::Event(event) => tracing::debug!(supi = %self.supi, ?event, "positioning over the user plane"),
             }
+        }
+    }
+
+    async fn send(&mut self, octets: &[u8]) {
+        if let Link::Up(channel) = &mut self.link
+            && channel.send(octets).await.is_err()
+        {
+            self.link = Link::None;
+            self.side.closed();
         }
     }
 

@@ -298,24 +298,28 @@ mod tests {
     }
 
     /// What the radio itself takes of an echo: all packets of a message are sent at once, nothing is lost, no library and no network
-    /// is in between; with a grant that the UE keeps, and without.
+    /// is in between; with a grant that costs the UE nothing, with one that it keeps by a word every 4 ms, and without.
     #[test]
     #[ignore = "shows by how much any channel could be faster"]
     fn what_an_echo_takes_at_least() {
         let config = RadioConfig { alike: true, ..RadioConfig::default() };
-        for n in [1, 1024, 8192, 16_384, 32_768, 65_535] {
-            let [with, without] = [true, false].map(|kept| {
+        for n in [1, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_535] {
+            let ways = [(true, None), (false, Some(ms(4))), (false, None)];
+            let [given, kept, without] = ways.map(|(given, word)| {
                 let (mut up, mut down) = (Link::new(&config, true, 0), Link::new(&config, false, 0));
                 let (mut now, mut times) = (ms(1), Vec::new());
                 let packets: Vec<usize> = (0..n + 260).step_by(1340).map(|at| (n + 260 - at).min(1340) + 60).collect();
                 let send = |link: &mut Link, at| packets.iter().filter_map(|length| link.offer(at, *length)).max();
-                for _ in 0..2000 {
-                    if kept {
+                for _ in 0..5000 {
+                    if given {
                         // Something was on its way when this came to be sent.
                         up.slot = up.slot.max((now.as_micros() / 500) as u64);
                     }
                     let there = send(&mut up, now).unwrap();
                     let back = send(&mut down, there).unwrap();
+                    // A word has a slot of its own, which may have to be repeated, and what comes after it waits.
+                    let words = word.map(|every| (1..).map(move |n| now + every * n).take_while(|at| *at < back));
+                    words.into_iter().flatten().for_each(|at| _ = up.offer(at, 70));
                     times.push((back - now).as_secs_f64() * 1e3);
                     now = back;
                 }
@@ -323,7 +327,7 @@ mod tests {
                 let mean = times.iter().sum::<f64>() / times.len() as f64;
                 format!("{:.1} (mean {mean:.1})", times[times.len() / 2])
             });
-            println!("{n} octets: {with} ms with a grant, {without} without");
+            println!("{n} octets: {given} ms with a grant, {kept} with one that is kept, {without} without");
         }
     }
 

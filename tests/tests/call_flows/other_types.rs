@@ -7,7 +7,7 @@ use martlet_ran::Ue;
 use martlet_ran::ue::{PduSession, PduSessionRequest};
 use martlet_smf::DnnConfig;
 use martlet_store::{SessionType, SubscribedDnn};
-use martlet_tests::{TestCore, in_namespace, internet, programs_carry_packets, run, without_a_switch};
+use martlet_tests::{TestCore, in_namespace, internet, run, without_a_switch};
 use martlet_upf::config::EthernetConfig;
 use std::net::{Ipv4Addr, SocketAddrV6, UdpSocket};
 use std::time::Duration;
@@ -120,10 +120,6 @@ fn phones_and_a_network_exchange_frames() {
 #[test]
 fn octets_without_a_form_go_to_a_server_and_come_back() {
     in_namespace(|| async {
-        if programs_carry_packets() {
-            eprintln!("SKIPPED: the XDP programs carry IP packets alone");
-            return Ok(());
-        }
         let server: SocketAddrV6 = "[fd45::1]:4000".parse()?;
         let core = TestCore::start(Sbi::Http, |config| {
             without_a_switch(&mut config.upf);

@@ -1,4 +1,6 @@
 //! Where a phone is: asked over the user plane, over NAS, by what gNBs measure, and by its cell.
+mod misbehaving;
+mod negotiation;
 mod nrppa;
 mod quic;
 mod strangers;

@@ -5,5 +5,6 @@
 mod eupf;
 mod free5gc;
 mod free5gc_amf;
+mod free5gc_gnb;
 mod free5gc_smf;
 mod stock;

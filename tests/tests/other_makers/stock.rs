@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 /// How long a program may take to end.
 const END: Duration = Duration::from_secs(10);
+/// How long one may take that ends by itself.
+const DAY: Duration = Duration::from_secs(60);
 /// What Go says where there is no way to a module, or it is too old for one.
 const NOT_HERE: [&str; 7] = [
     "dial tcp",
@@ -108,6 +110,19 @@ impl Stock {
     /// What it has said.
     pub fn said(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Waits until it has ended by itself: what it said, and whether all went well.
+    pub async fn ended(mut self) -> Result<(String, bool)> {
+        let until = Instant::now() + DAY;
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok((self.said(), status.success()));
+            }
+            anyhow::ensure!(Instant::now() < until, "it does not end:\n{}", self.said());
+            // What it asks for is in this thread.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// Has it end in order, and waits for that.

@@ -3,7 +3,7 @@ use super::{DatapathChoice, UpfConfig};
 use crate::config::N6Mode;
 use martlet_config::Finding;
 use serde::{Deserialize, Serialize};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -53,6 +53,9 @@ pub struct SwitchConfig {
     /// The router towards the data network. Left out, that of the default route.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub core_next_hop: Option<Ipv4Addr>,
+    /// The same of IPv6.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub core_next_hop_v6: Option<Ipv6Addr>,
 }
 
 /// The switch process, and the wires that it is in.
@@ -132,6 +135,7 @@ impl Default for SwitchConfig {
             settle_ms: 10,
             quota_margin_kb: 65_536,
             core_next_hop: None,
+            core_next_hop_v6: None,
         }
     }
 }

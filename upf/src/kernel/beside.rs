@@ -1,6 +1,7 @@
-//! Sessions of Ethernet frames beside another datapath, which carries packets of IP alone: it leaves their tunnels to the
-//! GTP-U sockets that both share.
+//! Sessions of Ethernet frames, and unstructured ones, beside another datapath, which carries packets of IP alone: it leaves their
+//! tunnels to the GTP-U sockets that both share, and gives what comes for them from the data network.
 use super::forwarder::Forwarder;
+use super::frame::{Frame, HEADROOM};
 use super::lan;
 use super::outlet::Outlet;
 use super::threads::Threads;
@@ -17,16 +18,19 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::mpsc;
 
-/// Packets leave into tunnels, or as frames of a network; there is no data network of IP.
-struct Tunnels(Arc<Gtpu>);
+/// Sends a packet of IP to the data network.
+pub(crate) type ToNetwork = Box<dyn Fn(&[u8]) -> io::Result<()> + Send + Sync>;
+
+/// Packets leave into tunnels, as frames of a network, or to the data network, if there is one.
+struct Tunnels(Arc<Gtpu>, Option<ToNetwork>);
 
 impl Outlet for Tunnels {
     fn to_peer(&self, datagram: &[u8], peer: IpAddr) -> io::Result<()> {
         self.0.send(datagram, peer)
     }
 
-    fn to_network(&self, _: &[u8], _: usize) -> io::Result<()> {
-        Err(io::ErrorKind::NotConnected.into())
+    fn to_network(&self, packet: &[u8], _: usize) -> io::Result<()> {
+        self.1.as_ref().map_or_else(|| Err(io::ErrorKind::NotConnected.into()), |send| send(packet))
     }
 }
 
@@ -37,24 +41,21 @@ pub(crate) struct Beside {
 }
 
 impl Beside {
-    /// Makes the networks of `upf.n6.ethernet`; nothing where there are none. What is carried counts in `counters`. The error
-    /// says what a person can do.
+    /// Makes the networks of `upf.n6.ethernet`. What is carried counts in `counters`. The error says what a person can do.
     pub fn open(
         config: &UpfConfig,
         gtpu: &Arc<Gtpu>,
+        to_network: Option<ToNetwork>,
         counters: &Arc<Counters>,
         events: EventSender,
         failure: mpsc::Sender<String>,
-    ) -> Result<Option<Self>, String> {
-        if config.n6.ethernet.is_empty() {
-            return Ok(None);
-        }
+    ) -> Result<Self, String> {
         let lans = lan::open(config)?;
-        let forwarder = Forwarder::new(Tunnels(gtpu.clone()), config.kernel.clone(), events).with(lans);
+        let forwarder = Forwarder::new(Tunnels(gtpu.clone(), to_network), config.kernel.clone(), events).with(lans);
         let forwarder = forwarder.lowest(config.governor.lowest.clone()).counting(counters.clone());
         let forwarder = Arc::new(forwarder);
         let threads = Threads::of_lans(&forwarder, failure)?;
-        Ok(Some(Beside { forwarder, _threads: threads }))
+        Ok(Beside { forwarder, _threads: threads })
     }
 
     /// Whether a tunnel is one of its sessions'.
@@ -65,6 +66,12 @@ impl Beside {
     /// A message of one of its tunnels, `start` octets into a buffer that it fills, which came to `local`.
     pub fn take(&self, buffer: &mut [u8], start: usize, from: SocketAddr, local: IpAddr, now: Instant) -> Reply {
         self.forwarder.take_datagram(buffer, start, from, local, now)
+    }
+
+    /// A packet of the data network for one of its sessions.
+    pub fn take_packet(&self, packet: &[u8]) {
+        let mut buffer = [&[0; HEADROOM][..], packet].concat();
+        self.forwarder.take_from_network(Frame::new(&mut buffer, HEADROOM), Instant::now());
     }
 
     /// See [`Datapath::apply`](crate::datapath::Datapath::apply).

@@ -4,15 +4,15 @@
 //!
 //! `kernel` and `xdp` are compared in `xdp/differential.rs`, with the same packets and rules.
 use super::neighbours::Hop;
-use super::plan::Plan;
-use super::tables::{ACCESS, CORE, Placed, Tables};
+use super::plan::{Next, Plan, Version};
+use super::tables::{ACCESS, CORE, Placed, Tables, Ues};
 use crate::config::KernelLimits;
 use crate::conformance::Rig;
 use crate::datapath::Change;
 use crate::kernel::bench::Bench;
 use crate::rules::{Session, Tunnel};
 use crate::xdp::differential::{
-    Draw, GNB, HOST, N3, Out, PACKETS, SESSIONS, from_network, gnb6, n3_ip6, outer, outer6, set_up, without_ttl,
+    Draw, GNB, HOST, N3, Out, PACKETS, SESSIONS, from_network, gnb6, host6, n3_ip6, outer, outer6, set_up, without_ttl,
 };
 use martlet_gtpu::{Message, decode};
 use martlet_p4c_swx::Program;
@@ -44,9 +44,10 @@ impl Pair {
         let written = martlet_switch_control::Tables::new(program.clone(), target);
         written.write(&serve::base(&program)).expect("the ports");
         let mut tables = Tables::new(program.info.clone(), (Some(N3), Some(n3_ip6())), Duration::from_millis(100));
-        written.write(&tables.ports(Some((0x0a2d_0000, 0xffff_0000)), u16::MAX)).expect("the ports");
+        let ues = Ues { v4: Some((0x0a2d_0000, 0xffff_0000)), v6: Some((0x2001_0db8_0045_0000, u64::MAX << 16)) };
+        written.write(&tables.ports(&ues, u16::MAX)).expect("the ports");
         let hop = Hop { source: 0x0200_0000_0001, destination: 0x0200_0000_0002 };
-        for (port, to) in [(ACCESS, GNB.into()), (ACCESS, gnb6().into()), (CORE, HOST.into())] {
+        for (port, to) in [(ACCESS, GNB.into()), (ACCESS, gnb6().into()), (CORE, HOST.into()), (CORE, host6().into())] {
             for entry in tables.hop(port, to, hop).expect("room").1 {
                 written.write(&[Update { operation: Operation::Insert, entry }]).expect("a hop");
             }
@@ -70,9 +71,10 @@ impl Pair {
         let nowhere = Hop { source: 0, destination: 0 };
         let mut hop = |port, to| self.tables.hop(port, to, nowhere).expect("there").0;
         let hop = HashMap::from([
-            (Some(GNB.into()), hop(ACCESS, GNB.into())),
-            (Some(gnb6().into()), hop(ACCESS, gnb6().into())),
-            (None, hop(CORE, HOST.into())),
+            (Next::Gnb(GNB.into()), hop(ACCESS, GNB.into())),
+            (Next::Gnb(gnb6().into()), hop(ACCESS, gnb6().into())),
+            (Next::Network(Version::V4), hop(CORE, HOST.into())),
+            (Next::Network(Version::V6), hop(CORE, host6().into())),
         ]);
         let mut placed = self.tables.place(&plan, &hop).expect("room");
         let target = self.written.target();

@@ -36,9 +36,10 @@ use martlet_board::governor::CLASSES;
 use martlet_pfcp::ie::UpFunctionFeatures;
 use prometheus::{IntGauge, register_int_gauge};
 use state::{State, Surroundings};
+use std::net::Ipv6Addr;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Instant;
-use tables::Tables;
+use tables::{Tables, Ues};
 
 static SESSIONS: LazyLock<IntGauge> = LazyLock::new(|| {
     register_int_gauge!("martlet_upf_switch_sessions", "Sessions that the switch carries").expect("registered once")
@@ -77,7 +78,10 @@ impl SwitchDatapath {
         let locally = if xdp { config.xdp.local_switching } else { config.kernel.local_switching };
         let surroundings = Surroundings {
             netns: [config.n3.netns.clone(), config.n6.netns.clone()],
-            ues: locally.then(|| covering(&config.pools())).flatten(),
+            ues: match locally {
+                true => Ues { v4: covering(&config.pools()), v6: covering_v6(&config.pools6()) },
+                false => Ues::default(),
+            },
             longest: config.n6.mtu,
             exits: config.n6.exit_names(),
         };
@@ -102,6 +106,25 @@ fn covering(pools: &[Pool]) -> Option<(u32, u32)> {
     }
     if prefix < 8 {
         tracing::warn!(prefix, "the pools of UEs lie far apart: packets to all between them stay on the native path");
+    }
+    Some((network, mask(prefix)))
+}
+
+/// The same of pools of IPv6, by the upper halves of addresses.
+fn covering_v6(pools: &[(Ipv6Addr, u8)]) -> Option<(u64, u64)> {
+    let high = |address: Ipv6Addr| (address.to_bits() >> 64) as u64;
+    let mask = |prefix: u32| u64::MAX.checked_shl(64 - prefix).unwrap_or(0);
+    let &(first, length) = pools.first()?;
+    let (mut network, mut prefix) = (high(first), u32::from(length).min(64));
+    for &(pool, length) in &pools[1..] {
+        prefix = prefix.min(length.into()).min((network ^ high(pool)).leading_zeros());
+    }
+    network &= mask(prefix);
+    if prefix < 16 {
+        tracing::warn!(
+            prefix,
+            "the IPv6 pools of UEs lie far apart: packets to all between them stay on the native path"
+        );
     }
     Some((network, mask(prefix)))
 }
@@ -211,5 +234,9 @@ mod tests {
         assert_eq!(covering(&[pool("10.45.0.0/16")]), Some((0x0a2d_0000, 0xffff_0000)));
         assert_eq!(covering(&[pool("10.45.0.0/16"), pool("10.46.0.0/16")]), Some((0x0a2c_0000, 0xfffc_0000)));
         assert_eq!(covering(&[]), None);
+        let pool6 = |text| crate::config::pool6(text).expect("a pool");
+        assert_eq!(covering_v6(&[pool6("fd45::/48")]), Some((0xfd45 << 48, u64::MAX << 16)));
+        assert_eq!(covering_v6(&[pool6("fd45::/48"), pool6("fd46::/48")]), Some((0xfd44 << 48, 0xfffc << 48)));
+        assert_eq!(covering_v6(&[]), None);
     }
 }

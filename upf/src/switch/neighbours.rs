@@ -1,5 +1,6 @@
 //! The next hops of the native UPF: how frames leave to an address, by the kernel's routes and neighbours in the network
 //! namespace of the calling thread.
+use super::plan::Version;
 use crate::kernel::netlink::Netlink;
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::if_nametoindex;
@@ -11,6 +12,28 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV6, UdpSocket};
 pub(super) struct Hop {
     pub source: u64,
     pub destination: u64,
+}
+
+/// Why there is no next hop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Away {
+    /// There is no way there.
+    NoWay(String),
+    /// There is one, and the neighbour was asked for its link address.
+    NotYet(String),
+}
+
+impl From<String> for Away {
+    fn from(why: String) -> Away {
+        Away::NoWay(why)
+    }
+}
+
+impl std::fmt::Display for Away {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Away::NoWay(why) | Away::NotYet(why)) = self;
+        f.write_str(why)
+    }
 }
 
 /// A route: interface, network and mask, next hop (none for what is on the link), metric.
@@ -78,16 +101,32 @@ fn table(name: &str) -> Result<String, String> {
 }
 
 /// The router of the default route.
-pub(super) fn default_router() -> Result<Ipv4Addr, String> {
-    let found = routes(&table("route")?).into_iter().filter(|route| route.network.1 == 0).min_by_key(|r| r.metric);
-    found.and_then(|route| route.gateway).ok_or_else(|| {
-        "there is no default route: set upf.switch.core_next_hop to the router towards the data network".into()
+pub(super) fn default_router(version: Version) -> Result<IpAddr, String> {
+    let (found, setting) = match version {
+        Version::V4 => {
+            let all = routes(&table("route")?).into_iter().filter(|route| route.network.1 == 0);
+            (all.min_by_key(|r| r.metric).and_then(|route| route.gateway).map(IpAddr::from), "core_next_hop")
+        }
+        Version::V6 => {
+            let found = routes6(&table("ipv6_route")?).into_iter().filter(|route| route.network.1 == 0);
+            (found.min_by_key(|r| r.metric).and_then(|r| r.router).map(IpAddr::from), "core_next_hop_v6")
+        }
+    };
+    found.ok_or_else(|| {
+        format!("there is no default route: set upf.switch.{setting} to the router towards the data network")
     })
 }
 
-/// The route to an IPv6 address, in the kernel's table as `/proc/net/ipv6_route` shows it: interface, and router where there
-/// is one.
-fn route6_to(table: &str, to: Ipv6Addr) -> Option<(String, Option<Ipv6Addr>)> {
+/// A route of IPv6: interface, network and length of its prefix, router where there is one, metric.
+struct Route6 {
+    interface: String,
+    network: (u128, u32),
+    router: Option<Ipv6Addr>,
+    metric: u32,
+}
+
+/// The kernel's table, as `/proc/net/ipv6_route` shows it.
+fn routes6(table: &str) -> Vec<Route6> {
     const UP: u32 = 1;
     const REJECT: u32 = 0x200;
     let route = |line: &str| {
@@ -95,16 +134,32 @@ fn route6_to(table: &str, to: Ipv6Addr) -> Option<(String, Option<Ipv6Addr>)> {
         let address = |at: usize| u128::from_str_radix(words.get(at)?, 16).ok();
         let number = |at: usize| u32::from_str_radix(words.get(at)?, 16).ok();
         let (network, prefix, router, metric, flags) = (address(0)?, number(1)?, address(4)?, number(5)?, number(8)?);
-        let mask = u128::MAX.checked_shl(128 - prefix).unwrap_or(0);
-        let right = flags & (UP | REJECT) == UP && to.to_bits() & mask == network && *words.get(9)? != "lo";
+        let interface = words.get(9)?.to_string();
         let router = (router != 0).then(|| Ipv6Addr::from_bits(router));
-        right.then(|| ((std::cmp::Reverse(prefix), metric), (words[9].to_owned(), router)))
+        let right = flags & (UP | REJECT) == UP && interface != "lo";
+        right.then_some(Route6 { interface, network: (network, prefix), router, metric })
     };
-    table.lines().filter_map(route).min_by_key(|(rank, _)| *rank).map(|(_, found)| found)
+    table.lines().filter_map(route).collect()
+}
+
+/// The route to an IPv6 address: interface, and router where there is one.
+fn route6_to(table: &str, to: Ipv6Addr) -> Option<(String, Option<Ipv6Addr>)> {
+    let mut routes = routes6(table);
+    // Every link has link-local addresses: that of a router is on the link of the routes through it.
+    if to.is_unicast_link_local()
+        && let Some(through) = routes.iter().find(|route| route.router == Some(to))
+    {
+        return Some((through.interface.clone(), None));
+    }
+    routes.retain(|Route6 { network: (network, prefix), .. }| {
+        to.to_bits() & u128::MAX.checked_shl(128 - prefix).unwrap_or(0) == *network
+    });
+    let best = routes.into_iter().min_by_key(|route| (std::cmp::Reverse(route.network.1), route.metric))?;
+    Some((best.interface, best.router))
 }
 
 /// How frames leave to an address. Where the neighbour is not known, asks for it, so that it may be the next time.
-pub(super) fn hop(to: IpAddr) -> Result<Hop, String> {
+pub(super) fn hop(to: IpAddr) -> Result<Hop, Away> {
     let no_route = || format!("there is no route to {to}");
     let (interface, next, found) = match to {
         IpAddr::V4(to) => {
@@ -125,7 +180,7 @@ pub(super) fn hop(to: IpAddr) -> Result<Hop, String> {
         Some(destination) => Ok(Hop { source, destination }),
         None => {
             ask_for(next, &interface);
-            Err(format!("the link address of {next} is not known yet"))
+            Err(Away::NotYet(format!("the link address of {next} is not known yet")))
         }
     }
 }
@@ -179,6 +234,7 @@ off\t0046A8C0\t00000000\t0000\t0\t0\t0\tFFFFFFFF\t0\t0\t0
         let to = |text: &str| route6_to(&table, text.parse().unwrap()).expect("a route");
         assert_eq!(to("fd70::2"), ("n3".into(), None));
         assert_eq!(to("2001:db8::1"), ("n6".into(), Some("fe80::1".parse().unwrap())));
+        assert_eq!(to("fe80::1"), ("n6".into(), None));
     }
 
     #[test]

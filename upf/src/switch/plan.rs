@@ -6,12 +6,34 @@
 use crate::rules::{Action, Direction, Far, Network, Pdr, Qer, SdfRule, Session, SessionKind, Side, Tunnel, UeAddress};
 use martlet_pfcp::ie::Interface;
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Which packets of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Version {
+    V4,
+    V6,
+}
+
+/// What a UE has: an address, a prefix of 64 bits by its upper half, or both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ue {
+    pub v4: Option<Ipv4Addr>,
+    pub v6: Option<u64>,
+}
+
+/// Where frames leave to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Next {
+    Gnb(IpAddr),
+    /// The data network, with packets of this version.
+    Network(Version),
+}
 
 /// A session on a switch; one of its ways at least is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Plan {
-    pub ue: Ipv4Addr,
+    pub ue: Ue,
     /// From the UE.
     pub uplink: Option<Way>,
     /// To the UE.
@@ -21,8 +43,8 @@ pub(super) struct Plan {
 /// One direction of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Way {
-    /// The tunnel, or the UE's address.
-    pub key: u32,
+    /// The tunnel from the UE; none where packets are for it.
+    pub teid: Option<u32>,
     /// The QER whose bit rate holds for all rules together.
     pub rate: Option<Rate>,
     /// In the order in which they match.
@@ -61,22 +83,63 @@ pub(super) enum Towards {
 }
 
 /// What of a packet is looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Match {
+    pub version: Version,
     /// Network of the other end, and the length of its prefix.
-    pub remote: (u32, u8),
+    pub remote: Option<(IpAddr, u8)>,
     /// Ports of the other end.
     pub ports: Option<(u16, u16)>,
     pub protocol: Option<u8>,
     pub qfi: Option<u8>,
 }
 
+impl Match {
+    /// All packets of a version.
+    pub fn all(version: Version) -> Match {
+        Match { version, remote: None, ports: None, protocol: None, qfi: None }
+    }
+}
+
+impl Ue {
+    pub fn versions(&self) -> impl Iterator<Item = Version> {
+        [self.v4.map(|_| Version::V4), self.v6.map(|_| Version::V6)].into_iter().flatten()
+    }
+
+    fn of(&self, version: Version) -> Option<UeAddress> {
+        match version {
+            Version::V4 => self.v4.map(UeAddress::V4),
+            Version::V6 => self.v6.map(UeAddress::V6),
+        }
+    }
+
+    /// Its addresses; of a prefix, the first.
+    pub fn addresses(&self) -> BTreeSet<IpAddr> {
+        let v6 = self.v6.map(|prefix| Ipv6Addr::from_bits(u128::from(prefix) << 64));
+        self.v4.map(IpAddr::from).into_iter().chain(v6.map(IpAddr::from)).collect()
+    }
+}
+
 impl Way {
     /// Whether one entry says it all.
     pub fn is_simple(&self) -> bool {
         let [rule] = &self.rules[..] else { return false };
-        let [only] = rule.matches[..] else { return false };
-        rule.rate.is_none() && Match { qfi: None, ..only } == Match::default()
+        let Some(qfi) = rule.matches.first().map(|first| first.qfi) else { return false };
+        let whole = |of: &Match| *of == Match { qfi, ..Match::all(of.version) };
+        rule.rate.is_none() && rule.matches.iter().all(whole) && rule.matches.len() == self.versions().len()
+    }
+
+    /// Of the packets that any rule takes.
+    pub fn versions(&self) -> BTreeSet<Version> {
+        self.rules.iter().flat_map(|rule| &rule.matches).map(|of| of.version).collect()
+    }
+
+    /// The same for packets of one version, where that is any.
+    fn only(&self, version: Version) -> Option<Way> {
+        let mut way = self.clone();
+        way.rules.iter_mut().for_each(|rule| rule.matches.retain(|of| of.version == version));
+        way.rules.retain(|rule| !rule.matches.is_empty());
+        way.rules.iter().any(|rule| rule.towards != Towards::Native).then_some(way)
     }
 }
 
@@ -86,13 +149,17 @@ impl Plan {
         if session.kind != SessionKind::Ip || session.pdrs.values().any(|pdr| pdr.beyond.is_some()) {
             return Err("it carries frames, octets without a form, or packets of networks behind the UE".into());
         }
-        let fours: Vec<Ipv4Addr> = session
-            .ue_addresses()
-            .into_iter()
-            .filter_map(|address| if let UeAddress::V4(address) = address { Some(address) } else { None })
-            .collect();
-        let [ue] = fours[..] else { return Err(format!("it has {} IPv4 addresses", fours.len())) };
-        let way = |direction| way(session, ue, direction);
+        let mut ue = Ue { v4: None, v6: None };
+        for address in session.ue_addresses() {
+            let another = match address {
+                UeAddress::V4(address) => ue.v4.replace(address).is_some(),
+                UeAddress::V6(prefix) => ue.v6.replace(prefix).is_some(),
+            };
+            if another {
+                return Err("it has several addresses of one version".into());
+            }
+        }
+        let way = |direction| way(session, &ue, direction);
         match (way(Direction::Uplink), way(Direction::Downlink)) {
             (Err(up), Err(down)) => Err(if up == down { up } else { format!("uplink: {up}; downlink: {down}") }),
             (up, down) => Ok(Plan { ue, uplink: up.ok(), downlink: down.ok() }),
@@ -103,6 +170,23 @@ impl Plan {
     pub fn ways(&self) -> impl Iterator<Item = (Direction, &Way)> {
         let ways = [(Direction::Uplink, &self.uplink), (Direction::Downlink, &self.downlink)];
         ways.into_iter().filter_map(|(direction, way)| way.as_ref().map(|way| (direction, way)))
+    }
+
+    /// All that its frames leave to.
+    pub fn nexts(&self) -> BTreeSet<Next> {
+        let networks = self.uplink.iter().flat_map(Way::versions).map(Next::Network);
+        self.peers().into_iter().map(Next::Gnb).chain(networks).collect()
+    }
+
+    /// The same for packets of one version, where that is any.
+    pub fn only(&self, version: Version) -> Option<Plan> {
+        let of = |way: &Option<Way>| way.as_ref().and_then(|way| way.only(version));
+        let ue = match version {
+            Version::V4 => Ue { v6: None, ..self.ue },
+            Version::V6 => Ue { v4: None, ..self.ue },
+        };
+        let plan = Plan { ue, uplink: of(&self.uplink), downlink: of(&self.downlink) };
+        (plan.uplink.is_some() || plan.downlink.is_some()).then_some(plan)
     }
 
     /// The gNBs that it leads to.
@@ -118,7 +202,7 @@ impl Plan {
     }
 }
 
-fn way(session: &Session, ue: Ipv4Addr, direction: Direction) -> Result<Way, String> {
+fn way(session: &Session, ue: &Ue, direction: Direction) -> Result<Way, String> {
     let uplink = direction == Direction::Uplink;
     let of_way = |pdr: &&Pdr| match uplink {
         true => pdr.local.is_some() && pdr.direction() == Direction::Uplink,
@@ -126,8 +210,8 @@ fn way(session: &Session, ue: Ipv4Addr, direction: Direction) -> Result<Way, Str
     };
     let mut pdrs: Vec<&Pdr> = session.pdrs.values().filter(of_way).collect();
     pdrs.sort_by_key(|pdr| (pdr.precedence, pdr.id));
-    let key = match uplink {
-        false => ue.to_bits(),
+    let teid = match uplink {
+        false => None,
         true => {
             let teids: BTreeSet<u32> = pdrs.iter().filter_map(|pdr| pdr.local).map(|local| local.teid).collect();
             let mut teids = teids.into_iter();
@@ -138,12 +222,14 @@ fn way(session: &Session, ue: Ipv4Addr, direction: Direction) -> Result<Way, Str
             if session.pdrs.values().any(shared) {
                 return Err("its tunnel carries what goes back to the access".into());
             }
-            teid
+            Some(teid)
         }
     };
     let (mut rules, mut rates): (Vec<Rule>, Vec<Vec<Rate>>) = (Vec::new(), Vec::new());
     for pdr in pdrs {
-        if !pdr.ue.is_empty() && !pdr.ue.contains(&UeAddress::V4(ue)) {
+        let its = |version: &Version| pdr.ue.is_empty() || ue.of(*version).is_some_and(|of| pdr.ue.contains(&of));
+        let versions: Vec<Version> = ue.versions().filter(its).collect();
+        if versions.is_empty() {
             continue;
         }
         let towards = towards(session, pdr, direction)?;
@@ -152,8 +238,8 @@ fn way(session: &Session, ue: Ipv4Addr, direction: Direction) -> Result<Way, Str
             return Err("a bit rate of 0 lets nothing pass".into());
         }
         let mut all = false;
-        for (exact, matches) in matches(pdr) {
-            all |= exact && matches.contains(&Match::default());
+        for (exact, matches) in matches(pdr, &versions) {
+            all |= exact && ue.versions().all(|version| matches.contains(&Match::all(version)));
             let towards = if exact { towards } else { Towards::Native };
             rules.push(Rule { pdr: pdr.id, urrs: pdr.urrs.clone(), matches, towards, rate: None });
             rates.push(own.clone());
@@ -190,7 +276,7 @@ fn way(session: &Session, ue: Ipv4Addr, direction: Direction) -> Result<Way, Str
             return Err("more than two bit rates hold for a packet".into());
         }
     }
-    Ok(Way { key, rate: shared, rules })
+    Ok(Way { teid, rate: shared, rules })
 }
 
 fn rates_of(session: &Session, pdr: &Pdr, direction: Direction) -> impl Iterator<Item = Rate> {
@@ -229,12 +315,12 @@ fn towards(session: &Session, pdr: &Pdr, direction: Direction) -> Result<Towards
 }
 
 /// What a PDR matches: what the switch can tell as exactly, and what takes in more than the PDR does.
-fn matches(pdr: &Pdr) -> Vec<(bool, Vec<Match>)> {
+fn matches(pdr: &Pdr, versions: &[Version]) -> Vec<(bool, Vec<Match>)> {
     let (mut exact, mut wider) = (Vec::new(), Vec::new());
     let every = [SdfRule::default()];
     let filters = if pdr.rules.is_empty() { &every[..] } else { &pdr.rules };
-    for filter in filters {
-        let Some((is_exact, found)) = matches_of(filter) else { continue };
+    for (filter, version) in filters.iter().flat_map(|filter| versions.iter().map(move |version| (filter, *version))) {
+        let Some((is_exact, found)) = matches_of(filter, version) else { continue };
         if pdr.qfis.is_empty() {
             (if is_exact { &mut exact } else { &mut wider }).extend(found);
             continue;
@@ -248,24 +334,31 @@ fn matches(pdr: &Pdr) -> Vec<(bool, Vec<Match>)> {
     [(true, exact), (false, wider)].into_iter().filter(|(_, matches)| !matches.is_empty()).collect()
 }
 
-/// What a filter matches of IPv4 packets, and whether that is all that it asks for; `None` where it matches none.
-fn matches_of(filter: &SdfRule) -> Option<(bool, Vec<Match>)> {
-    let v6 = |side: &Side| matches!(side.network, Some(Network { address: IpAddr::V6(_), not: false, .. }));
-    if filter.flow_label.is_some() || v6(&filter.remote) || v6(&filter.ue) {
+/// What a filter matches of packets of a version, and whether that is all that it asks for; `None` where it matches none.
+fn matches_of(filter: &SdfRule, version: Version) -> Option<(bool, Vec<Match>)> {
+    let v6 = version == Version::V6;
+    let of_others =
+        |side: &Side| side.network.is_some_and(|Network { address, not, .. }| !not && address.is_ipv6() != v6);
+    if (filter.flow_label.is_some() && !v6) || of_others(&filter.remote) || of_others(&filter.ue) {
         return None;
     }
     let remote = match filter.remote.network {
         Some(Network { address: IpAddr::V4(address), prefix, not: false }) => {
             let mask = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
-            Some((address.to_bits() & mask, prefix))
+            Some((Ipv4Addr::from_bits(address.to_bits() & mask).into(), prefix))
+        }
+        Some(Network { address: IpAddr::V6(address), prefix, not: false }) => {
+            let mask = u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0);
+            Some((Ipv6Addr::from_bits(address.to_bits() & mask).into(), prefix))
         }
         _ => None,
     };
-    let plain = Match { remote: remote.unwrap_or((0, 0)), ports: None, protocol: filter.protocol, qfi: None };
+    let plain = Match { remote, protocol: filter.protocol, ..Match::all(version) };
     let exact = (filter.remote.network.is_none() || remote.is_some())
         && filter.ue == Side::default()
         && filter.traffic_class.is_none()
         && filter.security_parameter_index.is_none()
+        && filter.flow_label.is_none()
         // Packets without ports have 0 in the tables: here as there it is no port.
         && !filter.remote.ports.iter().any(|range| *range.start() == 0);
     let ports = filter.remote.ports.iter().filter(|range| !range.is_empty());

@@ -56,8 +56,9 @@ fn a_session_without_filters_is_one_entry_each_way() {
     let plan = Plan::of(&session()).unwrap();
     let (up, down) = (plan.uplink.clone().unwrap(), plan.downlink.clone().unwrap());
     assert!(up.is_simple() && down.is_simple());
-    assert_eq!((up.key, down.key), (TEID, UE.to_bits()));
-    assert_eq!(up.rules[0].matches, [Match { qfi: Some(9), ..Match::default() }]);
+    assert_eq!((up.teid, down.teid), (Some(TEID), None));
+    assert_eq!(plan.ue, Ue { v4: Some(UE), v6: None });
+    assert_eq!(up.rules[0].matches, [Match { qfi: Some(9), ..Match::all(Version::V4) }]);
     assert_eq!(up.rate, Some(Rate { qer: 1, bits: 100_000_000 }));
     assert_eq!(down.rules[0].towards, Towards::Gnb { tunnel: 0x200, peer: GNB.into(), qfi: 9 });
     assert_eq!((plan.peers(), plan.qfis()), ([IpAddr::V4(GNB)].into(), [9].into()));
@@ -74,7 +75,8 @@ fn filters_become_applications_in_their_order() {
     }
     let plan = Plan::of(&session).unwrap();
     let down = plan.downlink.unwrap();
-    let at = |ports| Match { remote: (0x0808_0000, 16), ports: Some(ports), protocol: Some(17), qfi: None };
+    let remote = Some(([8, 8, 0, 0].into(), 16));
+    let at = |ports| Match { remote, ports: Some(ports), protocol: Some(17), ..Match::all(Version::V4) };
     assert!(!down.is_simple());
     assert_eq!(down.rules[0].matches, [at((53, 53)), at((1000, 2000))]);
     assert_eq!((down.rules[0].pdr, down.rules[1].pdr), (12, 2));
@@ -98,7 +100,12 @@ fn what_the_tables_cannot_tell_leads_to_the_native_upf() {
     // It takes in more than the filter: whatever port the UE has.
     assert_eq!(
         down.rules[1].matches,
-        [Match { remote: (0x0808_0808, 32), ports: Some((53, 53)), protocol: Some(17), qfi: None }]
+        [Match {
+            remote: Some(([8, 8, 8, 8].into(), 32)),
+            ports: Some((53, 53)),
+            protocol: Some(17),
+            ..Match::all(Version::V4)
+        }]
     );
     // A bit rate cannot be kept on both paths together.
     flow.qers = vec![1];
@@ -118,16 +125,47 @@ fn what_is_not_forwarded_is_the_native_upfs() {
     let mut unmarked = session();
     unmarked.qers.get_mut(&1).unwrap().qfi = None;
     assert!(Plan::of(&unmarked).unwrap().downlink.is_none());
-    let mut six = session();
-    for pdr in six.pdrs.values_mut() {
-        pdr.ue = vec![UeAddress::V6(1)];
+}
+
+#[test]
+fn an_address_a_prefix_or_both_are_one_session() {
+    let (mut six, mut both, mut many) = (session(), session(), session());
+    six.pdrs.values_mut().for_each(|pdr| pdr.ue = vec![UeAddress::V6(1)]);
+    both.pdrs.values_mut().for_each(|pdr| pdr.ue.push(UeAddress::V6(1)));
+    many.pdrs.values_mut().for_each(|pdr| pdr.ue.extend([UeAddress::V6(1), UeAddress::V6(2)]));
+    assert!(Plan::of(&many).is_err());
+    let (six, both) = (Plan::of(&six).unwrap(), Plan::of(&both).unwrap());
+    assert_eq!((six.ue, both.ue), (Ue { v4: None, v6: Some(1) }, Ue { v4: Some(UE), v6: Some(1) }));
+    for plan in [&six, &both] {
+        assert!(plan.ways().all(|(_, way)| way.is_simple()));
     }
-    assert!(Plan::of(&six).is_err());
+    let networks = [Next::Network(Version::V4), Next::Network(Version::V6)];
+    assert_eq!(both.nexts(), [&[Next::Gnb(GNB.into())][..], &networks].concat().into_iter().collect());
+    // Where there is no way for one version, the other is carried all the same.
+    assert_eq!(both.only(Version::V6), Some(six.clone()));
+    assert_eq!(both.only(Version::V4), Plan::of(&session()).ok());
+    assert_eq!(six.only(Version::V4), None);
+}
+
+#[test]
+fn filters_of_a_version_are_met_by_its_packets_alone() {
     let mut both = session();
-    for pdr in both.pdrs.values_mut() {
-        pdr.ue.push(UeAddress::V6(1));
-    }
-    assert_eq!(Plan::of(&both), Plan::of(&session()), "what is IPv6 meets no rule of the switch");
+    both.qers.insert(2, qer(2, None));
+    let mut flow = pdr(
+        12,
+        10,
+        false,
+        &["permit out 17 from 2001:db8:1:2::/48 53 to assigned", "permit out 6 from any to assigned"],
+    );
+    flow.qers = vec![2];
+    both.pdrs.insert(12, flow);
+    both.pdrs.values_mut().for_each(|pdr| pdr.ue = vec![UeAddress::V4(UE), UeAddress::V6(1)]);
+    let down = Plan::of(&both).unwrap().downlink.unwrap();
+    let remote = Some(("2001:db8:1::".parse::<IpAddr>().unwrap(), 48));
+    let tcp = |version| Match { protocol: Some(6), ..Match::all(version) };
+    let dns = Match { remote, ports: Some((53, 53)), protocol: Some(17), ..Match::all(Version::V6) };
+    assert_eq!(down.rules[0].matches, [dns, tcp(Version::V4), tcp(Version::V6)]);
+    assert_eq!(down.rules[1].matches, [Version::V4, Version::V6].map(Match::all));
 }
 
 #[test]

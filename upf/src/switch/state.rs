@@ -8,7 +8,7 @@ use super::controller::{Ask, Controller, Told};
 use super::plan::Plan;
 use super::policy::Policy;
 use super::rest::Rest;
-use super::tables::{Placed, Tables};
+use super::tables::{Placed, Tables, Ues};
 use crate::config::{OffloadPolicy, SwitchConfig, network};
 use crate::counters::Counters;
 use crate::datapath::{Change, Datapath, DatapathError, EventSender, Usage};
@@ -85,7 +85,7 @@ pub(super) struct State {
     pub spread: u32,
     netns: [Option<String>; 2],
     /// UEs' addresses, where packets between UEs are the native UPF's.
-    ues: Option<(u32, u32)>,
+    ues: Ues,
     longest: u16,
     /// Network instances with an exit of their own, which only the native UPF knows.
     exits: Vec<Vec<u8>>,
@@ -95,7 +95,7 @@ pub(super) struct State {
 
 pub(super) struct Surroundings {
     pub netns: [Option<String>; 2],
-    pub ues: Option<(u32, u32)>,
+    pub ues: Ues,
     pub longest: u16,
     pub exits: Vec<Vec<u8>>,
 }
@@ -263,7 +263,7 @@ impl State {
                 };
                 let (peers, qfis) = (plan.peers(), plan.qfis());
                 self.config.rules.iter().any(|rule| {
-                    within(&rule.ue, &BTreeSet::from([plan.ue.into()]))
+                    within(&rule.ue, &plan.ue.addresses())
                         && within(&rule.gnb, &peers)
                         && rule.qfi.is_none_or(|qfi| qfis.contains(&qfi))
                 })

@@ -2,7 +2,7 @@
 //!
 //! Numbers are given from the highest down: people who write rules by hand begin with the lowest.
 use super::neighbours::Hop;
-use super::plan::{Match, Plan, Rate, Rule, Towards, Way};
+use super::plan::{Match, Next, Plan, Rate, Rule, Towards, Version, Way};
 use crate::rules::Direction;
 use martlet_p4c_swx::P4Info;
 use martlet_switch_control::model::{Call, FieldMatch, Key, MeterSetting, Operation, TableEntry, Update};
@@ -62,8 +62,43 @@ pub(super) struct Placed {
     sessions: Vec<u32>,
 }
 
+/// Where packets of one direction of a session come in: table and key, for each version.
+fn entrances(plan: &Plan, way: &Way) -> Vec<(&'static str, u64)> {
+    if let Some(teid) = way.teid {
+        return vec![("gtp_decap", teid.into())];
+    }
+    let of = |version| match version {
+        Version::V4 => plan.ue.v4.map(|ue| ("gtp_encap", ue.to_bits().into())),
+        Version::V6 => plan.ue.v6.map(|prefix| ("gtp_encap_v6", prefix)),
+    };
+    way.versions().into_iter().filter_map(of).collect()
+}
+
+/// The first arguments of actions at the end of a tunnel: whether they are those with a prefix, and what of the UE may be a
+/// source; 0 is nothing.
+fn of_ue(plan: &Plan, way: &Way) -> (bool, Vec<u64>) {
+    let versions = way.versions();
+    let v4 = plan.ue.v4.filter(|_| versions.contains(&Version::V4)).map_or(0, |ue| ue.to_bits().into());
+    match plan.ue.v6.filter(|_| versions.contains(&Version::V6)) {
+        Some(prefix) => (true, vec![v4, prefix]),
+        None => (false, vec![v4]),
+    }
+}
+
 fn over_ipv6(rule: &Rule) -> bool {
     matches!(rule.towards, Towards::Gnb { peer: IpAddr::V6(_), .. })
+}
+
+/// The two halves of an address, or of a mask.
+fn halves(bits: u128) -> [u64; 2] {
+    [(bits >> 64) as u64, bits as u64]
+}
+
+/// Networks of UEs, by address and mask; of IPv6, the upper halves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Ues {
+    pub v4: Option<(u32, u32)>,
+    pub v6: Option<(u64, u64)>,
 }
 
 /// What is in use of the switch, and what its program has.
@@ -111,22 +146,24 @@ impl Tables {
         TableEntry { table, key: Key { fields, priority }, call, metadata: OURS.to_vec() }
     }
 
-    fn exact(&self, table: &str, key: &[u32], action: &str, arguments: &[u64]) -> TableEntry {
-        let fields = key.iter().map(|value| FieldMatch::Exact((*value).into())).collect();
+    fn exact(&self, table: &str, key: &[u64], action: &str, arguments: &[u64]) -> TableEntry {
+        let fields = key.iter().map(|value| FieldMatch::Exact(*value)).collect();
         self.entry(table, fields, 0, action, arguments)
     }
 
     /// What all packets are told apart by first: UEs' addresses, to whom packets of others stay with the native UPF, and
     /// the longest packet that fits into a tunnel.
-    pub fn ports(&self, ues: Option<(u32, u32)>, longest: u16) -> Vec<Update> {
-        let (network, mask) = ues.unwrap_or((u32::MAX, u32::MAX));
+    pub fn ports(&self, ues: &Ues, longest: u16) -> Vec<Update> {
+        let (network, mask) = ues.v4.unwrap_or((u32::MAX, u32::MAX));
+        let (network6, mask6) = ues.v6.unwrap_or((u64::MAX, u64::MAX));
+        let all = [network.into(), mask.into(), network6, mask6];
         let modify = |mut entry: TableEntry| {
             entry.metadata.clear();
             Update { operation: Operation::Modify, entry }
         };
         vec![
-            modify(self.exact("interfaces", &[ACCESS], "access", &[network.into(), mask.into()])),
-            modify(self.exact("interfaces", &[CORE], "core", &[longest.into()])),
+            modify(self.exact("interfaces", &[ACCESS.into()], "access", &all)),
+            modify(self.exact("interfaces", &[CORE.into()], "core", &[longest.into()])),
         ]
     }
 
@@ -142,15 +179,14 @@ impl Tables {
     }
 
     fn hop_entry(&self, number: u32, hop: Hop, port: u32) -> TableEntry {
-        self.exact("l2_forward", &[number], "l2", &[hop.source, hop.destination, port.into()])
+        self.exact("l2_forward", &[number.into()], "l2", &[hop.source, hop.destination, port.into()])
     }
 
     /// The ends of tunnels to a gNB over IPv6: they have the number of the next hop to it, and one more, for 0 is none.
     fn tunnel_entry(&self, number: u32, port: u32, to: IpAddr) -> Option<TableEntry> {
         let (IpAddr::V6(to), Some(own), ACCESS) = (to, self.n3.1, port) else { return None };
-        let halves = |address: Ipv6Addr| [(address.to_bits() >> 64) as u64, address.to_bits() as u64];
-        let ends = [halves(own), halves(to)].concat();
-        Some(self.exact("ipv6_peers", &[number + 1], "tunnel6", &ends))
+        let ends = [halves(own.to_bits()), halves(to.to_bits())].concat();
+        Some(self.exact("ipv6_peers", &[u64::from(number) + 1], "tunnel6", &ends))
     }
 
     /// Entries of all next hops.
@@ -177,7 +213,7 @@ impl Tables {
     }
 
     /// Makes the entries of a session. `hop` gives the number of the next hop to a gNB, or to the data network.
-    pub fn place(&mut self, plan: &Plan, hop: &HashMap<Option<IpAddr>, u32>) -> Result<Placed, String> {
+    pub fn place(&mut self, plan: &Plan, hop: &HashMap<Next, u32>) -> Result<Placed, String> {
         let mut placed = Placed {
             entries: Vec::new(),
             holds: Vec::new(),
@@ -185,8 +221,8 @@ impl Tables {
             meters: Vec::new(),
             sessions: Vec::new(),
         };
-        for (direction, way) in plan.ways() {
-            if let Err(why) = self.place_way(plan, direction, way, hop, &mut placed) {
+        for (_, way) in plan.ways() {
+            if let Err(why) = self.place_way(plan, way, hop, &mut placed) {
                 self.free(&placed);
                 return Err(why);
             }
@@ -197,36 +233,35 @@ impl Tables {
     fn place_way(
         &mut self,
         plan: &Plan,
-        direction: Direction,
         way: &Way,
-        hop: &HashMap<Option<IpAddr>, u32>,
+        hop: &HashMap<Next, u32>,
         placed: &mut Placed,
     ) -> Result<(), String> {
-        let uplink = direction == Direction::Uplink;
-        let (entrance, terminations) = match uplink {
-            true => ("gtp_decap", "uplink_terminations"),
-            false => ("gtp_encap", "downlink_terminations"),
-        };
-        let holding = if uplink { "hold_uplink" } else { "hold_downlink" };
-        placed.holds.push(self.exact(entrance, &[way.key], holding, &[]));
+        let entrances = entrances(plan, way);
+        let terminations = if way.teid.is_some() { "uplink_terminations" } else { "downlink_terminations" };
+        let holding = if way.teid.is_some() { "hold_uplink" } else { "hold_downlink" };
+        for (table, key) in &entrances {
+            placed.holds.push(self.exact(table, &[*key], holding, &[]));
+        }
         let session_meter = self.meter(0, way.rate, placed)?;
         if way.is_simple() {
             let [rule] = &way.rules[..] else { return Err("a plan that is none".into()) };
             let qfi = rule.matches.first().and_then(|m| m.qfi).unwrap_or(0);
-            let tail = self.forwarding(rule, direction, hop, session_meter, placed)?;
-            let entry = match uplink {
-                true => {
-                    let all = [&[u64::from(plan.ue.to_bits())][..], &tail, &[qfi.into()]].concat();
-                    self.exact(entrance, &[way.key], "decap", &all)
+            let tail = self.forwarding(rule, way, hop, session_meter, placed)?;
+            let (action, arguments) = match way.teid {
+                Some(_) => {
+                    let (v6, ue) = of_ue(plan, way);
+                    (if v6 { "decap_v6" } else { "decap" }, [&ue[..], &tail, &[qfi.into()]].concat())
                 }
-                false => self.exact(entrance, &[way.key], if over_ipv6(rule) { "encap6" } else { "encap" }, &tail),
+                None => (if over_ipv6(rule) { "encap6" } else { "encap" }, tail),
             };
-            placed.entries.push(entry);
+            let of = |(table, key): &(&str, u64)| self.exact(table, &[*key], action, &arguments);
+            placed.entries.extend(entrances.iter().map(of));
             return Ok(());
         }
         let session = self.sessions.take().ok_or("no number of a session is free")?;
         placed.sessions.push(session);
-        let number = session << 1 | u32::from(!uplink);
+        let number = session << 1 | u32::from(way.teid.is_none());
         let mut application_meters: HashMap<u32, u64> = HashMap::new();
         let mut rank = 0;
         for (n, rule) in way.rules.iter().enumerate() {
@@ -249,22 +284,25 @@ impl Tables {
                     }
                 },
             };
-            let arguments = self.forwarding(rule, direction, hop, meter, placed)?;
-            let action = match (uplink, over_ipv6(rule)) {
-                (true, _) => "uplink_forward",
-                (false, false) => "downlink_forward",
-                (false, true) => "downlink_forward6",
+            let arguments = self.forwarding(rule, way, hop, meter, placed)?;
+            let action = match (way.teid, over_ipv6(rule)) {
+                (Some(_), _) if way.versions().contains(&Version::V6) => "uplink_forward_v6",
+                (Some(_), _) => "uplink_forward",
+                (None, false) => "downlink_forward",
+                (None, true) => "downlink_forward6",
             };
-            placed.entries.push(self.exact(terminations, &[number, application], action, &arguments));
+            placed.entries.push(self.exact(terminations, &[number.into(), application.into()], action, &arguments));
         }
-        let entry = match uplink {
-            true => {
-                let all = [u64::from(plan.ue.to_bits()), number.into(), session_meter];
-                self.exact(entrance, &[way.key], "decap_filtered", &all)
+        let rest = [number.into(), session_meter];
+        let (action, arguments) = match way.teid {
+            Some(_) => {
+                let (v6, ue) = of_ue(plan, way);
+                (if v6 { "decap_filtered_v6" } else { "decap_filtered" }, [&ue[..], &rest].concat())
             }
-            false => self.exact(entrance, &[way.key], "encap_filtered", &[number.into(), session_meter]),
+            None => ("encap_filtered", rest.to_vec()),
         };
-        placed.entries.push(entry);
+        let of = |(table, key): &(&str, u64)| self.exact(table, &[*key], action, &arguments);
+        placed.entries.extend(entrances.iter().map(of));
         Ok(())
     }
 
@@ -272,26 +310,36 @@ impl Tables {
     fn forwarding(
         &mut self,
         rule: &Rule,
-        direction: Direction,
-        hop: &HashMap<Option<IpAddr>, u32>,
+        way: &Way,
+        hop: &HashMap<Next, u32>,
         meter: u64,
         placed: &mut Placed,
     ) -> Result<Vec<u64>, String> {
+        let direction = if way.teid.is_some() { Direction::Uplink } else { Direction::Downlink };
         let index = self.counters.take().ok_or("no counter is free")?;
         placed.counted.push(Counted { index, direction, urrs: rule.urrs.clone(), packets: 0, octets: 0 });
-        let to = if let Towards::Gnb { peer, .. } = rule.towards { Some(peer) } else { None };
-        let hop = *hop.get(&to).ok_or("a next hop is not known")?;
+        let known = |next: Next| hop.get(&next).copied().ok_or("a next hop is not known");
         Ok(match rule.towards {
             Towards::Gnb { tunnel, peer: IpAddr::V4(peer), qfi } => {
+                let hop = known(Next::Gnb(peer.into()))?;
                 let own = self.n3.0.ok_or("its gNB has IPv4 on N3, and this UPF has not")?;
                 let ends = [own.to_bits(), peer.to_bits()].map(u64::from);
                 [&[tunnel.into()], &ends[..], &[qfi.into(), 0, index.into(), meter, hop.into()]].concat()
             }
-            Towards::Gnb { tunnel, peer: IpAddr::V6(_), qfi } => {
+            Towards::Gnb { tunnel, peer: IpAddr::V6(peer), qfi } => {
+                let hop = known(Next::Gnb(peer.into()))?;
                 self.n3.1.ok_or("its gNB has IPv6 on N3, and this UPF has not")?;
                 vec![tunnel.into(), u64::from(hop) + 1, qfi.into(), index.into(), meter, hop.into()]
             }
-            _ => vec![index.into(), meter, hop.into()],
+            _ => {
+                let versions = way.versions();
+                let of = |version| if versions.contains(&version) { known(Next::Network(version)) } else { Ok(0) };
+                let mut all = vec![index.into(), meter, of(Version::V4)?.into()];
+                if versions.contains(&Version::V6) {
+                    all.push(of(Version::V6)?.into());
+                }
+                all
+            }
         })
     }
 
@@ -311,14 +359,27 @@ impl Tables {
             None => FieldMatch::Ternary(0, 0),
         };
         let (low, high) = of.ports.unwrap_or((0, u16::MAX));
-        let fields = vec![
-            FieldMatch::Ternary(session.into(), u32::MAX.into()),
-            FieldMatch::Lpm(of.remote.0.into(), of.remote.1.into()),
-            FieldMatch::Range(low.into(), high.into()),
-            ternary(of.protocol, 0xff),
-            ternary(of.qfi, 0xff),
-        ];
-        self.entry("applications", fields, priority, "application", &[application.into()])
+        let mut fields = vec![FieldMatch::Ternary(session.into(), u32::MAX.into())];
+        let (bits, prefix) = match of.remote {
+            Some((IpAddr::V4(address), prefix)) => (address.to_bits().into(), prefix),
+            Some((IpAddr::V6(address), prefix)) => (address.to_bits(), prefix),
+            None => (0, 0),
+        };
+        let table = match of.version {
+            Version::V4 => {
+                fields.push(FieldMatch::Lpm(bits as u64, prefix.into()));
+                "applications"
+            }
+            Version::V6 => {
+                let masks = halves(u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0));
+                let both = halves(bits).into_iter().zip(masks);
+                fields.extend(both.map(|(value, mask)| FieldMatch::Ternary(value, mask)));
+                "applications_v6"
+            }
+        };
+        fields.push(FieldMatch::Range(low.into(), high.into()));
+        fields.extend([ternary(of.protocol, 0xff), ternary(of.qfi, 0xff)]);
+        self.entry(table, fields, priority, "application", &[application.into()])
     }
 
     /// A session is no longer in the tables: its numbers are free.

@@ -2,42 +2,32 @@
 //!
 //! Packets meet a session's rules of before or those of now, never a mixture: new rules are written where no packet
 //! finds them yet, and each entrance then leads to them in one step.
-use super::compile::{Entrance, Limit, Plan, Planned, plan};
+use super::allowance::{bucket, shared_rates};
+use super::compile::{Entrance, Plan, plan};
+use super::entrances::{HOME, LIST};
 use super::filters;
 use super::forwarder::Forwarder;
 use super::state::{Entry, FAR, Rate, State};
-use super::usage::{Account, Place, Placed};
+use super::usage::{Place, Placed};
 use crate::datapath::{Change, DatapathError, Usage};
 use crate::kernel::exits::exit_of;
-use crate::kernel::netlink::Netlink;
-use crate::kernel::netns;
-use crate::rules::{ById, Direction, Prefix, Qer, Session, UeAddress, shared};
+use crate::rules::{ById, Direction, Session, shared};
 use martlet_upf_xdp::Programs;
 use martlet_upf_xdp::types::{self, rule_flag};
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
-
-/// An entrance that leads to a list; as `bpf/structs.h` has it.
-const LIST: u32 = 0x8000_0000;
-/// What an entrance leads to is found by its key; user space's own mark.
-const HOME: u32 = 0x4000_0000;
-/// A bucket holds one packet of the largest size at least, or that packet could never pass.
-const SMALLEST_BURST_BITS: u128 = 65_535 * 8;
-/// Buckets count time in sixteenths of a nanosecond, and costs of an octet in parts of 2^16 of them.
-const TICKS_PER_SECOND: u128 = 16_000_000_000;
+use std::time::Instant;
 
 /// Places in the tables that a change has taken.
 #[derive(Default)]
-struct Taken {
+pub(super) struct Taken {
     rules: Vec<Place>,
     groups: Vec<(u32, u32)>,
-    buckets: Vec<u32>,
-    limits: Option<(u32, u32)>,
+    pub buckets: Vec<u32>,
+    pub limits: Option<(u32, u32)>,
     /// Places at which packets find lists.
-    lists: Vec<u32>,
+    pub lists: Vec<u32>,
 }
 
 impl Taken {
@@ -56,7 +46,7 @@ impl Taken {
     }
 }
 
-fn full(table: &str) -> DatapathError {
+pub(super) fn full(table: &str) -> DatapathError {
     DatapathError::NoResources(format!("the table of {table} is full: make upf.xdp.{table} larger"))
 }
 
@@ -64,7 +54,6 @@ impl Forwarder {
     /// See [`Datapath::apply`](crate::datapath::Datapath::apply).
     pub fn apply(&self, change: &Change<'_>) -> Result<(), DatapathError> {
         let session = change.session;
-        super::beyond::refuse(session)?;
         let mut plan = plan(session)?;
         let state = &mut *self.lock();
         plan.exact = state.sessions.get_mut(&session.seid).map_or_else(
@@ -72,6 +61,11 @@ impl Forwarder {
             |entry| entry.will_be_near(&self.programs, session, &plan.limits),
         );
         self.free_for(state, session, &plan)?;
+        let had = state.sessions.get(&session.seid).map_or(0, |entry| entry.rules.len());
+        let rules = state.rules + plan.rules.len() - had;
+        if rules > self.limits.rules as usize {
+            return Err(full("rules"));
+        }
         if change.drop_buffered {
             self.take_events(state);
             self.drop_waiting(state, session.seid);
@@ -89,7 +83,12 @@ impl Forwarder {
                 entry
             }
         };
-        let made = self.write(state, &mut entry, session, &plan, &mut taken);
+        let mut made = self.write(state, &mut entry, session, &plan, &mut taken);
+        // Who changes rules faster than programs let go of those of before is slowed down, and not refused.
+        while made.is_err() && state.wait_for_retired(&self.programs, &mut entry) {
+            std::mem::take(&mut taken).give_back(&self.programs, state);
+            made = self.write(state, &mut entry, session, &plan, &mut taken);
+        }
         let entrances = match made {
             Ok(entrances) => entrances,
             Err(error) => {
@@ -109,6 +108,7 @@ impl Forwarder {
             entry.notified = false;
         }
         state.by_slot.set(entry.slot, entry.seid);
+        state.rules = rules;
         let seid = entry.seid;
         state.sessions.insert(seid, entry);
         if buffered_before || !change.end_markers.is_empty() {
@@ -236,41 +236,6 @@ impl Forwarder {
         Ok(entrances)
     }
 
-    /// A place for a rule that packets find by its key, and the entrance that the key is: of a rule that has one of its own.
-    fn home(&self, state: &mut State, plan: &Plan, n: usize) -> Option<(Entrance, u32)> {
-        let alone = |list: &[(usize, Vec<filters::Compiled>)]| matches!(list, [(m, f)] if *m == n && f.is_empty());
-        plan.entrances.iter().filter(|(_, list)| alone(list)).find_map(|(entrance, _)| {
-            let place = state.places.take_home(self.homes_of(*entrance)?)?;
-            Some((*entrance, place))
-        })
-    }
-
-    /// A place at which packets find a list by its key, where there is one.
-    fn list_home(&self, state: &mut State, entrance: Entrance, first: u32, taken: &mut Taken) -> Option<u32> {
-        let place = state.places.take_home(self.homes_of(entrance)?)?;
-        let flags = rule_flag::RULE_LIST.0;
-        self.programs.rules.write(place, types::rule { flags, rest: first, mark: u32::MAX, ..Default::default() });
-        taken.lists.push(place);
-        Some(place)
-    }
-
-    /// The places at which packets find what an entrance leads to, where there are such.
-    fn homes_of(&self, entrance: Entrance) -> Option<[u32; 2]> {
-        match entrance {
-            // 0 stands for none.
-            Entrance::Teid(0) | Entrance::Ue(UeAddress::V4(Ipv4Addr::UNSPECIFIED)) => None,
-            Entrance::Teid(teid) => Some(self.programs.homes_of_teid(teid)),
-            Entrance::Ue(UeAddress::V4(address)) => Some(self.programs.homes_of_ue4(address)),
-            Entrance::Ue(UeAddress::V6(_)) | Entrance::Route4(..) | Entrance::Route6(..) => None,
-        }
-    }
-
-    /// Whether packets would find what a tunnel leads to at once.
-    pub fn has_home(&self, teid: u32) -> bool {
-        let homes = self.homes_of(Entrance::Teid(teid));
-        homes.is_some_and(|homes| self.lock().places.has_home(homes))
-    }
-
     /// Writes the list of one entrance.
     fn list(
         &self,
@@ -316,48 +281,6 @@ impl Forwarder {
         for (n, rest) in rests {
             self.programs.filters.write(at * filters::GROUP as u32 + n, rest);
         }
-        Ok(at)
-    }
-
-    /// The buckets of the rates that several rules share: those that stay as they are, and new ones.
-    fn buckets(
-        &self,
-        state: &mut State,
-        entry: &Entry,
-        session: &Session,
-        plan: &Plan,
-        taken: &mut Taken,
-    ) -> Result<BTreeMap<(u32, bool), u32>, DatapathError> {
-        let mut buckets = BTreeMap::new();
-        for (qer, direction, rate) in shared_rates(session, plan) {
-            let stays = entry.rates.iter().find(|r| r.qer == qer.id && r.direction == direction && r.rate == rate);
-            let at = match stays {
-                Some(stays) => stays.bucket,
-                None => {
-                    let at = state.bucket_slots.take(1).ok_or_else(|| full("rules"))?;
-                    taken.buckets.push(at);
-                    self.programs.buckets.write(at, bucket(rate, self.limits.mbr_burst()));
-                    at
-                }
-            };
-            buckets.insert((qer.id, direction == Direction::Uplink), at);
-        }
-        Ok(buckets)
-    }
-
-    /// Where the session's limits are: where they were, if there are the same ones, else in a new place.
-    fn limits(&self, state: &mut State, entry: &Entry, plan: &Plan, taken: &mut Taken) -> Result<u32, DatapathError> {
-        let shape =
-            |limits: &[Limit]| limits.iter().map(|l| (l.urr, l.quota, l.of.map(|of| of as u8))).collect::<Vec<_>>();
-        if let Some((at, _)) = entry.limits_at.filter(|_| shape(&entry.limits) == shape(&plan.limits)) {
-            return Ok(at);
-        }
-        if plan.limits.is_empty() {
-            return Ok(0);
-        }
-        let length = plan.limits.len() as u32;
-        let at = state.limit_slots.take(length).ok_or_else(|| full("rules"))?;
-        taken.limits = Some((at, length));
         Ok(at)
     }
 
@@ -430,140 +353,6 @@ impl Forwarder {
         entry.marks = shared(Arc::new(marks));
     }
 
-    /// When the bucket of a rate that is a rule's alone is full again: as with the rule before, where it stays the same.
-    fn full_at(&self, entry: &Entry, planned: &Planned, rate: u16) -> u64 {
-        let before =
-            entry.rules.iter().find(|placed| placed.pdr == planned.pdr && placed.direction == planned.direction);
-        let before = before.filter(|placed| placed.rate == rate);
-        before.map_or(0, |placed| self.programs.rules.read(placed.index).full_at)
-    }
-
-    /// The accounts and limits of the session's URRs. What was counted stays; a quota that was given anew counts from 0.
-    fn set_limits(
-        &self,
-        state: &mut State,
-        entry: &mut Entry,
-        session: &Session,
-        plan: &Plan,
-        place: Option<(u32, u32)>,
-    ) {
-        let mut accounts = std::mem::take(&mut entry.accounts);
-        entry.accounts.reserve_exact(session.urrs.len());
-        let mut renewed = Vec::new();
-        for urr in session.urrs.values() {
-            let old = accounts.iter().position(|account| account.urr == urr.id).map(|n| accounts.swap_remove(n));
-            match old {
-                Some(mut account) => {
-                    if account.quota_given != urr.quota_given {
-                        account.renew_quota();
-                        renewed.push(urr.id);
-                    }
-                    account.quota_given = urr.quota_given;
-                    entry.accounts.push(account);
-                }
-                None => entry.accounts.push(Account::new(urr)),
-            }
-        }
-        let at = |n: usize, start: u32| self.programs.limits.i64(start + n as u32, 0);
-        let clamp = |octets: u64| i64::try_from(octets).unwrap_or(i64::MAX);
-        let before = std::mem::replace(&mut entry.limits, shared(plan.limits.as_slice().into()));
-        let old_place = entry.limits_at;
-        let stays = place.is_none() && !plan.limits.is_empty();
-        let start = if stays { old_place } else { place }.map_or(0, |(start, _)| start);
-        let were_exact = std::mem::replace(&mut entry.exact, plan.exact);
-        for (n, limit) in plan.limits.iter().enumerate() {
-            let same = |old: &Limit| old.urr == limit.urr && old.quota == limit.quota && old.of == limit.of;
-            let old = before.iter().find(|old| same(old));
-            let fresh = limit.quota && renewed.contains(&limit.urr);
-            match old.filter(|_| stays && were_exact && !fresh) {
-                // In its place it is corrected by what it differs, for packets count it down meanwhile.
-                Some(old) => {
-                    let more = clamp(limit.octets).wrapping_sub(clamp(old.octets));
-                    at(n, start).fetch_add(more, Ordering::Relaxed);
-                }
-                None => at(n, start).store(entry.left(limit), Ordering::Relaxed),
-            }
-        }
-        if !stays {
-            if let Some((start, length)) = old_place {
-                state.limit_slots.give_back(start, length);
-            }
-            entry.limits_at = place;
-        }
-    }
-
-    /// Has an entrance lead to a rule or list, or nowhere, instead of where it led `before`: first there, and then no longer
-    /// here, so that packets find the one or the other.
-    fn enter(&self, state: &mut State, seid: u64, entrance: Entrance, before: Option<u32>, leads_to: Option<u32>) {
-        let programs = &self.programs;
-        match (entrance, leads_to) {
-            (Entrance::Teid(teid), Some(_)) => drop(state.by_teid.insert(teid, seid)),
-            (Entrance::Teid(teid), None) => drop(state.by_teid.remove(&teid)),
-            (Entrance::Ue(address), Some(_)) => drop(state.by_ue.insert(address, seid)),
-            (Entrance::Ue(address), None) => drop(state.by_ue.remove(&address)),
-            (route, Some(_)) => drop(state.by_route.insert(route, seid)),
-            (route, None) => drop(state.by_route.remove(&route)),
-        }
-        if let Some(route) = entrance.route() {
-            return self.enter_route(seid, route, before, leads_to);
-        }
-        let outcome = match (entrance, leads_to) {
-            (_, None) => Ok(()),
-            (Entrance::Teid(teid), Some(to)) if to & LIST == 0 && to & HOME != 0 => {
-                programs.settle_teid(to & !HOME, teid);
-                Ok(())
-            }
-            (Entrance::Ue(UeAddress::V4(address)), Some(to)) if to & LIST == 0 && to & HOME != 0 => {
-                programs.settle_ue4(to & !HOME, address.octets());
-                Ok(())
-            }
-            (Entrance::Teid(teid), Some(to)) => programs.set_teid(teid, to),
-            (Entrance::Ue(UeAddress::V4(address)), Some(to)) => programs.set_ue4(address.octets(), to),
-            (Entrance::Ue(UeAddress::V6(prefix)), Some(to)) => programs.set_ue6(prefix.to_be_bytes(), to),
-            (Entrance::Route4(..) | Entrance::Route6(..), Some(_)) => Ok(()),
-        };
-        if let Err(error) = outcome {
-            tracing::error!(seid, %error, "packets of a session do not find it");
-        }
-        let is_home = |to: u32| to & LIST == 0 && to & HOME != 0;
-        match before {
-            Some(place) if is_home(place) => programs.unsettle(place & !HOME),
-            // What leads elsewhere has replaced it already.
-            Some(_) if leads_to.is_some_and(|to| !is_home(to)) => {}
-            Some(_) => match entrance {
-                Entrance::Teid(teid) => programs.clear_teid(teid),
-                Entrance::Ue(UeAddress::V4(address)) => programs.clear_ue4(address.octets()),
-                Entrance::Ue(UeAddress::V6(prefix)) => programs.clear_ue6(prefix.to_be_bytes()),
-                Entrance::Route4(..) | Entrance::Route6(..) => {}
-            },
-            None => {}
-        }
-    }
-
-    /// The same for a network behind a UE; the system sends its packets to N6 meanwhile.
-    fn enter_route(&self, seid: u64, route: Prefix, before: Option<u32>, leads_to: Option<u32>) {
-        match leads_to {
-            Some(to) => {
-                if let Err(error) = self.programs.set_route(route.network, route.length, to, before.is_some()) {
-                    tracing::error!(seid, %error, "packets of a session do not find it");
-                }
-            }
-            None => self.programs.clear_route(route.network, route.length),
-        }
-        if before.is_some() == leads_to.is_some() {
-            return;
-        }
-        let Some((netns, outer)) = &self.n6 else { return };
-        let done = netns::within(netns.as_deref(), || {
-            let netlink = Netlink::open().map_err(|error| error.to_string())?;
-            netlink.route(*outer, route.network, route.length, leads_to.is_some()).map_err(|error| error.to_string())
-        });
-        if let Err(error) = done {
-            let here = leads_to.is_some();
-            tracing::warn!(network = %route.network, length = route.length, here, error, "a network behind a UE is not routed");
-        }
-    }
-
     /// See [`Datapath::remove_all`](crate::datapath::Datapath::remove_all).
     pub fn remove(&self, seids: &[u64]) -> Vec<Vec<Usage>> {
         let state = &mut *self.lock();
@@ -596,8 +385,13 @@ impl Forwarder {
         state.by_slot.set(entry.slot, 0);
         self.programs.sessions.write(entry.slot, types::session::default());
         state.session_slots.give_back(entry.slot, 1);
-        for placed in entry.rules.iter().chain(entry.old_rules.iter().map(|(_, placed)| placed)) {
-            state.forget_rule(&self.programs, placed);
+        state.rules -= entry.rules.len();
+        let now = Instant::now();
+        for (since, placed) in entry.old_rules.iter().map(|(since, placed)| (*since, placed)) {
+            state.forget_rule(&self.programs, placed, since);
+        }
+        for placed in &entry.rules {
+            state.forget_rule(&self.programs, placed, now);
         }
         let taken = Taken {
             rules: Vec::new(),
@@ -608,39 +402,5 @@ impl Forwarder {
         };
         taken.give_back(&self.programs, state);
         usage
-    }
-}
-
-/// The QERs with a bit rate that several rules of a direction share, or that are not the first of theirs, each once.
-fn shared_rates<'a>(session: &'a Session, plan: &'a Plan) -> impl Iterator<Item = (&'a Qer, Direction, u64)> {
-    let used = |qer: u32, direction| {
-        let mut rules = plan.rules.iter().filter(|rule| rule.direction == direction && rule.rates.contains(&qer));
-        let first = rules.next();
-        rules.next().is_some() || first.is_some_and(|rule| rule.rates.first() != Some(&qer))
-    };
-    let both = [Direction::Uplink, Direction::Downlink];
-    session.qers.values().flat_map(move |qer| {
-        both.into_iter().filter_map(move |direction| {
-            let rate = qer.mbr?.of(direction);
-            used(qer.id, direction).then_some((qer, direction, rate))
-        })
-    })
-}
-
-/// A full bucket, for a rate in bits per second, as large as the rate fills in `burst`.
-pub(super) fn bucket(rate: u64, burst: Duration) -> types::bucket {
-    // A rate of 0 lets nothing pass: not even one octet is within its burst.
-    if rate == 0 {
-        return types::bucket { full_at: 0, burst: 0, per_octet: 1 << 16, unused: 0 };
-    }
-    let rate = u128::from(rate);
-    let bits = (rate * burst.as_micros() / 1_000_000).max(SMALLEST_BURST_BITS);
-    let within = |value: u128| u64::try_from(value).unwrap_or(u64::MAX);
-    let per_octet = ((TICKS_PER_SECOND * 8) << 16) / rate;
-    types::bucket {
-        full_at: 0,
-        burst: within(bits * TICKS_PER_SECOND / rate),
-        per_octet: within(per_octet).clamp(1, 1 << 47),
-        unused: 0,
     }
 }

@@ -77,14 +77,16 @@ impl Controller {
     }
 
     /// Puts our programs in the place of those of an earlier process, once the sessions are there; to be called from time to
-    /// time.
+    /// time. What the kernel refuses is tried again.
     pub fn take_over(&self, programs: &Programs) {
         let waiting = *lock(&self.waiting);
         let Some((end, last)) = waiting else { return };
         if last.is_some_and(|last| last.elapsed() >= QUIET) || end <= Instant::now() {
-            *lock(&self.waiting) = None;
             match self.replace(programs) {
-                Ok(()) => tracing::info!("packets meet our programs instead of those of an earlier process"),
+                Ok(()) => {
+                    *lock(&self.waiting) = None;
+                    tracing::info!("packets meet our programs instead of those of an earlier process");
+                }
                 Err(error) => tracing::error!(%error, "packets meet the programs of an earlier process still"),
             }
         }

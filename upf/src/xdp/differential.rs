@@ -45,7 +45,7 @@ pub(crate) fn gnb6() -> Ipv6Addr {
     Ipv6Addr::from_bits(0xfd70 << 112 | 2)
 }
 
-fn host6() -> Ipv6Addr {
+pub(crate) fn host6() -> Ipv6Addr {
     Ipv6Addr::from_bits(0x2001_0db8_0098_0000 << 64 | 2)
 }
 

@@ -4,12 +4,13 @@ use crate::config::XdpConfig;
 use crate::counters::{Counters, DropReason};
 use crate::datapath::{Buffered, Event, EventSender, Reached, Shaping, Usage};
 use crate::gtpu::Gtpu;
+use crate::kernel::beside::Beside;
 use crate::rules::{Session, Tunnel};
 use crate::telemetry::{Fill, Traffic, Volume};
 use martlet_gtpu::end_marker;
 use martlet_upf_xdp::{Programs, types};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use super::packet_socket::PacketSocket;
@@ -36,11 +37,13 @@ pub(super) struct Forwarder {
     /// GTP-U that is not for the programs.
     pub gtpu: Arc<Gtpu>,
     /// Frames of ours.
-    pub frames: PacketSocket,
+    pub frames: Arc<PacketSocket>,
     /// The programs' end of the link with the kernel.
     pub inner: u32,
     /// The network namespace and the kernel's end, if there is a data network.
     pub n6: Option<(Option<String>, u32)>,
+    /// What carries sessions that the programs do not.
+    pub beside: OnceLock<Arc<Beside>>,
     /// Until then, tunnels that are not known may be those of sessions that are still to be restored.
     pub quiet_until: Option<Instant>,
 }
@@ -70,7 +73,7 @@ impl Forwarder {
         nat: types::nat_settings,
         events: EventSender,
         gtpu: Arc<Gtpu>,
-        frames: PacketSocket,
+        frames: Arc<PacketSocket>,
         inner: u32,
         n6: Option<(Option<String>, u32)>,
         quiet_until: Option<Instant>,
@@ -95,6 +98,7 @@ impl Forwarder {
             frames,
             inner,
             n6,
+            beside: OnceLock::new(),
             quiet_until,
         }
     }
@@ -203,7 +207,7 @@ impl Forwarder {
         let (sockets, frames) = lock(&self.ring).sockets();
         serde_json::json!({
             "sessions": fill(&state.session_slots),
-            "rules": fill(&state.rest_slots),
+            "rules": {"used": state.rules, "most": self.limits.rules},
             "filterGroups": fill(&state.group_slots),
             "rates": fill(&state.bucket_slots),
             "limits": fill(&state.limit_slots),
@@ -221,7 +225,6 @@ impl Forwarder {
         self.take_events(state);
         let places = [
             ("sessions", &state.session_slots),
-            ("rules", &state.rest_slots),
             ("filter_groups", &state.group_slots),
             ("rates", &state.bucket_slots),
             ("limits", &state.limit_slots),
@@ -234,6 +237,7 @@ impl Forwarder {
             })
             .collect();
         let fill = |table, used, most| Fill { table, used, most };
+        all.push(fill("rules", state.rules as u64, self.limits.rules.into()));
         all.push(fill("translated_flows", state.flows.alive as u64, self.nat.flows.into()));
         all.push(fill("waiting", state.waiting as u64, self.limits.buffer_packets as u64));
         all
@@ -262,10 +266,10 @@ impl Forwarder {
     /// How full the fullest table of sessions' rules is, in per cent.
     pub fn fullness(&self) -> u8 {
         let state = self.lock();
-        let tables =
-            [&state.session_slots, &state.rest_slots, &state.group_slots, &state.bucket_slots, &state.limit_slots];
+        let tables = [&state.session_slots, &state.group_slots, &state.bucket_slots, &state.limit_slots];
         let per_cent = |(used, most): (u32, u32)| u64::from(used) * 100 / u64::from(most.max(1));
-        tables.into_iter().map(|slots| per_cent(slots.fill())).max().unwrap_or(0).min(100) as u8
+        let rules = per_cent((state.rules as u32, self.limits.rules));
+        tables.into_iter().map(|slots| per_cent(slots.fill())).fold(rules, u64::max).min(100) as u8
     }
 
     /// Adds to our counters what the programs have counted since the last time.

@@ -8,7 +8,7 @@
 //! | `ring`, `waiting` | what the programs tell, by AF_XDP sockets and a ring, and packets that wait |
 //! | `socket`, `thread` | what is left to user space: signalling, what nobody knows, what came in parts |
 //! | `router` | prefixes told to UEs |
-//! | `beside`, `beyond` | sessions of frames, which user space carries; what nobody does |
+//! | `beside` | sessions of frames, and unstructured ones, which user space carries |
 //! | `shape`, `batching` | what the thermal governor asks for |
 //! | `trace`, `capture` | packets shown to who traces; packets of N6 written to files |
 //! | `controller` | which programs packets meet: attached, pinned, taken over, replaced |
@@ -16,16 +16,17 @@
 //!
 //! The programs are in the crate `martlet-upf-xdp`. What they cannot do they leave to the kernel, through a pair of
 //! interfaces: to find neighbours, to translate addresses, to fragment, to answer with ICMP.
+mod allowance;
 mod apply;
 mod batching;
 mod beside;
-mod beyond;
 mod capture;
 mod compile;
 mod controller;
 mod device;
 #[cfg(test)]
 pub(crate) mod differential;
+mod entrances;
 mod filters;
 mod forwarder;
 mod link;
@@ -81,7 +82,7 @@ pub struct XdpDatapath {
     /// Ends first: it keeps the forwarder.
     captor: Mutex<Captor>,
     forwarder: Arc<Forwarder>,
-    frames: Option<Arc<Mutex<OfFrames>>>,
+    frames: Arc<Mutex<OfFrames>>,
     // In the order in which they end: first nothing serves the programs any more, then no packet meets them.
     _thread: Thread,
     controller: Arc<Controller>,
@@ -133,7 +134,7 @@ impl XdpDatapath {
 
     /// What the datapath of sessions of frames says of a session, if it is one of those.
     fn of_frames<T>(&self, seid: u64, ask: impl FnOnce(&Beside) -> T) -> Option<T> {
-        let frames = lock(self.frames.as_ref()?);
+        let frames = lock(&self.frames);
         frames.of(seid).map(ask)
     }
 
@@ -220,7 +221,7 @@ impl XdpDatapath {
         let live: Vec<(String, u32)> = ports.iter().cloned().chain([inner_end]).collect();
         ring.open_sockets(&programs, &live, config.xdp.sockets);
         let tracer = trace::Tracer::open(&programs).map_err(text)?;
-        let frames = PacketSocket::open()?;
+        let frames = Arc::new(PacketSocket::open()?);
         let restored_by = Instant::now() + Duration::from_secs(config.n3.restoration_s);
         let limits = config.xdp.clone();
         let lowest = config.governor.lowest.clone();
@@ -228,6 +229,7 @@ impl XdpDatapath {
         let batching = Batching::new(ports.iter().map(|(name, ifindex)| (name.as_str(), *ifindex)));
         let inner = link.inner;
         let n6 = (config.n6.mode != N6Mode::None).then(|| (config.n3.netns.clone(), link.outer));
+        let to_network = n6.is_some().then(|| beside::to_network(frames.clone(), inner));
         let forwarder = Forwarder::new(
             programs,
             ring,
@@ -245,10 +247,9 @@ impl XdpDatapath {
         );
         let forwarder = Arc::new(forwarder);
         crate::metrics::show(&forwarder.counters);
-        let frames = Beside::open(config, &gtpu, &forwarder.counters, events, failure.clone())?;
-        let frames = frames.map(|beside| OfFrames::open(&forwarder, beside)).transpose()?;
-        let frames = frames.map(|frames| Arc::new(Mutex::new(frames)));
-        let thread = Thread::start(&forwarder, &controller, frames.as_ref(), failure)?;
+        let beside = Beside::open(config, &gtpu, to_network, &forwarder.counters, events, failure.clone())?;
+        let frames = Arc::new(Mutex::new(OfFrames::open(&forwarder, beside)?));
+        let thread = Thread::start(&forwarder, &controller, &frames, failure)?;
         Ok(XdpDatapath {
             captor: Mutex::default(),
             forwarder,
@@ -347,12 +348,10 @@ impl Datapath for XdpDatapath {
 
     fn apply(&mut self, change: &Change<'_>) -> Result<(), DatapathError> {
         self.controller.session_came();
-        if change.session.kind == SessionKind::Ethernet
-            && let Some(frames) = &self.frames
-        {
-            return lock(frames).apply(&self.forwarder, change);
+        match change.session.kind {
+            SessionKind::Ip => self.forwarder.apply(change),
+            SessionKind::Ethernet | SessionKind::Unstructured => lock(&self.frames).apply(&self.forwarder, change),
         }
-        self.forwarder.apply(change)
     }
 
     fn remove(&mut self, seid: u64) -> Vec<Usage> {
@@ -360,7 +359,7 @@ impl Datapath for XdpDatapath {
     }
 
     fn remove_all(&mut self, seids: &[u64]) -> Vec<Vec<Usage>> {
-        let of_frames = |seid: &u64| self.frames.as_ref().and_then(|all| lock(all).remove(&self.forwarder, *seid));
+        let of_frames = |seid: &u64| lock(&self.frames).remove(&self.forwarder, *seid);
         let of_frames: Vec<_> = seids.iter().map(of_frames).collect();
         let others: Vec<u64> = seids.iter().zip(&of_frames).filter(|(_, own)| own.is_none()).map(|(s, _)| *s).collect();
         let mut others = self.forwarder.remove(&others).into_iter();
@@ -426,18 +425,14 @@ impl Datapath for XdpDatapath {
 
     fn shape(&mut self, shaping: &Shaping) {
         self.forwarder.shape(shaping);
-        if let Some(frames) = &self.frames {
-            lock(frames).all().shape(shaping);
-        }
+        lock(&self.frames).all().shape(shaping);
         self.batching.set(shaping.batching);
     }
 
     fn class_octets(&self) -> [u64; CLASSES] {
         let mut octets = self.forwarder.class_octets();
-        if let Some(frames) = &self.frames {
-            let of_frames = lock(frames).all().class_octets();
-            octets.iter_mut().zip(of_frames).for_each(|(all, more)| *all += more);
-        }
+        let of_frames = lock(&self.frames).all().class_octets();
+        octets.iter_mut().zip(of_frames).for_each(|(all, more)| *all += more);
         octets
     }
 

@@ -52,10 +52,19 @@ impl Places {
         self.others.take(1).map(|slot| slot - 1 + self.behind)
     }
 
+    /// Gives a place back that programs found until now.
     pub fn give_back(&mut self, place: u32) {
+        self.give_back_since(place, Instant::now());
+    }
+
+    /// Gives a place back that no program has found since a time.
+    pub fn give_back_since(&mut self, place: u32, since: Instant) {
         match place.checked_sub(self.behind) {
-            Some(slot) => self.others.give_back(slot + 1, 1),
-            None => self.given_back.push_back((Instant::now(), place)),
+            Some(slot) => self.others.give_back_since(slot + 1, 1, since),
+            None => {
+                let behind = self.given_back.partition_point(|(earlier, _)| *earlier <= since);
+                self.given_back.insert(behind, (since, place));
+            }
         }
     }
 }

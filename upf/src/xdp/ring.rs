@@ -12,6 +12,8 @@ pub(super) enum Told {
     Packet { session: u32, pdr: u16, notify: bool, number: u32, packet: Vec<u8> },
     /// A tunnelled packet of IPv6 is to be sent: the peer, and the datagram.
     Send { peer: Ipv6Addr, datagram: Vec<u8> },
+    /// A packet of the data network for a session that is carried beside the programs.
+    Datagram { packet: Vec<u8> },
     /// A copy of a packet that a name server sent to a UE.
     Answer { packet: Vec<u8> },
     /// A limit of a session was reached.
@@ -138,6 +140,10 @@ fn read(octets: &[u8]) -> Option<Told> {
             let packet = octets.get(start..start + length)?;
             let peer = <[u8; 16]>::try_from(packet.get(24..40)?).ok()?.into();
             Some(Told::Send { peer, datagram: packet.get(48..)?.to_vec() })
+        }
+        types::event_kind::EVENT_DATAGRAM => {
+            let start = size_of::<types::event>();
+            Some(Told::Datagram { packet: octets.get(start..start + length)?.to_vec() })
         }
         types::event_kind::EVENT_LIMIT => Some(Told::Limit { session, limit: argument as usize }),
         types::event_kind::EVENT_MARK => Some(Told::Mark { session }),

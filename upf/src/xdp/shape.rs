@@ -1,5 +1,5 @@
 //! Flows of low priority shaped, for the board to stay cool.
-use super::apply::bucket;
+use super::allowance::bucket;
 use super::compile::Planned;
 use super::forwarder::{Forwarder, lock};
 use crate::datapath::{Shaping, class_of};

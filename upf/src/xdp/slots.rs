@@ -51,11 +51,17 @@ impl Slots {
         self.free.get_mut(&class).and_then(Vec::pop)
     }
 
-    /// Gives a run back.
+    /// Gives a run back that programs found until now.
     pub fn give_back(&mut self, start: u32, length: u32) {
+        self.give_back_since(start, length, Instant::now());
+    }
+
+    /// Gives a run back that no program has found since a time.
+    pub fn give_back_since(&mut self, start: u32, length: u32, since: Instant) {
         let class = class(length);
         self.in_use -= 1 << class;
-        self.given_back.push_back((Instant::now(), start, class));
+        let behind = self.given_back.partition_point(|(earlier, ..)| *earlier <= since);
+        self.given_back.insert(behind, (since, start, class));
     }
 
     /// Entries that are in use, and how many there are.
@@ -89,5 +95,18 @@ mod tests {
         assert_eq!(slots.fill(), (2, 7));
         assert_eq!((slots.take(4), slots.fill()), (Some(2), (6, 7)));
         assert!(given_back.elapsed() >= AT_REST);
+    }
+
+    #[test]
+    fn what_nobody_has_found_for_long_is_free_at_once() {
+        let mut slots = Slots::new(4);
+        assert_eq!((slots.take(1), slots.take(1), slots.take(1)), (Some(1), Some(2), Some(3)));
+        let long_ago = Instant::now().checked_sub(AT_REST).expect("the machine runs for longer");
+        slots.give_back(1, 1);
+        slots.give_back_since(3, 1, long_ago);
+        let now = Instant::now();
+        assert_eq!(slots.take(1), Some(3));
+        assert!(now.elapsed() < AT_REST / 2);
+        assert_eq!((slots.take(1), slots.take(1)), (Some(1), None));
     }
 }

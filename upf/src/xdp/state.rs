@@ -106,6 +106,8 @@ impl BySlot {
 /// Sessions and the places that are in use.
 pub(super) struct State {
     pub sessions: HashMap<u64, Box<Entry>>,
+    /// Rules that packets meet, of all sessions.
+    pub rules: usize,
     pub by_slot: BySlot,
     pub by_teid: HashMap<u32, u64>,
     pub by_ue: HashMap<UeAddress, u64>,
@@ -135,6 +137,7 @@ impl State {
     pub fn new(programs: &Programs) -> Self {
         State {
             sessions: HashMap::new(),
+            rules: 0,
             by_slot: BySlot::default(),
             by_teid: HashMap::new(),
             by_ue: HashMap::new(),
@@ -176,8 +179,9 @@ impl State {
         totals
     }
 
-    /// A rule is gone for good: what it counted is kept among the totals, and its place is free.
-    pub fn forget_rule(&mut self, programs: &Programs, placed: &Placed) {
+    /// A rule is gone for good, and no packet has found it since a time: what it counted is kept among the totals, and its
+    /// place is free.
+    pub fn forget_rule(&mut self, programs: &Programs, placed: &Placed, since: Instant) {
         let rule = programs.rules.read(placed.index);
         let total = &mut self.gone[usize::from(placed.direction == Direction::Downlink)];
         total[0] += rule.octets;
@@ -185,8 +189,8 @@ impl State {
         if let Some(sum) = self.gone_by_class.get_mut(class_in(rule.flags)) {
             *sum += rule.octets;
         }
-        self.places.give_back(placed.index);
-        self.rest_slots.give_back(placed.rest, 1);
+        self.places.give_back_since(placed.index, since);
+        self.rest_slots.give_back_since(placed.rest, 1, since);
         self.rates.give_back(programs, placed.rate);
     }
 
@@ -198,9 +202,24 @@ impl State {
         }
     }
 
+    /// Waits for rules that packets found until a moment ago, of this session or of others, and frees their places. False: there
+    /// are none.
+    pub fn wait_for_retired(&mut self, programs: &Programs, entry: &mut Entry) -> bool {
+        let Some((since, _)) = self.retired.front() else { return false };
+        std::thread::sleep(AT_REST.saturating_sub(since.elapsed()));
+        self.forget_retired(programs);
+        self.forget_old_of(programs, entry);
+        true
+    }
+
     /// Rules that packets found until a while ago.
     pub fn forget_old_rules(&mut self, programs: &Programs, seid: u64) {
-        let Some(entry) = self.sessions.get_mut(&seid) else { return };
+        let Some(mut entry) = self.sessions.remove(&seid) else { return };
+        self.forget_old_of(programs, &mut entry);
+        self.sessions.insert(seid, entry);
+    }
+
+    fn forget_old_of(&mut self, programs: &Programs, entry: &mut Entry) {
         if entry.old_rules.iter().all(|(since, _)| since.elapsed() < AT_REST) {
             return;
         }
@@ -211,8 +230,8 @@ impl State {
         for (_, placed) in &gone {
             placed.add_to(&mut entry.gone, &programs.rules);
         }
-        for (_, placed) in &gone {
-            self.forget_rule(programs, placed);
+        for (since, placed) in &gone {
+            self.forget_rule(programs, placed, *since);
         }
     }
 }

@@ -33,14 +33,14 @@ impl Thread {
     pub fn start(
         forwarder: &Arc<Forwarder>,
         controller: &Arc<Controller>,
-        frames: Option<&Arc<Mutex<OfFrames>>>,
+        frames: &Arc<Mutex<OfFrames>>,
         failure: mpsc::Sender<String>,
     ) -> Result<Self, String> {
         let failed = |error: io::Error| format!("the thread of the datapath cannot be started: {error}");
         let (stop, stopped) = UnixStream::pair().map_err(failed)?;
-        let (forwarder, controller, frames) = (forwarder.clone(), controller.clone(), frames.cloned());
+        let (forwarder, controller, frames) = (forwarder.clone(), controller.clone(), frames.clone());
         let work = move || {
-            if let Err(error) = serve(&forwarder, &controller, frames.as_deref(), &stopped) {
+            if let Err(error) = serve(&forwarder, &controller, &frames, &stopped) {
                 let _ = failure.try_send(format!("upf-xdp can serve no more packets: {error}"));
             }
         };
@@ -67,7 +67,7 @@ fn teid_of(datagram: &[u8]) -> Option<u32> {
 fn serve(
     forwarder: &Forwarder,
     controller: &Controller,
-    frames: Option<&Mutex<OfFrames>>,
+    frames: &Mutex<OfFrames>,
     stopped: &UnixStream,
 ) -> io::Result<()> {
     let told_at = lock(&forwarder.ring).descriptors();
@@ -120,7 +120,7 @@ fn serve(
 
 fn receive(
     forwarder: &Forwarder,
-    frames: Option<&Mutex<OfFrames>>,
+    frames: &Mutex<OfFrames>,
     socket: &mut Socket,
     batch: &mut Batch,
     local: IpAddr,
@@ -136,9 +136,7 @@ fn receive(
     batch.each(|datagram| {
         forwarder.counters.received_packets.add(1);
         let Some((buffer, from)) = datagram else { return forwarder.counters.dropped(DropReason::Malformed) };
-        if let Some(frames) = frames
-            && let Some(teid) = teid_of(buffer.get(HEADROOM..).unwrap_or_default())
-        {
+        if let Some(teid) = teid_of(buffer.get(HEADROOM..).unwrap_or_default()) {
             let frames = lock(frames);
             if frames.all().knows(teid) {
                 frames.all().take(buffer, HEADROOM, from, local, now);

@@ -62,6 +62,14 @@ impl Forwarder {
                         tracing::debug!(%peer, %error, "a packet of a tunnel was not sent");
                     }
                 }
+                Told::Datagram { packet } => {
+                    // The programs have let it go: it comes in anew.
+                    self.counters.received_packets.add(1);
+                    match self.beside.get() {
+                        Some(beside) => beside.take_packet(&packet),
+                        None => self.counters.dropped(DropReason::UnknownUe),
+                    }
+                }
                 Told::Answer { packet } => {
                     if let Some((server, answer)) = answer_in(&packet) {
                         self.tell(Event::Answer { server, answer: Box::new(answer) });

@@ -42,11 +42,20 @@ const bit<8> FILTERED = 1;
 const bit<8> HELD = 2;
 
 const bit<8> PROTOCOL_SCTP = 132;
+const bit<8> PROTOCOL_ICMPV6 = 58;
 const bit<16> IPV4_HEADER = 20;
+const bit<16> IPV6_HEADER = 40;
+// A header and the ports behind it.
+const bit<16> IPV4_AND_PORTS = 24;
+const bit<16> PORTS = 4;
 // Version 6, no traffic class, no flow label.
 const bit<32> IPV6_PLAIN = 0x60000000;
 // Of the flags and the offset of fragments, all but "do not fragment".
 const bit<16> FRAGMENTED = 0xbfff;
+// The upper halves of addresses that are of a link, and of groups.
+const bit<64> LINK_LOCAL = 0xfe80000000000000;
+const bit<64> LINK_LOCAL_MASK = 0xffc0000000000000;
+const bit<64> MULTICAST = 0xff00000000000000;
 
 header ethernet_h {
     mac_t destination;
@@ -138,6 +147,7 @@ struct headers_t {
     gtpu_h gtpu;
     container_h container;
     ipv4_h inner_ipv4;
+    ipv6_h inner_ipv6;
     ports_h inner_ports;
 }
 
@@ -148,12 +158,17 @@ struct metadata_t {
     bit<16> expected;
     // Octets behind the Ethernet header that the packet around has.
     bit<16> around;
+    // The UE's address, and its prefix of IPv6; 0 is none.
     ipv4_t ue;
+    bit<64> ue_v6;
     // The other end's address and port, and the protocol, whichever way the packet goes; the key of `applications`.
     bit<32> session;
     ipv4_t remote;
     bit<16> remote_port;
     bit<8> protocol;
+    // The halves of an address of IPv6, in the key of `applications_v6`.
+    bit<64> remote_high;
+    bit<64> remote_low;
     bit<8> filtered;
     bit<8> closed;
     // QoS flow of a packet in a tunnel, and the one that its rule wants; 0 is any.
@@ -162,6 +177,8 @@ struct metadata_t {
     // UEs' addresses: packets between UEs are the native UPF's.
     ipv4_t ues;
     ipv4_t ues_mask;
+    bit<64> ues_v6;
+    bit<64> ues_v6_mask;
     // The longest packet for a UE.
     bit<16> longest;
     bit<32> application;
@@ -171,6 +188,8 @@ struct metadata_t {
     bit<8> colour;
     bit<16> octets;
     bit<32> next_hop;
+    // That of packets of IPv6 to the data network.
+    bit<32> next_hop_v6;
     // The tunnel's ends over IPv6; 0 where it is over IPv4.
     bit<32> peer;
     teid_t teid;
@@ -211,6 +230,7 @@ parser UpfParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in 
         meta.around = hdr.ipv6.payload_length;
         transition select(hdr.ipv6.next_header) {
             PROTOCOL_UDP: parse_udp;
+            PROTOCOL_TCP: parse_ports;
             default: accept;
         }
     }
@@ -271,10 +291,24 @@ parser UpfParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in 
             default: accept;
         }
     }
+    // Its first octet says what is in the tunnel.
     state parse_inner {
+        transition select(packet.lookahead<bit<8>>()) {
+            IPV4_WITHOUT_OPTIONS: parse_inner_ipv4;
+            0x60 &&& 0xf0: parse_inner_ipv6;
+            default: accept;
+        }
+    }
+    state parse_inner_ipv4 {
         packet.extract(hdr.inner_ipv4);
-        transition select(hdr.inner_ipv4.version_ihl) {
-            IPV4_WITHOUT_OPTIONS: parse_inner_whole;
+        transition parse_inner_whole;
+    }
+    state parse_inner_ipv6 {
+        packet.extract(hdr.inner_ipv6);
+        meta.ue_v6 = 0;
+        transition select(hdr.inner_ipv6.next_header) {
+            PROTOCOL_UDP: parse_inner_ports;
+            PROTOCOL_TCP: parse_inner_ports;
             default: accept;
         }
     }
@@ -308,10 +342,12 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
 
     // ── Where a packet comes from ──────────────────────────────────────────────────────────────────────────────────────
 
-    action access(ipv4_t ues, ipv4_t ues_mask) {
+    action access(ipv4_t ues, ipv4_t ues_mask, bit<64> ues_v6, bit<64> ues_v6_mask) {
         meta.side = SIDE_ACCESS;
         meta.ues = ues;
         meta.ues_mask = ues_mask;
+        meta.ues_v6 = ues_v6;
+        meta.ues_v6_mask = ues_v6_mask;
     }
     action core(bit<16> longest) {
         meta.peer = 0;
@@ -369,6 +405,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
     // target hands them back, in their order, when this entry changes or goes.
     action hold_uplink() {
         meta.ue = hdr.inner_ipv4.source;
+        meta.ue_v6 = hdr.inner_ipv6.source_high;
         meta.wanted = 0;
         meta.filtered = HELD;
     }
@@ -388,9 +425,27 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
         meta.session_meter_index = meter;
         meta.filtered = FILTERED;
     }
+    // The same where the UE has a prefix of IPv6, alone or beside an address: 0 is none.
+    action decap_v6(ipv4_t ue, bit<64> prefix, bit<32> counter, bit<32> meter, bit<32> next_hop, bit<32> next_hop_v6, bit<8> qfi) {
+        meta.ue = ue;
+        meta.ue_v6 = prefix;
+        meta.wanted = qfi;
+        meta.counter = counter;
+        meta.session_meter_index = meter;
+        meta.next_hop = next_hop;
+        meta.next_hop_v6 = next_hop_v6;
+    }
+    action decap_filtered_v6(ipv4_t ue, bit<64> prefix, bit<32> session, bit<32> meter) {
+        meta.ue = ue;
+        meta.ue_v6 = prefix;
+        meta.wanted = 0;
+        meta.session = session;
+        meta.session_meter_index = meter;
+        meta.filtered = FILTERED;
+    }
     table gtp_decap {
         key = { hdr.gtpu.teid : exact @name("teid"); }
-        actions = { decap; decap_filtered; hold_uplink; NoAction; }
+        actions = { decap; decap_filtered; decap_v6; decap_filtered_v6; hold_uplink; NoAction; }
         const default_action = NoAction;
         size = 131072;
     }
@@ -430,6 +485,13 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
         const default_action = NoAction;
         size = 131072;
     }
+    // UEs have prefixes of 64 bits (TS 23.501, 5.8.2.2.3), the upper half of an address.
+    table gtp_encap_v6 {
+        key = { hdr.ipv6.destination_high : exact @name("prefix"); }
+        actions = { encap; encap6; encap_filtered; hold_downlink; NoAction; }
+        const default_action = NoAction;
+        size = 131072;
+    }
 
     // ── Applications of a session ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -448,10 +510,30 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
         const default_action = NoAction;
         size = 8192;
     }
+    // An address of IPv6 is matched by halves, under masks.
+    table applications_v6 {
+        key = {
+            meta.session : ternary @name("session");
+            meta.remote_high : ternary @name("remote_high");
+            meta.remote_low : ternary @name("remote_low");
+            meta.remote_port : range @name("remote_port");
+            meta.protocol : ternary @name("protocol");
+            meta.flow : ternary @name("qfi");
+        }
+        actions = { application; NoAction; }
+        const default_action = NoAction;
+        size = 8192;
+    }
     action uplink_forward(bit<32> counter, bit<32> meter, bit<32> next_hop) {
         meta.counter = counter;
         meta.application_meter_index = meter;
         meta.next_hop = next_hop;
+    }
+    action uplink_forward_v6(bit<32> counter, bit<32> meter, bit<32> next_hop, bit<32> next_hop_v6) {
+        meta.counter = counter;
+        meta.application_meter_index = meter;
+        meta.next_hop = next_hop;
+        meta.next_hop_v6 = next_hop_v6;
     }
     action gate_closed(bit<32> counter) {
         dropped.count(counter, meta.octets);
@@ -462,7 +544,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
             meta.session : exact @name("session");
             meta.application : exact @name("application");
         }
-        actions = { uplink_forward; gate_closed; NoAction; }
+        actions = { uplink_forward; uplink_forward_v6; gate_closed; NoAction; }
         const default_action = NoAction;
         size = 131072;
     }
@@ -534,7 +616,151 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
         }
         interfaces.apply();
         if (meta.side == SIDE_ACCESS) {
-            if (!hdr.inner_ipv4.isValid()) {
+            if (hdr.inner_ipv4.isValid()) {
+                // The lengths of all headers agree, the UE has this address, and the packet may go one hop further.
+                // Whatever else it is, the native UPF treats and counts it.
+                meta.expected = hdr.inner_ipv4.total_length + meta.beside;
+                if (hdr.gtpu.length != meta.expected || hdr.inner_ipv4.ttl <= 1 || hdr.inner_ipv4.total_length < IPV4_HEADER) {
+                    gtp_default_forward.apply();
+                    return;
+                }
+                meta.expected = meta.expected + 16;
+                if (hdr.udp.length != meta.expected || hdr.inner_ipv4.total_length >= meta.around) {
+                    gtp_default_forward.apply();
+                    return;
+                }
+                if (gtp_decap.apply().miss) {
+                    gtp_default_forward.apply();
+                    return;
+                }
+                meta.remote = hdr.inner_ipv4.destination;
+                meta.remote = meta.remote & meta.ues_mask;
+                if (hdr.inner_ipv4.source != meta.ue || meta.remote == meta.ues || meta.ue == 0) {
+                    gtp_default_forward.apply();
+                    return;
+                }
+                if (meta.wanted != 0 && meta.flow != meta.wanted) {
+                    gtp_default_forward.apply();
+                    return;
+                }
+                meta.octets = hdr.inner_ipv4.total_length;
+                if (meta.filtered != WHOLE) {
+                    if (meta.filtered == HELD) {
+                        hold();
+                        return;
+                    }
+                    // Filters look at ports where there are some that the parser does not read, or that are cut off.
+                    meta.expected = hdr.inner_ipv4.fragment;
+                    meta.expected = meta.expected & FRAGMENTED;
+                    if (meta.expected != 0 || hdr.inner_ipv4.protocol == PROTOCOL_SCTP || meta.octets < IPV4_AND_PORTS) {
+                        gtp_default_forward.apply();
+                        return;
+                    }
+                    meta.remote = hdr.inner_ipv4.destination;
+                    meta.protocol = hdr.inner_ipv4.protocol;
+                    meta.remote_port = 0;
+                    if (hdr.inner_ports.isValid()) {
+                        meta.remote_port = hdr.inner_ports.destination;
+                    }
+                    if (applications.apply().miss) {
+                        gtp_default_forward.apply();
+                        return;
+                    }
+                    if (uplink_terminations.apply().miss) {
+                        gtp_default_forward.apply();
+                        return;
+                    }
+                    if (meta.closed != 0) {
+                        drop();
+                        return;
+                    }
+                }
+                // To the data network it goes as what it is, whatever was around it.
+                hdr.ethernet.ether_type = TYPE_IPV4;
+                hdr.inner_ipv4.ttl = hdr.inner_ipv4.ttl - 1;
+                // RFC 1624: one less in the octet of the TTL is 0x0100 more in the checksum, with the carry brought round.
+                if (hdr.inner_ipv4.checksum >= 0xfeff) {
+                    hdr.inner_ipv4.checksum = hdr.inner_ipv4.checksum + 0x101;
+                } else {
+                    hdr.inner_ipv4.checksum = hdr.inner_ipv4.checksum + 0x100;
+                }
+            } else if (hdr.inner_ipv6.isValid()) {
+                // Shorter than what is around it: so the sums below do not run over.
+                if (hdr.inner_ipv6.payload_length >= meta.around || hdr.inner_ipv6.hop_limit <= 1) {
+                    gtp_default_forward.apply();
+                    return;
+                }
+                meta.octets = hdr.inner_ipv6.payload_length + IPV6_HEADER;
+                meta.expected = meta.octets + meta.beside;
+                if (hdr.gtpu.length != meta.expected) {
+                    gtp_default_forward.apply();
+                    return;
+                }
+                meta.expected = meta.expected + 16;
+                if (hdr.udp.length != meta.expected) {
+                    gtp_default_forward.apply();
+                    return;
+                }
+                if (gtp_decap.apply().miss) {
+                    gtp_default_forward.apply();
+                    return;
+                }
+                if (meta.ue_v6 == 0 || hdr.inner_ipv6.source_high != meta.ue_v6) {
+                    gtp_default_forward.apply();
+                    return;
+                }
+                // What is for UEs, for the link or for a group is the native UPF's.
+                meta.remote_high = hdr.inner_ipv6.destination_high;
+                meta.remote_high = meta.remote_high & meta.ues_v6_mask;
+                if (meta.remote_high == meta.ues_v6) {
+                    gtp_default_forward.apply();
+                    return;
+                }
+                meta.remote_high = hdr.inner_ipv6.destination_high;
+                meta.remote_high = meta.remote_high & LINK_LOCAL_MASK;
+                if (meta.remote_high == LINK_LOCAL || hdr.inner_ipv6.destination_high >= MULTICAST) {
+                    gtp_default_forward.apply();
+                    return;
+                }
+                if (meta.wanted != 0 && meta.flow != meta.wanted) {
+                    gtp_default_forward.apply();
+                    return;
+                }
+                if (meta.filtered != WHOLE) {
+                    if (meta.filtered == HELD) {
+                        hold();
+                        return;
+                    }
+                    // Filters look behind extension headers, and at ports of other protocols.
+                    if (hdr.inner_ipv6.next_header != PROTOCOL_UDP && hdr.inner_ipv6.next_header != PROTOCOL_TCP
+                        && hdr.inner_ipv6.next_header != PROTOCOL_ICMPV6 || hdr.inner_ipv6.payload_length < PORTS) {
+                        gtp_default_forward.apply();
+                        return;
+                    }
+                    meta.remote_high = hdr.inner_ipv6.destination_high;
+                    meta.remote_low = hdr.inner_ipv6.destination_low;
+                    meta.protocol = hdr.inner_ipv6.next_header;
+                    meta.remote_port = 0;
+                    if (hdr.inner_ports.isValid()) {
+                        meta.remote_port = hdr.inner_ports.destination;
+                    }
+                    if (applications_v6.apply().miss) {
+                        gtp_default_forward.apply();
+                        return;
+                    }
+                    if (uplink_terminations.apply().miss) {
+                        gtp_default_forward.apply();
+                        return;
+                    }
+                    if (meta.closed != 0) {
+                        drop();
+                        return;
+                    }
+                }
+                hdr.ethernet.ether_type = TYPE_IPV6;
+                hdr.inner_ipv6.hop_limit = hdr.inner_ipv6.hop_limit - 1;
+                meta.next_hop = meta.next_hop_v6;
+            } else {
                 if (hdr.gtpu.isValid()) {
                     gtp_default_forward.apply();
                 } else {
@@ -542,133 +768,116 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
                 }
                 return;
             }
-            // The lengths of all headers agree, the UE has this address, and the packet may go one hop further.
-            // Whatever else it is, the native UPF treats and counts it.
-            meta.expected = hdr.inner_ipv4.total_length + meta.beside;
-            if (hdr.gtpu.length != meta.expected || hdr.inner_ipv4.ttl <= 1 || hdr.inner_ipv4.version_ihl != IPV4_WITHOUT_OPTIONS
-                || hdr.inner_ipv4.total_length < IPV4_HEADER) {
-                gtp_default_forward.apply();
-                return;
-            }
-            meta.expected = meta.expected + 16;
-            if (hdr.udp.length != meta.expected || hdr.inner_ipv4.total_length >= meta.around) {
-                gtp_default_forward.apply();
-                return;
-            }
-            if (gtp_decap.apply().miss) {
-                gtp_default_forward.apply();
-                return;
-            }
-            meta.remote = hdr.inner_ipv4.destination;
-            meta.remote = meta.remote & meta.ues_mask;
-            if (hdr.inner_ipv4.source != meta.ue || meta.remote == meta.ues) {
-                gtp_default_forward.apply();
-                return;
-            }
-            if (meta.wanted != 0 && meta.flow != meta.wanted) {
-                gtp_default_forward.apply();
-                return;
-            }
-            meta.octets = hdr.inner_ipv4.total_length;
-            if (meta.filtered != WHOLE) {
-                if (meta.filtered == HELD) {
-                    hold();
-                    return;
-                }
-                // Filters look at ports where there are some that the parser does not read.
-                meta.expected = hdr.inner_ipv4.fragment;
-                meta.expected = meta.expected & FRAGMENTED;
-                if (meta.expected != 0 || hdr.inner_ipv4.protocol == PROTOCOL_SCTP) {
-                    gtp_default_forward.apply();
-                    return;
-                }
-                meta.remote = hdr.inner_ipv4.destination;
-                meta.protocol = hdr.inner_ipv4.protocol;
-                meta.remote_port = 0;
-                if (hdr.inner_ports.isValid()) {
-                    meta.remote_port = hdr.inner_ports.destination;
-                }
-                if (applications.apply().miss) {
-                    gtp_default_forward.apply();
-                    return;
-                }
-                if (uplink_terminations.apply().miss) {
-                    gtp_default_forward.apply();
-                    return;
-                }
-                if (meta.closed != 0) {
-                    drop();
-                    return;
-                }
-            }
             hdr.ipv4.setInvalid();
             hdr.ipv6.setInvalid();
-            // To the data network it goes as what it is, whatever was around it.
-            hdr.ethernet.ether_type = TYPE_IPV4;
             hdr.udp.setInvalid();
             hdr.gtpu.setInvalid();
             hdr.container.setInvalid();
-            hdr.inner_ipv4.ttl = hdr.inner_ipv4.ttl - 1;
-            // RFC 1624: one less in the octet of the TTL is 0x0100 more in the checksum, with the carry brought round.
-            if (hdr.inner_ipv4.checksum >= 0xfeff) {
-                hdr.inner_ipv4.checksum = hdr.inner_ipv4.checksum + 0x101;
-            } else {
-                hdr.inner_ipv4.checksum = hdr.inner_ipv4.checksum + 0x100;
-            }
         } else if (meta.side == SIDE_CORE) {
-            if (!hdr.ipv4.isValid() || hdr.ipv4.version_ihl != IPV4_WITHOUT_OPTIONS || hdr.ipv4.ttl <= 1) {
-                ip_default_forward.apply();
-                return;
-            }
-            // What is too long for the tunnel: the native UPF answers.
-            if (hdr.ipv4.total_length > meta.longest) {
-                ip_default_forward.apply();
-                return;
-            }
-            if (gtp_encap.apply().miss) {
-                ip_default_forward.apply();
-                return;
-            }
-            meta.octets = hdr.ipv4.total_length;
-            if (meta.filtered != WHOLE) {
-                if (meta.filtered == HELD) {
-                    hold();
-                    return;
-                }
-                meta.expected = hdr.ipv4.fragment;
-                meta.expected = meta.expected & FRAGMENTED;
-                if (meta.expected != 0 || hdr.ipv4.protocol == PROTOCOL_SCTP) {
+            if (hdr.ipv4.isValid()) {
+                if (hdr.ipv4.version_ihl != IPV4_WITHOUT_OPTIONS || hdr.ipv4.ttl <= 1) {
                     ip_default_forward.apply();
                     return;
                 }
-                meta.flow = 0;
-                meta.remote = hdr.ipv4.source;
-                meta.protocol = hdr.ipv4.protocol;
-                meta.remote_port = 0;
-                if (hdr.ports.isValid()) {
-                    meta.remote_port = hdr.ports.source;
-                }
-                if (hdr.udp.isValid()) {
-                    meta.remote_port = hdr.udp.source;
-                }
-                if (applications.apply().miss) {
+                // What is too long for the tunnel: the native UPF answers.
+                if (hdr.ipv4.total_length > meta.longest) {
                     ip_default_forward.apply();
                     return;
                 }
-                if (downlink_terminations.apply().miss) {
+                if (gtp_encap.apply().miss) {
                     ip_default_forward.apply();
                     return;
                 }
-                if (meta.closed != 0) {
-                    drop();
+                meta.octets = hdr.ipv4.total_length;
+                if (meta.filtered != WHOLE) {
+                    if (meta.filtered == HELD) {
+                        hold();
+                        return;
+                    }
+                    meta.expected = hdr.ipv4.fragment;
+                    meta.expected = meta.expected & FRAGMENTED;
+                    if (meta.expected != 0 || hdr.ipv4.protocol == PROTOCOL_SCTP || meta.octets < IPV4_AND_PORTS) {
+                        ip_default_forward.apply();
+                        return;
+                    }
+                    meta.flow = 0;
+                    meta.remote = hdr.ipv4.source;
+                    meta.protocol = hdr.ipv4.protocol;
+                    meta.remote_port = 0;
+                    if (hdr.ports.isValid()) {
+                        meta.remote_port = hdr.ports.source;
+                    }
+                    if (hdr.udp.isValid()) {
+                        meta.remote_port = hdr.udp.source;
+                    }
+                    if (applications.apply().miss) {
+                        ip_default_forward.apply();
+                        return;
+                    }
+                    if (downlink_terminations.apply().miss) {
+                        ip_default_forward.apply();
+                        return;
+                    }
+                    if (meta.closed != 0) {
+                        drop();
+                        return;
+                    }
+                }
+                hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+                if (hdr.ipv4.checksum >= 0xfeff) {
+                    hdr.ipv4.checksum = hdr.ipv4.checksum + 0x101;
+                } else {
+                    hdr.ipv4.checksum = hdr.ipv4.checksum + 0x100;
+                }
+            } else if (hdr.ipv6.isValid()) {
+                // The target has seen that the frame has so many octets: the sum does not run over.
+                meta.octets = hdr.ipv6.payload_length + IPV6_HEADER;
+                if (hdr.ipv6.hop_limit <= 1 || meta.octets > meta.longest) {
+                    ip_default_forward.apply();
                     return;
                 }
-            }
-            hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
-            if (hdr.ipv4.checksum >= 0xfeff) {
-                hdr.ipv4.checksum = hdr.ipv4.checksum + 0x101;
+                if (gtp_encap_v6.apply().miss) {
+                    ip_default_forward.apply();
+                    return;
+                }
+                if (meta.filtered != WHOLE) {
+                    if (meta.filtered == HELD) {
+                        hold();
+                        return;
+                    }
+                    if (hdr.ipv6.next_header != PROTOCOL_UDP && hdr.ipv6.next_header != PROTOCOL_TCP
+                        && hdr.ipv6.next_header != PROTOCOL_ICMPV6 || hdr.ipv6.payload_length < PORTS) {
+                        ip_default_forward.apply();
+                        return;
+                    }
+                    meta.flow = 0;
+                    meta.remote_high = hdr.ipv6.source_high;
+                    meta.remote_low = hdr.ipv6.source_low;
+                    meta.protocol = hdr.ipv6.next_header;
+                    meta.remote_port = 0;
+                    if (hdr.ports.isValid()) {
+                        meta.remote_port = hdr.ports.source;
+                    }
+                    if (hdr.udp.isValid()) {
+                        meta.remote_port = hdr.udp.source;
+                    }
+                    if (applications_v6.apply().miss) {
+                        ip_default_forward.apply();
+                        return;
+                    }
+                    if (downlink_terminations.apply().miss) {
+                        ip_default_forward.apply();
+                        return;
+                    }
+                    if (meta.closed != 0) {
+                        drop();
+                        return;
+                    }
+                }
+                hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
             } else {
-                hdr.ipv4.checksum = hdr.ipv4.checksum + 0x100;
+                ip_default_forward.apply();
+                return;
             }
             if (meta.peer != 0) {
                 if (ipv6_peers.apply().miss) {
@@ -677,6 +886,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
                 hdr.ethernet.ether_type = TYPE_IPV6;
                 hdr.outer_ipv6.payload_length = meta.octets + 24;
             } else {
+                hdr.ethernet.ether_type = TYPE_IPV4;
                 hdr.outer_ipv4.setValid();
                 hdr.outer_ipv4.version_ihl = IPV4_WITHOUT_OPTIONS;
                 hdr.outer_ipv4.tos = meta.tunnel_tos;
@@ -750,6 +960,7 @@ control UpfDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.gtpu);
         packet.emit(hdr.container);
         packet.emit(hdr.inner_ipv4);
+        packet.emit(hdr.inner_ipv6);
         packet.emit(hdr.inner_ports);
     }
 }

@@ -11,8 +11,8 @@ const PROGRAM: &str = "../p4/upf.p4";
 const HEADERS: &str = "/usr/local/share/martlet/swx";
 
 fn main() {
-    let sources =
-        ["start", "switch", "tables", "exact", "arrays", "packets", "xsk", "live"].map(|name| format!("c/{name}.c"));
+    let sources = ["start", "switch", "tables", "exact", "arrays", "frames", "wires", "hold", "loop", "xsk", "live"]
+        .map(|name| format!("c/{name}.c"));
     for path in ["c/switch.h", "c/internal.h", "c/widths.h", "c/rx.h", "c/generate.c", PROGRAM] {
         println!("cargo:rerun-if-changed={path}");
     }

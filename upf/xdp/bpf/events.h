@@ -69,7 +69,9 @@ struct event_long {
 		struct type *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0); \
 		if (!e) \
 			return 0; \
-		e->event.kind = argument & ARGUMENT_SEND ? EVENT_SEND : EVENT_PACKET; \
+		e->event.kind = argument & ARGUMENT_SEND     ? EVENT_SEND : \
+				argument & ARGUMENT_DATAGRAM ? EVENT_DATAGRAM : \
+							       EVENT_PACKET; \
 		e->event.session = whose; \
 		e->event.number = whose >> 32; \
 		e->event.argument = argument; \

@@ -32,6 +32,19 @@ global int show_answer(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 	return give(ctx, offset, flow->length, NONE, 0);
 }
 
+/* A packet of a session that user space carries: out of its tunnel it comes to the socket, and from the data network here. */
+global int carried_beside(struct xdp_md *ctx, __u32 offset, struct flow *flow, int up)
+{
+	if (!flow || offset > 1024)
+		return XDP_DROP;
+	if (up)
+		return not_ours();
+	if (!flow->length || flow->length > BUFFERED_LONG || !give(ctx, offset, flow->length, NONE, ARGUMENT_DATAGRAM))
+		return dropped(DROP_BUFFER_FULL);
+	NOTE(passed);
+	return XDP_DROP;
+}
+
 /* Lets a packet pass, or gives what becomes of it instead. Less than 0: it passes, and is still to be counted. */
 inline_always int admit(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule, enum origin origin)
 {
@@ -39,7 +52,7 @@ inline_always int admit(struct xdp_md *ctx, __u32 offset, struct flow *flow, str
 	if (unlikely(flags & (RULE_DROP | RULE_BUFFER | RULE_HELD | RULE_SOCKET | RULE_NAMES))) {
 		/* A frame may look like a packet. */
 		if (flags & RULE_SOCKET)
-			return not_ours();
+			return carried_beside(ctx, offset, flow, flags & RULE_UPLINK);
 		if (flags & RULE_DROP)
 			return dropped_of(rule, DROP_ACTION);
 		if (flags & (RULE_BUFFER | RULE_HELD) && has_to_wait(rule, origin))

@@ -71,6 +71,13 @@ struct flow {
 	__u8 read;		/* the transport header was looked at */
 };
 
+inline_always int is_multicast(struct flow *flow)
+{
+	if (flow->version == 4)
+		return (flow->destination4 & bpf_htonl(0xf0000000)) == bpf_htonl(0xe0000000);
+	return (flow->destination6[0] & bpf_cpu_to_be64(0xffull << 56)) == bpf_cpu_to_be64(0xffull << 56);
+}
+
 /* A one's complement sum of 16 bits. */
 inline_always __u16 fold16(__u32 sum)
 {

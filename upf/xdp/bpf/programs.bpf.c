@@ -23,6 +23,8 @@ inline_always int handle(struct xdp_md *ctx, enum origin origin)
 			if (ip->protocol != IPPROTO_UDP || header < sizeof(*ip) ||
 			    ip->frag_off & bpf_htons(IP_MORE_FRAGMENTS | IP_OFFSET))
 				return not_ours();
+		} else if (!settings.nat.addresses) {
+			expect_rule(ip->daddr, 0);
 		}
 	} else if (settings.has_ip6 && protocol == bpf_htons(ETH_P_IPV6)) {
 		struct ipv6hdr *ip = data + offset;
@@ -43,6 +45,8 @@ inline_always int handle(struct xdp_md *ctx, enum origin origin)
 		__u32 at = offset + header + sizeof(*udp);
 		switch (read_gtp(ctx, at, &tunnel)) {
 		case GTP_PACKET:
+			if (!settings.nat.addresses)
+				expect_rule(tunnel.teid, RULE_BY_TEID);
 			return from_tunnel(ctx, &tunnel, &flow, origin);
 		case GTP_SIGNALLING:
 			return not_ours();
@@ -70,6 +74,9 @@ inline_always int handle(struct xdp_md *ctx, enum origin origin)
 		end = end_of(ctx);
 	}
 	__u32 entrance = entrance_of_ue(&flow, 0);
+	/* On each of its links the kernel says which groups it listens to: that is for no UE, and lost to none. */
+	if (unlikely(!entrance) && origin == FROM_KERNEL && is_multicast(&flow))
+		return not_ours();
 	if (!entrance)
 		return origin == FROM_PORT && !flow.incarnation ? not_ours() : dropped(DROP_UNKNOWN_UE);
 	if (unlikely(trace.capture) && origin != FROM_BUFFER)

@@ -42,7 +42,7 @@ enum rule_flag {
 	RULE_BY_TEID = 1 << 17,	/* `key` is a TEID; else the address of a UE */
 	RULE_FRESH = 1 << 18,	/* no packet has come since user space took the time of the first one */
 	RULE_SHARED = 1 << 19,	/* QER: rates that it shares with other rules */
-	RULE_SOCKET = 1 << 21,	/* user space carries what comes in its tunnel */
+	RULE_SOCKET = 1 << 21,	/* user space carries what comes in its tunnel, or to its address */
 	RULE_TUNNEL6 = 1 << 20,	/* FAR: whose end has an IPv6 address, `peer6` */
 	RULE_LIST = 1 << 22,	/* it is no rule: `key` leads to a list of candidates, whose first group is `rest` */
 };
@@ -246,6 +246,7 @@ enum event_kind {
 	EVENT_LIMIT = 2,	/* a limit was reached: `argument` is its slot */
 	EVENT_MARK = 3,		/* a rule has reached its first mark */
 	EVENT_SEND = 4,		/* a tunnelled packet of IPv6 for the socket to send, which follows from its IP header on */
+	EVENT_DATAGRAM = 5,	/* a packet of the data network for a session that user space carries, which follows */
 };
 
 struct event {
@@ -257,8 +258,9 @@ struct event {
 	__u32 unused;
 };
 
-/* In the argument of a packet: it is to be sent. */
+/* In the argument of a packet: it is to be sent, or is for a session that user space carries. */
 #define ARGUMENT_SEND 0x80000000u
+#define ARGUMENT_DATAGRAM 0x40000000u
 
 /* Longest packets that are buffered: common ones, and those of jumbo frames. Powers of two. */
 #define BUFFERED_SHORT 2048

@@ -33,6 +33,14 @@ pub struct Sizes {
     pub sample: u32,
 }
 
+impl Sizes {
+    /// Room beside that for rules: those of before stay for a moment after a change, and one that asks for no more than there
+    /// was is not refused.
+    fn spare(&self) -> u32 {
+        (self.rules / 8).clamp(1024, 16_384)
+    }
+}
+
 /// One of the programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Program {
@@ -134,7 +142,7 @@ fn complete(settings: &mut types::settings, sizes: &Sizes) -> (u32, u32, u32) {
     // Few keys are in them, unless sessions have lists: on average four are in the same ones then.
     let cells = (sizes.sessions / 4).max(16);
     // A list fills its last group with nothing.
-    let groups = sizes.filters / 2 + 2;
+    let groups = sizes.filters / 2 + sizes.spare() / 4 + 2;
     (settings.teid_cells, settings.ue4_cells) = (cells, cells);
     // A TEID and an address for each session, and a little more room: what lies dense stays in the caches.
     settings.homes = (sizes.sessions.max(16) / 8 * 9 + 2).next_multiple_of(2);
@@ -162,6 +170,7 @@ impl Programs {
     ) -> Result<Programs, XdpError> {
         let (cells, groups, nat_lines) = complete(&mut settings, sizes);
         let homes = settings.homes;
+        let rules = sizes.rules + sizes.spare();
         let nat_flows = sizes.nat_flows.max(1);
         // Few find no room at the places that their keys say.
         let (nat_others, nat_all) = (nat_flows.div_ceil(2) + 64, 2 + nat_lines + nat_flows.div_ceil(4) + 32);
@@ -178,15 +187,15 @@ impl Programs {
             (&mut maps.by_ue6, sizes.sessions),
             (&mut maps.routes4, sizes.sessions),
             (&mut maps.routes6, sizes.sessions),
-            (&mut maps.rules, homes * 2 + 2 + sizes.rules),
-            (&mut maps.rule_rests, sizes.rules + 1),
+            (&mut maps.rules, homes * 2 + 2 + rules),
+            (&mut maps.rule_rests, rules + 1),
             (&mut maps.teid_cells, cells),
             (&mut maps.ue4_cells, cells),
             (&mut maps.groups, groups),
             (&mut maps.filters, groups * GROUP),
             (&mut maps.sessions, sizes.sessions + 1),
-            (&mut maps.buckets, sizes.rules + 1),
-            (&mut maps.limits, sizes.rules * 2 + 1),
+            (&mut maps.buckets, rules + 1),
+            (&mut maps.limits, rules * 2 + 1),
             (&mut maps.events, sizes.ring),
             (&mut maps.nat_lines, nat_all),
             (&mut maps.nat_blocks, (nat_all * 2).div_ceil(crate::nat::BLOCK)),

@@ -54,7 +54,9 @@ pub(super) struct Session {
     /// How it came up.
     resumed: bool,
     early: bool,
-    /// The path has lost something, or the other end is far.
+    /// The path has lost something.
+    lossy: bool,
+    /// It has, or the other end is far.
     careful: bool,
     /// How often a UE that waits for an answer says a word; zero: never.
     rouse: Duration,
@@ -121,6 +123,7 @@ impl Session {
             finished: false,
             resumed: false,
             early: false,
+            lossy: false,
             careful: false,
             rouse: Duration::ZERO,
             rousing: None,
@@ -162,10 +165,9 @@ impl Session {
 
     /// Send what there is to send, and see what happened.
     pub(super) fn turn(&mut self, now: Instant, out: &mut Out<'_>) -> Result<(), ChannelError> {
-        self.careful = self.careful
-            || self.connection.stats().path.lost_packets > 0
-            // Before, nothing is known of it.
-            || self.connected && self.connection.rtt() > FAR;
+        self.lossy = self.lossy || self.connection.stats().path.lost_packets > 0;
+        // Before it is connected, nothing is known of it; and a handshake for which a program was loaded says little of the path.
+        self.careful = self.lossy || self.connected && self.connection.rtt() > FAR;
         let (mut flight, mut count) = (Vec::new(), 0);
         loop {
             while let Some(event) = self.connection.poll_endpoint_events() {

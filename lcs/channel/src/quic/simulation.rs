@@ -24,14 +24,17 @@ struct Way {
     state: u64,
     free: Instant,
     flying: VecDeque<(Instant, Vec<u8>)>,
+    /// Datagrams that were given to it.
+    given: usize,
 }
 
 impl Way {
     fn new(kind: (Duration, u64), loss: u64, seed: u64, now: Instant) -> Self {
-        Way { kind, loss, state: seed, free: now, flying: VecDeque::new() }
+        Way { kind, loss, state: seed, free: now, flying: VecDeque::new(), given: 0 }
     }
 
     fn send(&mut self, now: Instant, octets: &[u8]) -> Result<(), ChannelError> {
+        self.given += 1;
         self.free = self.free.max(now) + Duration::from_micros(octets.len() as u64 * 1000 / self.kind.1);
         self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         if (self.state >> 33) % 1000 >= self.loss {
@@ -198,6 +201,23 @@ fn a_path_that_loses_5_percent_delays_a_message_by_round_trips_and_not_by_second
             assert!(believed < Duration::from_millis(150), "{believed:?}");
         }
     }
+}
+
+#[test]
+fn a_handshake_that_took_long_on_a_near_path_doubles_no_message_for_ever() {
+    let mut bed = Bed::new(5, 0, None);
+    let of = |bed: &mut Bed| {
+        let before = (bed.up.given, bed.down.given);
+        (0..10).for_each(|_| _ = bed.round(&[7; 300]));
+        (bed.up.given - before.0, bed.down.given - before.1)
+    };
+    let (up, down) = of(&mut bed);
+    assert!(up >= 20 && down >= 20, "where the other end is far, each goes twice: {up}, {down}");
+    let near = (Duration::from_micros(20), 1_000_000);
+    (bed.up.kind, bed.down.kind) = (near, near);
+    (0..50).for_each(|_| _ = bed.round(&[7; 300]));
+    let (up, down) = of(&mut bed);
+    assert!(up <= 15 && down <= 15, "{up}, {down}");
 }
 
 /// Why a round of 16,384 octets once took more than 10 s: not a test of what is, but of what was.

@@ -31,7 +31,12 @@ fn done(code: c_int) -> Result<(), ChannelError> {
 }
 
 /// What connections have in common.
-pub(super) struct Context(NonNull<sys::WOLFSSL_CTX>);
+pub(super) struct Context {
+    at: NonNull<sys::WOLFSSL_CTX>,
+    /// At an address that wolfSSL has, too.
+    #[cfg(wolfssl_early)]
+    tickets: Option<Box<super::tickets::Tickets>>,
+}
 
 // SAFETY: once it is made, only its count of references changes, which is done by one thread at a time.
 unsafe impl Send for Context {}
@@ -48,19 +53,30 @@ impl Context {
         unsafe {
             let method = if server { sys::wolfTLSv1_3_server_method() } else { sys::wolfTLSv1_3_client_method() };
             let context = NonNull::new(sys::wolfSSL_CTX_new(method));
-            let context = Context(context.ok_or_else(|| ChannelError::Tls("wolfSSL makes no context".into()))?);
-            sys::wolfSSL_CTX_SetIORecv(context.0.as_ptr(), Some(receive));
-            sys::wolfSSL_CTX_SetIOSend(context.0.as_ptr(), Some(send));
+            let at = context.ok_or_else(|| ChannelError::Tls("wolfSSL makes no context".into()))?;
+            let context = Context {
+                at,
+                #[cfg(wolfssl_early)]
+                tickets: None,
+            };
+            // It would invite to it unasked.
+            #[cfg(wolfssl_early)]
+            sys::wolfSSL_CTX_set_max_early_data(at.as_ptr(), 0);
+            sys::wolfSSL_CTX_SetIORecv(context.at.as_ptr(), Some(receive));
+            sys::wolfSSL_CTX_SetIOSend(context.at.as_ptr(), Some(send));
             // One cache for the whole process, which it has, has no lock; who goes on brings a ticket.
-            sys::wolfSSL_CTX_set_session_cache_mode(context.0.as_ptr(), sys::WOLFSSL_SESS_CACHE_OFF as _);
-            done(sys::wolfSSL_CTX_set_cipher_list(context.0.as_ptr(), suite.as_ptr()))?;
+            sys::wolfSSL_CTX_set_session_cache_mode(context.at.as_ptr(), sys::WOLFSSL_SESS_CACHE_OFF as _);
+            done(sys::wolfSSL_CTX_set_cipher_list(context.at.as_ptr(), suite.as_ptr()))?;
+            // Of all that it has, servers take others than the one whose key comes with the first message, and ask for that.
+            let mut groups = [sys::WOLFSSL_ECC_X25519 as c_int, sys::WOLFSSL_ECC_SECP256R1 as c_int];
+            done(sys::wolfSSL_CTX_set_groups(context.at.as_ptr(), groups.as_mut_ptr(), groups.len() as c_int))?;
             Ok(context)
         }
     }
 
     /// An LMF's certificates and its key, PEM.
     pub(super) fn identity(&self, certificates: &str, key: &str) -> Result<(), ChannelError> {
-        let (context, pem) = (self.0.as_ptr(), sys::WOLFSSL_FILETYPE_PEM as c_int);
+        let (context, pem) = (self.at.as_ptr(), sys::WOLFSSL_FILETYPE_PEM as c_int);
         // SAFETY: both texts are read as far as they are long, before this returns.
         unsafe {
             done(sys::wolfSSL_CTX_use_certificate_chain_buffer(
@@ -73,9 +89,25 @@ impl Context {
         }
     }
 
+    /// An LMF's: it takes so many octets with a first flight, of who has a ticket of these.
+    #[cfg(wolfssl_early)]
+    pub(super) fn take_early(&mut self, most: u32, tickets: super::tickets::Tickets) -> Result<(), ChannelError> {
+        let tickets = self.tickets.insert(Box::new(tickets));
+        let (context, tickets) = (self.at.as_ptr(), std::ptr::from_mut::<super::tickets::Tickets>(tickets));
+        // SAFETY: the tickets live as long as the context, at the same address, and the callback is for them.
+        unsafe {
+            done(sys::wolfSSL_CTX_set_TicketEncCb(context, Some(super::tickets::ticket)))?;
+            done(sys::wolfSSL_CTX_set_TicketEncCtx(context, tickets.cast()))?;
+            match sys::wolfSSL_CTX_set_max_early_data(context, most) {
+                0 => Ok(()),
+                error => Err(why(error)),
+            }
+        }
+    }
+
     /// Whom a UE believes, PEM.
     pub(super) fn roots(&self, roots: &str) -> Result<(), ChannelError> {
-        let (context, pem) = (self.0.as_ptr(), sys::WOLFSSL_FILETYPE_PEM as c_int);
+        let (context, pem) = (self.at.as_ptr(), sys::WOLFSSL_FILETYPE_PEM as c_int);
         // SAFETY: the text is read as far as it is long, before this returns.
         unsafe {
             sys::wolfSSL_CTX_set_verify(context, sys::WOLFSSL_VERIFY_PEER as c_int, None);
@@ -88,7 +120,7 @@ impl Drop for Context {
     fn drop(&mut self) {
         let _counting = counting();
         // SAFETY: it is ours, and not used any more.
-        unsafe { sys::wolfSSL_CTX_free(self.0.as_ptr()) };
+        unsafe { sys::wolfSSL_CTX_free(self.at.as_ptr()) };
     }
 }
 
@@ -148,7 +180,7 @@ impl Tls {
         let _counting = counting();
         // SAFETY: the context lives as long as this; the memory, too, at the same address.
         unsafe {
-            let session = NonNull::new(sys::wolfSSL_new(context.0.as_ptr()));
+            let session = NonNull::new(sys::wolfSSL_new(context.at.as_ptr()));
             let session = session.ok_or_else(|| ChannelError::Tls("wolfSSL makes no session".into()))?;
             let memory = NonNull::from(Box::leak(Box::<Memory>::default()));
             sys::wolfSSL_SetIOReadCtx(session.as_ptr(), memory.as_ptr().cast());
@@ -165,6 +197,9 @@ impl Tls {
         unsafe {
             done(sys::wolfSSL_check_domain_name(session, name.as_ptr()))?;
             done(sys::wolfSSL_UseKeyShare(session, sys::WOLFSSL_ECC_X25519 as _))?;
+            // A ticket that allows nothing early says nothing of it, which wolfSSL takes for this.
+            #[cfg(wolfssl_early)]
+            sys::wolfSSL_set_max_early_data(session, 0);
             if let Some(ticket) = &ticket {
                 // One that is too old is not taken, and the handshake is as if there was none.
                 let _ = sys::wolfSSL_set_session(session, ticket.0.as_ptr());
@@ -208,6 +243,44 @@ impl Tls {
             error if error == sys::WOLFSSL_ERROR_ZERO_RETURN as c_int => Ok(Read::Closed),
             error if error == sys::wolfSSL_ErrorCodes_ZERO_RETURN as c_int => Ok(Read::Closed),
             error => Err(why(error)),
+        }
+    }
+
+    /// A UE's first flight, with these octets in it. Whether they are.
+    #[cfg(wolfssl_early)]
+    pub(super) fn write_early(&mut self, octets: &[u8]) -> bool {
+        let mut count = 0;
+        let (at, length) = (octets.as_ptr().cast(), octets.len() as c_int);
+        // SAFETY: it reads no more than it is told, and writes a number.
+        let code = unsafe { sys::wolfSSL_write_early_data(self.session.as_ptr(), at, length, &mut count) };
+        code > 0 && count == length
+    }
+
+    /// An LMF's end: what came with the first flight, [`Read::Closed`] once no more of it comes.
+    #[cfg(wolfssl_early)]
+    pub(super) fn read_early(&mut self, into: &mut [u8]) -> Result<Read, ChannelError> {
+        let mut count = 0;
+        let (at, room) = (into.as_mut_ptr().cast(), into.len() as c_int);
+        // SAFETY: it writes no more than it is told, and a number.
+        let code = unsafe { sys::wolfSSL_read_early_data(self.session.as_ptr(), at, room, &mut count) };
+        if count > 0 {
+            return Ok(Read::Octets(count as usize));
+        }
+        if code >= 0 {
+            return Ok(Read::Closed);
+        }
+        match self.error(code) {
+            error if error == sys::WOLFSSL_ERROR_WANT_READ as c_int => Ok(Read::Nothing),
+            error => Err(why(error)),
+        }
+    }
+
+    /// Whether the other end took what went with the first flight.
+    #[cfg(wolfssl_early)]
+    pub(super) fn took_early(&self) -> bool {
+        // SAFETY: it looks at the session.
+        unsafe {
+            sys::wolfSSL_get_early_data_status(self.session.as_ptr()) == sys::WOLFSSL_EARLY_DATA_ACCEPTED as c_int
         }
     }
 

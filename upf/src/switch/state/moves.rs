@@ -2,11 +2,11 @@
 use super::{Known, Orphan, Place, State};
 use crate::kernel::netns;
 use crate::switch::controller::{Ask, Told};
-use crate::switch::neighbours;
+use crate::switch::neighbours::{self, Away};
+use crate::switch::plan::{Next, Plan, Version};
 use crate::switch::tables::{ACCESS, CORE};
 use martlet_switch_control::model::{Operation, TableEntry, Update};
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::time::Instant;
 
 impl State {
@@ -44,25 +44,56 @@ impl State {
         self.show();
     }
 
-    /// The next hop to a gNB or, without one, to the data network; with its entries where it is new.
-    pub(super) fn next_hop(&mut self, peer: Option<IpAddr>) -> Result<(u32, Vec<TableEntry>), String> {
-        let netns = self.netns[usize::from(peer.is_none())].clone();
-        let configured = self.config.core_next_hop.map(IpAddr::V4);
-        let (to, hop) = netns::within(netns.as_deref(), || {
-            let to = match peer.or(configured) {
-                Some(to) => to,
-                None => neighbours::default_router()?.into(),
+    /// The number of a next hop; with its entries where it is new.
+    pub(super) fn next_hop(&mut self, next: Next) -> Result<(u32, Vec<TableEntry>), Away> {
+        let netns = self.netns[usize::from(matches!(next, Next::Network(_)))].clone();
+        let configured = match next {
+            Next::Gnb(peer) => Some(peer),
+            Next::Network(Version::V4) => self.config.core_next_hop.map(Into::into),
+            Next::Network(Version::V6) => self.config.core_next_hop_v6.map(Into::into),
+        };
+        let find = || {
+            let to = match (configured, next) {
+                (None, Next::Network(version)) => neighbours::default_router(version)?,
+                (Some(to), _) | (None, Next::Gnb(to)) => to,
             };
-            Ok((to, neighbours::hop(to)?))
-        })?;
-        self.tables.hop(if peer.is_some() { ACCESS } else { CORE }, to, hop)
+            Ok::<_, Away>((to, neighbours::hop(to)?))
+        };
+        let (to, hop) = netns::within(netns.as_deref(), || Ok(find()))??;
+        Ok(self.tables.hop(if matches!(next, Next::Gnb(_)) { ACCESS } else { CORE }, to, hop)?)
+    }
+
+    /// The next hops of a plan, which loses the packets of a version that there is no way for, where there are others.
+    fn next_hops(
+        &mut self,
+        mut plan: Plan,
+        hops: &mut HashMap<Next, u32>,
+        entries: &mut Vec<TableEntry>,
+    ) -> Result<Plan, Away> {
+        for next in plan.nexts() {
+            if hops.contains_key(&next) {
+                continue;
+            }
+            match (self.next_hop(next), next) {
+                (Ok((number, entry)), _) => {
+                    hops.insert(next, number);
+                    entries.extend(entry);
+                }
+                (Err(Away::NoWay(why)), Next::Network(version)) => {
+                    let other = if version == Version::V4 { Version::V6 } else { Version::V4 };
+                    plan = plan.only(other).ok_or(Away::NoWay(why))?;
+                }
+                (Err(why), _) => return Err(why),
+            }
+        }
+        Ok(plan)
     }
 
     /// Neighbours may have other link addresses than before.
     pub fn renew_hops(&mut self) {
         for (port, to) in self.tables.hop_targets() {
             let netns = self.netns[usize::from(port == CORE)].clone();
-            let Ok(hop) = netns::within(netns.as_deref(), || neighbours::hop(to)) else { continue };
+            let Ok(Ok(hop)) = netns::within(netns.as_deref(), || Ok(neighbours::hop(to))) else { continue };
             if let Some(entry) = self.tables.renew_hop(port, to, hop) {
                 self.ask(Ask::Write(vec![Update { operation: Operation::Modify, entry }]));
             }
@@ -73,32 +104,21 @@ impl State {
     pub fn prepare(&mut self, seids: &[u64]) -> Vec<u64> {
         let seids = if self.ended { &[] } else { seids };
         let (mut ready, mut hops, mut meters, mut hop_entries) =
-            (Vec::new(), HashMap::<Option<IpAddr>, u32>::new(), Vec::new(), Vec::new());
+            (Vec::new(), HashMap::<Next, u32>::new(), Vec::new(), Vec::new());
         for &seid in seids {
             let Some(known) = self.known.get(&seid) else { continue };
             let Ok(plan) = known.plan.clone() else { continue };
             if !matches!(known.place, Place::Native) || !known.wanted {
                 continue;
             }
-            let peers = plan.peers().into_iter().map(Some).chain(plan.uplink.as_ref().map(|_| None));
-            let mut found = Ok(());
-            for peer in peers {
-                if hops.contains_key(&peer) {
+            let plan = match self.next_hops(plan, &mut hops, &mut hop_entries) {
+                Ok(plan) => plan,
+                Err(why) => {
+                    // It was asked for, and is known in a moment.
+                    self.retry(seid, why.to_string());
                     continue;
                 }
-                match self.next_hop(peer) {
-                    Ok((number, entry)) => {
-                        hops.insert(peer, number);
-                        hop_entries.extend(entry);
-                    }
-                    Err(why) => found = Err(why),
-                }
-            }
-            if let Err(why) = found {
-                // It was asked for, and is known in a moment.
-                self.retry(seid, why);
-                continue;
-            }
+            };
             match self.tables.place(&plan, &hops) {
                 Ok(placed) => {
                     meters.extend(placed.meters.iter().copied());

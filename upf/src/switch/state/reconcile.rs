@@ -17,7 +17,7 @@ impl State {
             _ => return false,
         }
         self.connected = true;
-        let ports = self.tables.ports(self.ues, self.longest);
+        let ports = self.tables.ports(&self.ues, self.longest);
         if !matches!(self.ask(Ask::Write(ports)), Told::Done) || !self.reconcile() {
             self.connected = false;
             return false;

@@ -8,6 +8,8 @@ pub enum Place {
     Argument(&'static str),
     /// Two parameters of the action, which have 64 bits of it each.
     Halves(&'static str, &'static str),
+    /// Two fields of the table's key, which have 64 bits of it each.
+    KeyHalves(&'static str, &'static str),
     /// The priority of the entry.
     Priority,
 }
@@ -23,11 +25,15 @@ pub enum Form {
     Address6,
     /// `10.0.0.0/8`
     Prefix,
+    /// `2001:db8:45::/64`, a UE's: 64 bits
+    Prefix6,
+    /// `2001:db8::/32`, any
+    Network6,
     /// `02:00:00:00:00:01`
     Mac,
     /// `80` or `80-90`
     Range,
-    /// `tcp`, `udp`, `icmp`, or a number
+    /// `tcp`, `udp`, `icmp`, `icmpv6`, or a number
     Protocol,
 }
 
@@ -39,6 +45,8 @@ impl Form {
             Form::Address => "10.60.0.1",
             Form::Address6 => "fd70::1",
             Form::Prefix => "10.0.0.0/8",
+            Form::Prefix6 => "2001:db8:45::/64",
+            Form::Network6 => "2001:db8::/32",
             Form::Mac => "02:00:00:00:00:01",
             Form::Range => "80 or 80-90",
             Form::Protocol => "tcp, udp, icmp or 6",
@@ -106,9 +114,23 @@ const COUNTER: Word =
     Word { word: "counter", place: Place::Argument("counter"), form: Form::Number, absent: Absent::FreeCounter };
 const METER: Word = optional("meter", 0);
 const VIA: Word = argument("via", "next_hop", Form::Number);
+/// The next hop of packets of IPv6 to the data network; the same unless it is another.
+const VIA_V6: Word = argument("via-v6", "next_hop_v6", Form::Number);
+const PREFIX_KEY: Word = key("prefix", "prefix", Form::Prefix6);
+const PREFIX: Word = argument("prefix", "prefix", Form::Prefix6);
+/// A UE may have an address of IPv4 beside its prefix.
+const UE_BESIDE: Word = Word { word: "ue", place: Place::Argument("ue"), form: Form::Address, absent: Absent::Is(0) };
 const SESSION: Word = argument("session", "session", Form::Number);
 const OF_SESSION: Word = key("session", "session", Form::Number);
 const OF_APPLICATION: Word = key("application", "application", Form::Number);
+
+const PRIORITY: Word = Word { word: "priority", place: Place::Priority, form: Form::Number, absent: Absent::Is(1) };
+const TUNNEL: Word = argument("teid", "teid", Form::Number);
+const FROM: Word = argument("from", "source", Form::Address);
+const TO: Word = argument("to", "destination", Form::Address);
+const PEER: Word = argument("peer", "peer", Form::Number);
+const QFI: Word = argument("qfi", "qfi", Form::Number);
+const TOS: Word = optional("tos", 0);
 
 /// All kinds of rules.
 pub const KINDS: &[Kind] = &[
@@ -134,36 +156,32 @@ pub const KINDS: &[Kind] = &[
         words: &[key("teid", "teid", Form::Number), argument("ue", "ue", Form::Address), SESSION, METER],
     },
     Kind {
+        name: "decap-v6",
+        help: "as decap, of a UE with a prefix of IPv6, alone or beside an address",
+        table: "gtp_decap",
+        action: "decap_v6",
+        words: &[key("teid", "teid", Form::Number), PREFIX, UE_BESIDE, VIA, VIA_V6, COUNTER, METER, optional("qfi", 0)],
+    },
+    Kind {
+        name: "decap-filtered-v6",
+        help: "as decap-v6, where applications say more",
+        table: "gtp_decap",
+        action: "decap_filtered_v6",
+        words: &[key("teid", "teid", Form::Number), PREFIX, UE_BESIDE, SESSION, METER],
+    },
+    Kind {
         name: "encap",
         help: "packets for a UE, into a tunnel to its gNB",
         table: "gtp_encap",
         action: "encap",
-        words: &[
-            key("ue", "ue", Form::Address),
-            argument("teid", "teid", Form::Number),
-            argument("from", "source", Form::Address),
-            argument("to", "destination", Form::Address),
-            argument("qfi", "qfi", Form::Number),
-            VIA,
-            optional("tos", 0),
-            COUNTER,
-            METER,
-        ],
+        words: &[key("ue", "ue", Form::Address), TUNNEL, FROM, TO, QFI, VIA, TOS, COUNTER, METER],
     },
     Kind {
         name: "encap6",
         help: "as encap, into a tunnel over IPv6, whose ends are a peer6",
         table: "gtp_encap",
         action: "encap6",
-        words: &[
-            key("ue", "ue", Form::Address),
-            argument("teid", "teid", Form::Number),
-            argument("peer", "peer", Form::Number),
-            argument("qfi", "qfi", Form::Number),
-            VIA,
-            COUNTER,
-            METER,
-        ],
+        words: &[key("ue", "ue", Form::Address), TUNNEL, PEER, QFI, VIA, COUNTER, METER],
     },
     Kind {
         name: "peer6",
@@ -182,6 +200,27 @@ pub const KINDS: &[Kind] = &[
         table: "gtp_encap",
         action: "encap_filtered",
         words: &[key("ue", "ue", Form::Address), SESSION, METER],
+    },
+    Kind {
+        name: "encap-v6",
+        help: "as encap, of packets of IPv6",
+        table: "gtp_encap_v6",
+        action: "encap",
+        words: &[PREFIX_KEY, TUNNEL, FROM, TO, QFI, VIA, TOS, COUNTER, METER],
+    },
+    Kind {
+        name: "encap6-v6",
+        help: "as encap6, of packets of IPv6",
+        table: "gtp_encap_v6",
+        action: "encap6",
+        words: &[PREFIX_KEY, TUNNEL, PEER, QFI, VIA, COUNTER, METER],
+    },
+    Kind {
+        name: "encap-filtered-v6",
+        help: "as encap-filtered, of packets of IPv6",
+        table: "gtp_encap_v6",
+        action: "encap_filtered",
+        words: &[PREFIX_KEY, SESSION, METER],
     },
     Kind {
         name: "hop",
@@ -207,7 +246,27 @@ pub const KINDS: &[Kind] = &[
             open_key("ports", "remote_port", Form::Range),
             open_key("protocol", "protocol", Form::Protocol),
             open_key("qfi", "qfi", Form::Number),
-            Word { word: "priority", place: Place::Priority, form: Form::Number, absent: Absent::Is(1) },
+            PRIORITY,
+        ],
+    },
+    Kind {
+        name: "application-v6",
+        help: "as application, of packets of IPv6",
+        table: "applications_v6",
+        action: "application",
+        words: &[
+            argument("application", "application", Form::Number),
+            open_key("session", "session", Form::Number),
+            Word {
+                word: "remote",
+                place: Place::KeyHalves("remote_high", "remote_low"),
+                form: Form::Network6,
+                absent: Absent::Anything,
+            },
+            open_key("ports", "remote_port", Form::Range),
+            open_key("protocol", "protocol", Form::Protocol),
+            open_key("qfi", "qfi", Form::Number),
+            PRIORITY,
         ],
     },
     Kind {
@@ -216,6 +275,13 @@ pub const KINDS: &[Kind] = &[
         table: "uplink_terminations",
         action: "uplink_forward",
         words: &[OF_SESSION, OF_APPLICATION, VIA, COUNTER, METER],
+    },
+    Kind {
+        name: "uplink-v6",
+        help: "as uplink, of a UE with a prefix of IPv6",
+        table: "uplink_terminations",
+        action: "uplink_forward_v6",
+        words: &[OF_SESSION, OF_APPLICATION, VIA, VIA_V6, COUNTER, METER],
     },
     Kind {
         name: "uplink-closed",
@@ -229,34 +295,14 @@ pub const KINDS: &[Kind] = &[
         help: "what becomes of an application's packets for a UE",
         table: "downlink_terminations",
         action: "downlink_forward",
-        words: &[
-            OF_SESSION,
-            OF_APPLICATION,
-            argument("teid", "teid", Form::Number),
-            argument("from", "source", Form::Address),
-            argument("to", "destination", Form::Address),
-            argument("qfi", "qfi", Form::Number),
-            VIA,
-            optional("tos", 0),
-            COUNTER,
-            METER,
-        ],
+        words: &[OF_SESSION, OF_APPLICATION, TUNNEL, FROM, TO, QFI, VIA, TOS, COUNTER, METER],
     },
     Kind {
         name: "downlink6",
         help: "as downlink, into a tunnel over IPv6, whose ends are a peer6",
         table: "downlink_terminations",
         action: "downlink_forward6",
-        words: &[
-            OF_SESSION,
-            OF_APPLICATION,
-            argument("teid", "teid", Form::Number),
-            argument("peer", "peer", Form::Number),
-            argument("qfi", "qfi", Form::Number),
-            VIA,
-            COUNTER,
-            METER,
-        ],
+        words: &[OF_SESSION, OF_APPLICATION, TUNNEL, PEER, QFI, VIA, COUNTER, METER],
     },
     Kind {
         name: "downlink-closed",

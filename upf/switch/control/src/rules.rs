@@ -56,17 +56,49 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
+/// A value as it was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Read {
+    /// As a match: exact unless its form says otherwise.
+    Match(FieldMatch),
+    /// Address and length of its prefix, of which no number has all bits.
+    Wide(u128, u32),
+}
+
+/// The halves of an address, or of a mask.
+fn half(bits: u128, high: bool) -> u64 {
+    if high { (bits >> 64) as u64 } else { bits as u64 }
+}
+
+fn mask6(length: u32) -> u128 {
+    u128::MAX.checked_shl(128 - length).unwrap_or(0)
+}
+
+/// An address of IPv6 with the length of a prefix, or without.
+fn network6(text: &str, absent: u32) -> Option<(u128, u32)> {
+    let (address, length) = text.split_once('/').map_or((text, Some(absent)), |(a, length)| (a, length.parse().ok()));
+    Some((address.parse::<Ipv6Addr>().ok()?.to_bits(), length.filter(|length| *length <= 128)?))
+}
+
+fn read(form: Form, text: &str) -> Option<Read> {
+    match form {
+        Form::Address6 => text.parse::<Ipv6Addr>().ok().map(|address| Read::Wide(address.to_bits(), 128)),
+        Form::Network6 => network6(text, 128).map(|(bits, length)| Read::Wide(bits, length)),
+        // Of a UE, and no other.
+        Form::Prefix6 => network6(text, 64)
+            .filter(|(bits, length)| *length == 64 && half(*bits, false) == 0)
+            .map(|(bits, _)| Read::Match(FieldMatch::Exact(half(bits, true)))),
+        _ => value(form, text).map(Read::Match),
+    }
+}
+
 /// A value as it is written, as a match: exact unless its form says otherwise.
 fn value(form: Form, text: &str) -> Option<FieldMatch> {
     let exact = |value: Option<u64>| value.map(FieldMatch::Exact);
     match form {
         Form::Number => exact(number(text)),
         Form::Address => exact(text.parse::<Ipv4Addr>().ok().map(|address| address.to_bits().into())),
-        // Its halves, for want of a number of 128 bits.
-        Form::Address6 => text.parse::<Ipv6Addr>().ok().map(|address| {
-            let bits = address.to_bits();
-            FieldMatch::Ternary((bits >> 64) as u64, bits as u64)
-        }),
+        Form::Address6 | Form::Network6 | Form::Prefix6 => None,
         Form::Mac => {
             let parts: Vec<&str> = text.split(':').collect();
             let octets: Option<Vec<u64>> = parts
@@ -93,6 +125,7 @@ fn value(form: Form, text: &str) -> Option<FieldMatch> {
             "tcp" => Some(6),
             "udp" => Some(17),
             "icmp" => Some(1),
+            "icmpv6" => Some(58),
             other => number(other),
         }),
     }
@@ -121,7 +154,7 @@ pub fn parse(
     let kind = kind(*column, name)?;
     let table = info.tables.iter().position(|table| table.alias == kind.table).expect("a table of the program");
     let action = info.actions.iter().position(|action| action.alias == kind.action).expect("an action of the program");
-    let mut found: Vec<(&Word, usize, FieldMatch)> = Vec::new();
+    let mut found: Vec<(&Word, usize, Read)> = Vec::new();
     for pair in pairs.chunks(2) {
         let (column, text) = pair[0];
         let Some(word) = kind.words.iter().find(|word| word.word == text) else {
@@ -134,25 +167,24 @@ pub fn parse(
         let Some((at, written)) = pair.get(1) else {
             return wrong(end, format!("{text} needs a value, as {}", word.form.example()));
         };
-        let Some(read) = value(word.form, written) else {
+        let Some(read) = read(word.form, written) else {
             return wrong(*at, format!("{written:?} is no value of {text}: write one as {}", word.form.example()));
         };
         check_width(info, table, action, word, *at, &read)?;
         found.push((word, *at, read));
     }
-    let mut of = |word: &'static str| -> Result<Option<FieldMatch>, RuleError> {
+    let mut of = |word: &'static str| -> Result<Option<Read>, RuleError> {
+        let exact = |value| Ok(Some(Read::Match(FieldMatch::Exact(value))));
         let Some(described) = kind.words.iter().find(|other| other.word == word) else { return Ok(None) };
         if let Some((.., read)) = found.iter().find(|(other, ..)| other.word == word) {
             return Ok(Some(*read));
         }
         match described.absent {
-            _ if deletion && matches!(described.place, Place::Argument(_) | Place::Halves(..)) => {
-                Ok(Some(FieldMatch::Exact(0)))
-            }
-            Absent::Is(value) => Ok(Some(FieldMatch::Exact(value))),
+            _ if deletion && matches!(described.place, Place::Argument(_) | Place::Halves(..)) => exact(0),
+            Absent::Is(value) => exact(value),
             Absent::Anything => Ok(None),
             Absent::FreeCounter => match free() {
-                Some(counter) => Ok(Some(FieldMatch::Exact(counter))),
+                Some(counter) => exact(counter),
                 None => wrong(end, "no counter is free: name one, or delete rules"),
             },
             Absent::Required => {
@@ -162,12 +194,23 @@ pub fn parse(
     };
     let mut fields = Vec::new();
     for described in &info.tables[table].keys {
-        let word = kind.words.iter().find(|word| word.place == Place::Key(leaked(kind, &described.name)));
+        let word = kind.words.iter().find(|word| match word.place {
+            Place::Key(name) => name == described.name,
+            Place::KeyHalves(high, low) => high == described.name || low == described.name,
+            _ => false,
+        });
         let read = match word {
             Some(word) => of(word.word)?,
             None => None,
         };
-        fields.push(fitting(described, read));
+        fields.push(match (read, word.map(|word| word.place)) {
+            (Some(Read::Wide(bits, length)), Some(Place::KeyHalves(name, _))) => {
+                let high = name == described.name;
+                FieldMatch::Ternary(half(bits, high), half(mask6(length), high))
+            }
+            (Some(Read::Match(read)), _) => fitting(described, Some(read)),
+            _ => fitting(described, None),
+        });
     }
     let mut arguments = Vec::new();
     for parameter in &info.actions[action].parameters {
@@ -181,29 +224,19 @@ pub fn parse(
             None => None,
         };
         arguments.push(match (read, word.map(|word| word.place)) {
-            (Some(FieldMatch::Ternary(high, _)), Some(Place::Halves(name, _))) if name == parameter.name => high,
-            (Some(FieldMatch::Ternary(_, low)), Some(Place::Halves(..))) => low,
-            (Some(FieldMatch::Exact(value)), _) => value,
+            (Some(Read::Wide(bits, _)), Some(Place::Halves(name, _))) => half(bits, name == parameter.name),
+            (Some(Read::Match(FieldMatch::Exact(value))), _) => value,
             _ => 0,
         });
     }
     let priority = match kind.words.iter().find(|word| word.place == Place::Priority) {
         Some(word) => match of(word.word)? {
-            Some(FieldMatch::Exact(value)) => value as u32,
+            Some(Read::Match(FieldMatch::Exact(value))) => value as u32,
             _ => 0,
         },
         None => 0,
     };
     Ok(TableEntry { table, key: Key { fields, priority }, call: Call { action, arguments }, metadata: Vec::new() })
-}
-
-/// The name of a field as the kind has it, which lives for ever.
-fn leaked(kind: &'static Kind, name: &str) -> &'static str {
-    let found = kind.words.iter().find_map(|word| match word.place {
-        Place::Key(field) if field == name => Some(field),
-        _ => None,
-    });
-    found.unwrap_or("")
 }
 
 fn check_width(
@@ -212,12 +245,20 @@ fn check_width(
     action: usize,
     word: &Word,
     column: usize,
-    read: &FieldMatch,
+    read: &Read,
 ) -> Result<(), RuleError> {
+    let read = match read {
+        Read::Match(read) => read,
+        Read::Wide(bits, length) if bits & !mask6(*length) != 0 => {
+            let proper = Ipv6Addr::from_bits(bits & mask6(*length));
+            return wrong(column, format!("the address has bits behind its prefix: write {proper}/{length}"));
+        }
+        Read::Wide(..) => return Ok(()),
+    };
     let bits = match word.place {
         Place::Key(name) => info.tables[table].keys.iter().find(|key| key.name == name).map(|key| key.bits),
         Place::Argument(name) => info.actions[action].parameters.iter().find(|p| p.name == name).map(|p| p.bits),
-        Place::Halves(..) => None,
+        Place::Halves(..) | Place::KeyHalves(..) => None,
         Place::Priority => Some(24),
     };
     let bits = bits.unwrap_or(64);
@@ -263,28 +304,44 @@ pub fn show(info: &P4Info, entry: &TableEntry) -> Option<String> {
     let kind = KINDS.iter().find(|kind| kind.table == table.alias && kind.action == action.alias)?;
     let mut text = String::from(kind.name);
     for word in kind.words {
+        let of_key = |name| table.keys.iter().position(|key| key.name == name).map(|n| entry.key.fields[n]);
+        let of_action = |name| action.parameters.iter().position(|p| p.name == name).map(|n| entry.call.arguments[n]);
+        let wide = |high: u64, low: u64| u128::from(high) << 64 | u128::from(low);
         let read = match word.place {
-            Place::Key(name) => {
-                let n = table.keys.iter().position(|key| key.name == name)?;
-                entry.key.fields[n]
+            Place::Key(name) => Read::Match(of_key(name)?),
+            Place::Argument(name) => Read::Match(FieldMatch::Exact(of_action(name)?)),
+            Place::Halves(high, low) => Read::Wide(wide(of_action(high)?, of_action(low)?), 128),
+            Place::KeyHalves(high, low) => {
+                let (FieldMatch::Ternary(high, high_mask), FieldMatch::Ternary(low, low_mask)) =
+                    (of_key(high)?, of_key(low)?)
+                else {
+                    return None;
+                };
+                let length = wide(high_mask, low_mask).leading_ones();
+                // Other masks than those of a prefix are no person's.
+                if wide(high_mask, low_mask) != mask6(length) {
+                    return None;
+                }
+                Read::Wide(wide(high, low), length)
             }
-            Place::Argument(name) => {
-                let n = action.parameters.iter().position(|parameter| parameter.name == name)?;
-                FieldMatch::Exact(entry.call.arguments[n])
-            }
-            Place::Halves(high, low) => {
-                let of = |name| action.parameters.iter().position(|parameter| parameter.name == name);
-                FieldMatch::Ternary(entry.call.arguments[of(high)?], entry.call.arguments[of(low)?])
-            }
-            Place::Priority => FieldMatch::Exact(entry.key.priority.into()),
+            Place::Priority => Read::Match(FieldMatch::Exact(entry.key.priority.into())),
         };
-        let all = word.form != Form::Address6
-            && matches!(read, FieldMatch::Lpm(_, 0) | FieldMatch::Ternary(_, 0) | FieldMatch::Range(0, 0xffff));
-        let usual = matches!((word.absent, read), (Absent::Is(value), FieldMatch::Exact(own)) if value == own);
+        let all = matches!(
+            read,
+            Read::Wide(_, 0)
+                | Read::Match(FieldMatch::Lpm(_, 0) | FieldMatch::Ternary(_, 0) | FieldMatch::Range(0, 0xffff))
+        );
+        let usual =
+            matches!((word.absent, read), (Absent::Is(value), Read::Match(FieldMatch::Exact(own))) if value == own);
         if all && word.absent == Absent::Anything || usual && word.word != "priority" {
             continue;
         }
-        text.push_str(&format!(" {} {}", word.word, written(word, read)));
+        let value = match read {
+            Read::Match(read) => written(word, read),
+            Read::Wide(bits, 128) => Ipv6Addr::from_bits(bits).to_string(),
+            Read::Wide(bits, length) => format!("{}/{length}", Ipv6Addr::from_bits(bits)),
+        };
+        text.push_str(&format!(" {} {value}", word.word));
     }
     Some(text)
 }
@@ -293,9 +350,7 @@ fn written(word: &Word, read: FieldMatch) -> String {
     let address = |value: u64| Ipv4Addr::from_bits(value as u32);
     match (word.form, read) {
         (Form::Address, FieldMatch::Exact(value)) => address(value).to_string(),
-        (Form::Address6, FieldMatch::Ternary(high, low)) => {
-            Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low)).to_string()
-        }
+        (Form::Prefix6, FieldMatch::Exact(high)) => format!("{}/64", Ipv6Addr::from_bits(u128::from(high) << 64)),
         (Form::Mac, FieldMatch::Exact(value)) => {
             value.to_be_bytes()[2..].iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(":")
         }
@@ -306,6 +361,7 @@ fn written(word: &Word, read: FieldMatch) -> String {
             6 => "tcp".into(),
             17 => "udp".into(),
             1 => "icmp".into(),
+            58 => "icmpv6".into(),
             other => other.to_string(),
         },
         (_, FieldMatch::Exact(value) | FieldMatch::Ternary(value, _)) if word.word == "teid" => format!("{value:#x}"),
@@ -344,6 +400,16 @@ mod tests {
             "decap-filtered teid 0x1 ue 10.60.0.1 session 4",
             "encap ue 10.60.0.1 teid 0x2000 from 192.168.70.1 to 192.168.70.2 qfi 9 via 2 counter 8",
             "encap6 ue 10.60.0.1 teid 0x2000 peer 3 qfi 9 via 2 counter 8",
+            "decap-v6 teid 0x1000 prefix 2001:db8:45::/64 ue 10.60.0.1 via 1 via-v6 2 counter 7 meter 9 qfi 5",
+            "decap-v6 teid 0x1000 prefix 2001:db8:45::/64 via 1 via-v6 1 counter 7",
+            "decap-filtered-v6 teid 0x1 prefix 2001:db8:45::/64 session 4",
+            "encap-v6 prefix 2001:db8:45::/64 teid 0x2000 from 192.168.70.1 to 192.168.70.2 qfi 9 via 2 counter 8",
+            "encap6-v6 prefix 2001:db8:45::/64 teid 0x2000 peer 3 qfi 9 via 2 counter 8",
+            "encap-filtered-v6 prefix 2001:db8:45::/64 session 4",
+            "application-v6 application 3 session 4 remote 2001:db8::/32 ports 80-90 protocol tcp qfi 9 priority 5",
+            "application-v6 application 3 session 4 remote 2001:db8::1 protocol icmpv6 priority 5",
+            "application-v6 application 3 session 4 priority 5",
+            "uplink-v6 session 4 application 3 via 1 via-v6 2 counter 9",
             "peer6 number 3 from fd70::1 to 2001:db8::2",
             "downlink6 session 4 application 3 teid 0x2000 peer 3 qfi 9 via 2 counter 9",
             "hop number 1 source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port 1",
@@ -377,6 +443,9 @@ mod tests {
             ("encap6 ue 10.60.0.1 teid 1 peer fd70::1 qfi 9 via 1", 33, "no value of peer"),
             ("encap ue 10.60.0.1 teid 1 from 1.1.1.1 to 2.2.2.2 qfi 256 via 1", 55, "8 bits"),
             ("application application 1 remote 10.1.0.0/8", 34, "write 10.0.0.0/8"),
+            ("application-v6 application 1 remote 2001:db8::1/32", 37, "write 2001:db8::/32"),
+            ("encap-filtered-v6 prefix 2001:db8::1 session 1", 26, "no value of prefix"),
+            ("encap-filtered-v6 prefix 2001:db8::/48 session 1", 26, "no value of prefix"),
             ("application application 1 ports 90-80", 33, "empty"),
             ("hop number 1 source 02:00:00:00:00 destination 02:00:00:00:00:02 port 1", 21, "no value of source"),
         ] {

@@ -53,6 +53,8 @@ pub enum Expression {
     Path(Vec<Name>),
     /// `hdr.ipv4.isValid()`, `table.apply()`; what follows the call is in the path behind it.
     Call(Vec<Name>, Vec<Expression>, Vec<Name>),
+    /// `packet.lookahead<bit<8>>()`: the packet, and how many bits.
+    Lookahead(Name, u32, Position),
     Not(Box<Expression>, Position),
     Binary(Binary, Box<Expression>, Box<Expression>, Position),
 }
@@ -62,6 +64,7 @@ impl Expression {
         match self {
             Expression::Number(_, _, at)
             | Expression::Boolean(_, at)
+            | Expression::Lookahead(_, _, at)
             | Expression::Not(_, at)
             | Expression::Binary(_, _, _, at) => *at,
             Expression::Path(path) | Expression::Call(path, _, _) => path[0].at,

@@ -149,6 +149,11 @@ impl Parser_ {
             }
         }
         let path = self.path()?;
+        if let [packet, method] = &path[..]
+            && method.text == "lookahead"
+        {
+            return self.lookahead(packet.clone());
+        }
         if !self.is_sign("(") {
             return Ok(Expression::Path(path));
         }
@@ -158,5 +163,18 @@ impl Parser_ {
             behind.push(self.word()?);
         }
         Ok(Expression::Call(path, arguments, behind))
+    }
+
+    /// What is behind the name in `packet.lookahead<bit<8>>()`.
+    fn lookahead(&mut self, packet: Name) -> Result<Expression> {
+        self.expect("<")?;
+        let at = self.at();
+        let Type::Bit(bits, _) = self.a_type()? else {
+            return error(at, "lookahead of a header is not within the subset: lookahead<bit<8>>() gives a number");
+        };
+        self.expect(">")?;
+        self.expect("(")?;
+        self.expect(")")?;
+        Ok(Expression::Lookahead(packet, bits, at))
     }
 }

@@ -25,6 +25,8 @@ pub(crate) struct Lowering {
     pub names: Names,
     /// Headers of a packet: name, type.
     pub headers: Vec<(String, String)>,
+    /// Widths of numbers that the parser looks ahead at: each is a header of its own.
+    pub ahead: Vec<u32>,
     pub metadata: Fields,
     pub roles: BTreeMap<String, Role>,
     /// Parameters of the action at work.
@@ -100,6 +102,7 @@ pub(crate) fn lower(declarations: &[Declaration]) -> Result<Program> {
     let mut lowering = Lowering {
         names,
         headers: vec![],
+        ahead: vec![],
         metadata: vec![],
         roles: BTreeMap::new(),
         arguments: vec![],
@@ -177,6 +180,11 @@ impl Lowering {
             }
         }
         spec.headers = self.headers.clone();
+        for bits in &self.ahead {
+            let of = format!("ahead{bits}_h");
+            spec.structs.push(spec::Struct { name: of.clone(), fields: vec![("value".into(), *bits)] });
+            spec.headers.push((format!("ahead{bits}"), of));
+        }
         let mut fields: Fields = INPUT.iter().chain(OUTPUT).map(|(name, bits)| ((*name).into(), *bits)).collect();
         if self.drops {
             fields.push(("drop".into(), 8));

@@ -168,7 +168,7 @@ impl Parser_ {
         Ok(annotations)
     }
 
-    fn a_type(&mut self) -> Result<Type> {
+    pub(crate) fn a_type(&mut self) -> Result<Type> {
         let at = self.at();
         if self.take("bit") {
             self.expect("<")?;

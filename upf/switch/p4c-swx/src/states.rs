@@ -1,7 +1,7 @@
 //! The states of a parser to instructions.
 use crate::ast::*;
 use crate::error::{Position, error};
-use crate::lower::{Lowering, Result};
+use crate::lower::{Lowering, Result, Role};
 use std::collections::BTreeMap;
 
 impl Lowering {
@@ -48,8 +48,11 @@ impl Lowering {
     ) -> Result<()> {
         let mut fields = Vec::new();
         for expression in of {
-            let Expression::Path(path) = expression else { return error(expression.at(), "a field is expected here") };
-            fields.push(self.field(path)?);
+            fields.push(match expression {
+                Expression::Path(path) => self.field(path)?,
+                Expression::Lookahead(packet, bits, at) => self.lookahead(packet, *bits, *at)?,
+                other => return error(other.at(), "a field, or a lookahead, is expected here"),
+            });
         }
         let mut decided = false;
         for (matches, name, at) in cases {
@@ -96,6 +99,27 @@ impl Lowering {
         }
         self.code.jump("jmp", accept, String::new());
         Ok(())
+    }
+}
+
+impl Lowering {
+    /// The next octets of the packet, which stay in it: a header of them alone, which nothing emits.
+    fn lookahead(&mut self, packet: &Name, bits: u32, at: Position) -> Result<(String, u32)> {
+        if self.roles.get(&packet.text) != Some(&Role::Packet) {
+            return error(packet.at, "what is looked ahead in is the packet");
+        }
+        self.names.bits(&Type::Bit(bits, at))?;
+        if self.headers.iter().any(|(name, _)| *name == format!("ahead{bits}")) {
+            return error(
+                at,
+                format!("ahead{bits} is the name of what is looked ahead at: name that header otherwise"),
+            );
+        }
+        if !self.ahead.contains(&bits) {
+            self.ahead.push(bits);
+        }
+        self.code.push(format!("lookahead h.ahead{bits}"));
+        Ok((format!("h.ahead{bits}.value"), bits))
     }
 }
 

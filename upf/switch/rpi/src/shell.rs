@@ -26,7 +26,7 @@ pub fn candidates(line: &str) -> (usize, Vec<String>) {
         ["rule", "add" | "try" | "set" | "del", kind, .., word] => {
             let words = KINDS.iter().find(|other| other.name == kind).map_or(&[][..], |kind| kind.words);
             match words.iter().find(|other| other.word == word).map(|word| word.form) {
-                Some(martlet_switch_control::rules::Form::Protocol) => vec!["tcp", "udp", "icmp"],
+                Some(martlet_switch_control::rules::Form::Protocol) => vec!["tcp", "udp", "icmp", "icmpv6"],
                 _ => vec![],
             }
         }
@@ -115,7 +115,7 @@ mod tests {
         let of = |line: &str| candidates(line).1;
         assert_eq!(of("ru"), ["rule "]);
         assert_eq!(of("rule lo"), ["load "]);
-        assert_eq!(of("rule add de"), ["decap ", "decap-filtered "]);
+        assert_eq!(of("rule add de"), ["decap ", "decap-filtered ", "decap-v6 ", "decap-filtered-v6 "]);
         assert_eq!(of("rule add decap teid 1 "), ["ue ", "via ", "counter ", "meter ", "qfi "]);
         assert_eq!(of("rule add application protocol t"), ["tcp "]);
         assert!(of("rule add decap teid ").is_empty());

@@ -10,7 +10,7 @@
 /* Packets of one port in a row. */
 #define RX_ROW 32
 
-static uint32_t rx_row, rx_rest;
+static uint32_t rx_row, rx_rest, rx_idle;
 
 static void rx_next(struct rte_swx_pipeline *p)
 {
@@ -27,6 +27,7 @@ static void rx_next(struct rte_swx_pipeline *p)
 		uint32_t port = p->port_id;
 
 		if (__instr_rx_exec(p, t, t->ip)) {
+			rx_idle = 0;
 			if (++rx_row < RX_ROW)
 				p->port_id = port;
 			else
@@ -38,6 +39,7 @@ static void rx_next(struct rte_swx_pipeline *p)
 		rx_row = 0;
 	}
 	rx_rest = RTE_SWX_PIPELINE_THREADS_MAX - 1;
+	rx_idle += RTE_SWX_PIPELINE_THREADS_MAX;
 	thread_yield(p);
 }
 
@@ -48,5 +50,12 @@ void mswx_take_rx(struct rte_swx_pipeline *p);
 void mswx_take_rx(struct rte_swx_pipeline *p)
 {
 	p->instruction_table[INSTR_RX] = rx_next;
+}
+
+/* Turns at the least since the last packet was taken. */
+uint32_t mswx_idle_turns(void);
+uint32_t mswx_idle_turns(void)
+{
+	return rx_idle;
 }
 #endif

@@ -30,6 +30,7 @@ int mswx_new(struct mswx **out, const char *name, uint32_t buffers)
 		snprintf(m->ring_out_names[i], sizeof(m->ring_out_names[i]), "%s_out%u", name, i);
 	}
 	m->since_last = UINT64_MAX / 2;
+	m->under_way = MSWX_UNDER_WAY;
 	m->spin = SPIN;
 	m->bell = -1;
 	m->pool = rte_pktmbuf_pool_create(m->pool_name, buffers, 128, 0, RTE_PKTMBUF_HEADROOM + MSWX_FRAME, 0);
@@ -271,13 +272,17 @@ int mswx_build(struct mswx *m)
 static void take_rx(struct mswx *m, const char *library)
 {
 	/* DPDK has it open, and keeps it so. */
-	void *code = dlopen(library, RTLD_LAZY), *take;
+	void *code = dlopen(library, RTLD_LAZY), *take, *idle;
 
 	if (!code)
 		return;
 	take = dlsym(code, "mswx_take_rx");
-	if (take)
+	idle = dlsym(code, "mswx_idle_turns");
+	if (take && idle) {
 		((void (*)(struct rte_swx_pipeline *))take)(m->p);
+		m->idle_turns = (uint32_t (*)(void))idle;
+		m->under_way = MSWX_UNDER_WAY_COMPILED;
+	}
 	dlclose(code);
 }
 

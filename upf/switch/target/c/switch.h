@@ -126,6 +126,8 @@ void mswx_release(struct mswx *m);
 /* Runs ports in memory for so many nanoseconds of the processor's time; gives how many it took. */
 uint64_t mswx_measure(struct mswx *m, uint64_t nanoseconds);
 void mswx_port_counters(struct mswx *m, uint32_t port, struct mswx_port_counters *counters);
+/* How often the loop had no processor for so long that the kernel took over, and for how many nanoseconds at the most. */
+void mswx_absences(struct mswx *m, uint64_t *times, uint64_t *longest);
 /* Of ports in memory. */
 int mswx_sink_packets(struct mswx *m, uint32_t port, uint64_t *packets, uint64_t *octets);
 const char *mswx_version(void);

@@ -132,6 +132,7 @@ unsafe extern "C" {
     pub fn mswx_release(m: *mut Raw);
     pub fn mswx_measure(m: *mut Raw, nanoseconds: u64) -> u64;
     pub fn mswx_port_counters(m: *mut Raw, port: u32, counters: *mut PortCounters);
+    pub fn mswx_absences(m: *mut Raw, times: *mut u64, longest: *mut u64);
     pub fn mswx_sink_packets(m: *mut Raw, port: u32, packets: *mut u64, octets: *mut u64) -> c_int;
     pub fn mswx_version() -> *const c_char;
     #[cfg(test)]

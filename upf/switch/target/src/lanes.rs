@@ -3,125 +3,35 @@
 //!
 //! The program looks at when the switch's loop last said that it lives. A switch that has ended, was killed, hangs or has no
 //! processor gets no frame from [`PATIENCE`] on, however long the kernel takes to clear up after it.
+use crate::assembler::*;
+use crate::bpf::{self, ATTACH_XDP, MAP_TYPE_ARRAY, MAP_TYPE_XSKMAP, MMAPABLE, PROG_TYPE_XDP};
 use crate::error::SwitchError;
 use crate::switch::Switch;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// For so long the kernel believes that a switch lives which has not said so.
-pub const PATIENCE: Duration = Duration::from_millis(50);
+pub const PATIENCE: Duration = Duration::from_millis(70);
 /// Receive queues of an interface that a port takes frames from.
 const QUEUES: u32 = 16;
 
 /// The longest packet that fits into a chunk of the sockets' memory (`c/xsk.c`), with its Ethernet header and a VLAN's.
 const LONGEST: u32 = 2048 - 256 - 18;
 
-const MAP_CREATE: i64 = 0;
-const MAP_UPDATE_ELEM: i64 = 2;
-const PROG_LOAD: i64 = 5;
-const LINK_CREATE: i64 = 28;
-const MAP_TYPE_ARRAY: u32 = 2;
-const MAP_TYPE_XSKMAP: u32 = 17;
-const MMAPABLE: u32 = 1 << 10;
-const PROG_TYPE_XDP: u32 = 6;
-const ATTACH_XDP: u32 = 37;
 /// How a program is attached: in the driver, or behind it.
 const IN_DRIVER: u32 = 1 << 2;
 const GENERIC: u32 = 1 << 1;
 
-/// Calls bpf(2) with the first octets of its argument.
-fn bpf<T>(command: i64, argument: &T) -> std::io::Result<i64> {
-    // SAFETY: the kernel reads as many octets as said, and what they point to lives until the end of the call.
-    let outcome = unsafe { libc::syscall(libc::SYS_bpf, command, argument as *const T, size_of::<T>()) };
-    if outcome < 0 { Err(std::io::Error::last_os_error()) } else { Ok(outcome) }
-}
-
-/// The same, where a descriptor comes of it.
-pub(crate) fn bpf_open<T>(command: i64, argument: &T) -> std::io::Result<OwnedFd> {
-    let fd = bpf(command, argument)?;
-    // SAFETY: a descriptor that the kernel has just made, for us alone.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
-}
-
-fn name(text: &str) -> [u8; 16] {
-    let mut name = [0; 16];
-    name[..text.len()].copy_from_slice(text.as_bytes());
-    name
-}
-
-/// `union bpf_attr` of BPF_MAP_CREATE.
-#[repr(C)]
-struct MapAttributes {
-    kind: u32,
-    key: u32,
-    value: u32,
-    entries: u32,
-    flags: u32,
-    inner: u32,
-    node: u32,
-    name: [u8; 16],
-}
-
-fn make_map(kind: u32, value: u32, entries: u32, flags: u32, text: &str) -> std::io::Result<OwnedFd> {
-    bpf_open(MAP_CREATE, &MapAttributes { kind, key: 4, value, entries, flags, inner: 0, node: 0, name: name(text) })
-}
-
-/// `union bpf_attr` of BPF_PROG_LOAD, up to the type of attachment.
-#[repr(C)]
-pub(crate) struct Load {
-    pub kind: u32,
-    pub instructions: u32,
-    pub code: u64,
-    pub license: u64,
-    pub log: [u32; 2],
-    pub log_buffer: u64,
-    pub kernel: u32,
-    pub flags: u32,
-    pub name: [u8; 16],
-    pub ifindex: u32,
-    pub attach_type: u32,
-}
-
-/// Loads a program.
-pub(crate) fn load(kind: u32, attach_type: u32, code: &[u64], text: &str) -> std::io::Result<OwnedFd> {
-    let load = Load {
-        kind,
-        instructions: code.len() as u32,
-        code: code.as_ptr() as u64,
-        license: c"Apache-2.0".as_ptr() as u64,
-        log: [0; 2],
-        log_buffer: 0,
-        kernel: 0,
-        flags: 0,
-        name: name(text),
-        ifindex: 0,
-        attach_type,
-    };
-    bpf_open(PROG_LOAD, &load)
-}
-
-/// `union bpf_attr` of BPF_LINK_CREATE; the rest is what tcx may be told of its order.
-#[repr(C)]
-pub(crate) struct Link {
-    pub program: u32,
-    pub ifindex: u32,
-    pub attach_type: u32,
-    pub flags: u32,
-    pub order: [u64; 2],
-}
-
-/// An instruction: code, registers (destination, source), offset, immediate value.
-const fn instruction(code: u8, to: u8, from: u8, offset: i16, value: i32) -> u64 {
-    let registers = to | from << 4;
-    (code as u64) | (registers as u64) << 8 | (offset as u16 as u64) << 16 | (value as u32 as u64) << 32
-}
-
 /// Frames that wait for the program to send them, and octets of each (`c/live.c`).
 const LIVE: u32 = 512;
 const LIVE_SLOT: u32 = 2048;
-/// Octets of the memory that they lie in, behind which are the number of the next one and a gap.
-const LIVE_AREA: u32 = 64 + LIVE * LIVE_SLOT;
+/// Octets of the memory that they lie in: the number of the next one, a gap, and the frames, each behind its length and a gap.
+const LIVE_AREA: u32 = LIVE_FIRST + LIVE * LIVE_SLOT;
+const LIVE_FIRST: u32 = 64;
+const LIVE_HEADER: u32 = 8;
+/// Octets of the shortest frame: its header alone.
+const ETHERNET: i32 = 14;
 /// The first interface of every network namespace, which runs of a program say that they come from.
 const LOOPBACK: i32 = 1;
 
@@ -135,110 +45,82 @@ struct Out {
 /// The program. What comes is the kernel's `PATIENCE` after `alive`, and where no socket is there for the queue. A run that the
 /// switch asks for takes the next frame of its memory, and sends it.
 fn program(alive: RawFd, sockets: RawFd, out: Option<Out>) -> Vec<u64> {
-    const INGRESS: i16 = 12;
-    let coming = coming(alive, sockets);
-    let mut code = vec![
-        // r6 = context
-        instruction(0xbf, 6, 1, 0, 0),
-    ];
+    let mut code = Assembler::default();
+    code.mov(CONTEXT, R1);
     if let Some(out) = out {
-        code.extend([
-            // r2 = ingress interface; the loopback's: behind what is for frames that come
-            instruction(0x61, 2, 6, INGRESS, 0),
-            instruction(0x15, 2, 0, coming.len() as i16, LOOPBACK),
-        ]);
-        code.extend(coming);
-        code.extend(leaving(out));
+        code.load32(R2, CONTEXT, xdp::INGRESS);
+        code.jump_if_equal(R2, LOOPBACK, "leaving");
+        coming(&mut code, alive, sockets);
+        code.label("leaving");
+        leaving(&mut code, out);
     } else {
-        code.extend(coming);
+        coming(&mut code, alive, sockets);
     }
-    code
+    code.finish()
 }
 
-const LOAD_MAP: u8 = 0x18;
-const MAP: u8 = 1;
-const MAP_VALUE: u8 = 2;
-const EXIT: u64 = instruction(0x95, 0, 0, 0, 0);
+/// Where the program keeps what it was called with.
+const CONTEXT: Register = R6;
 
-/// Of frames that come; r6 is the context.
-fn coming(alive: RawFd, sockets: RawFd) -> Vec<u64> {
-    const COARSE_TIME: i32 = 160;
-    const REDIRECT: i32 = 51;
-    const PASS: i32 = 2;
-    const RX_QUEUE: i16 = 16;
-    vec![
-        // r1 = where the switch says that it lives; r7 = when it did
-        instruction(LOAD_MAP, 1, MAP_VALUE, 0, alive),
-        instruction(0, 0, 0, 0, 0),
-        instruction(0x79, 7, 1, 0, 0),
-        // r0 = now - r7
-        instruction(0x85, 0, 0, 0, COARSE_TIME),
-        instruction(0x1f, 0, 7, 0, 0),
-        // Longer ago than that: to the last two. Signed, for the clock is read before the switch may say something.
-        instruction(0x65, 0, 0, 6, PATIENCE.as_nanos() as i32),
-        // return redirect(sockets, queue, or pass)
-        instruction(0x61, 2, 6, RX_QUEUE, 0),
-        instruction(LOAD_MAP, 1, MAP, 0, sockets),
-        instruction(0, 0, 0, 0, 0),
-        instruction(0xb7, 3, 0, 0, PASS),
-        instruction(0x85, 0, 0, 0, REDIRECT),
-        EXIT,
-        instruction(0xb7, 0, 0, 0, PASS),
-        EXIT,
-    ]
+/// Of frames that come.
+fn coming(code: &mut Assembler, alive: RawFd, sockets: RawFd) {
+    // The clock is read after what the switch has said, so what is between them is below nothing where it says more meanwhile.
+    code.map_value(R1, alive);
+    code.load64(R7, R1, 0);
+    code.call(Helper::CoarseTime);
+    code.subtract(R0, R7);
+    code.jump_if_more_signed(R0, PATIENCE.as_nanos() as i32, "to the kernel");
+    code.load32(R2, CONTEXT, xdp::RX_QUEUE);
+    code.map(R1, sockets);
+    code.set(R3, xdp::PASS);
+    code.call(Helper::RedirectMap);
+    code.exit();
+    code.label("to the kernel");
+    code.give(xdp::PASS);
 }
 
-/// Of frames of ours; r6 is the context.
-fn leaving(out: Out) -> Vec<u64> {
-    const ADJUST_TAIL: i32 = 65;
-    const STORE: i32 = 190;
-    const REDIRECT_TO: i32 = 23;
-    const DROP: i32 = 1;
-    const DATA: i16 = 0;
-    const DATA_END: i16 = 4;
-    vec![
-        // r7 = the memory; r8 = the number of the frame, which the next run has one more of
-        instruction(LOAD_MAP, 7, MAP_VALUE, 0, out.area),
-        instruction(0, 0, 0, 0, 0),
-        instruction(0x61, 8, 7, 0, 0),
-        instruction(0xbf, 1, 8, 0, 0),
-        instruction(0x07, 1, 0, 0, 1),
-        instruction(0x63, 7, 1, 0, 0),
-        // r7 = its place; r9 = its length
-        instruction(0x57, 8, 0, 0, LIVE as i32 - 1),
-        instruction(0x67, 8, 0, 0, LIVE_SLOT.ilog2() as i32),
-        instruction(0x07, 7, 0, 0, 64),
-        instruction(0x0f, 7, 8, 0, 0),
-        instruction(0x61, 9, 7, 0, 0),
-        // A length that none has: to the last two.
-        instruction(0x25, 9, 0, 21, LIVE_SLOT as i32 - 8),
-        instruction(0xa5, 9, 0, 20, 14),
-        // r2 = by how much the packet is to grow, below 0 where it is longer
-        instruction(0x61, 1, 6, DATA, 0),
-        instruction(0x61, 3, 6, DATA_END, 0),
-        instruction(0x1f, 3, 1, 0, 0),
-        instruction(0xbf, 2, 9, 0, 0),
-        instruction(0x1f, 2, 3, 0, 0),
-        instruction(0x15, 2, 0, 3, 0),
-        instruction(0xbf, 1, 6, 0, 0),
-        instruction(0x85, 0, 0, 0, ADJUST_TAIL),
-        instruction(0x55, 0, 0, 11, 0),
-        // Its octets, from eight behind its place.
-        instruction(0xbf, 1, 6, 0, 0),
-        instruction(0xb7, 2, 0, 0, 0),
-        instruction(0xbf, 3, 7, 0, 0),
-        instruction(0x07, 3, 0, 0, 8),
-        instruction(0xbf, 4, 9, 0, 0),
-        instruction(0x85, 0, 0, 0, STORE),
-        instruction(0x55, 0, 0, 4, 0),
-        // return redirect_to(interface)
-        instruction(0xb7, 1, 0, 0, out.ifindex as i32),
-        instruction(0xb7, 2, 0, 0, 0),
-        instruction(0x85, 0, 0, 0, REDIRECT_TO),
-        EXIT,
-        instruction(0xb7, 0, 0, 0, DROP),
-        EXIT,
-    ]
+/// Of frames of ours.
+fn leaving(code: &mut Assembler, out: Out) {
+    const PLACE: Register = R7;
+    const LENGTH: Register = R9;
+    // The number of the frame, which the next run has one more of.
+    code.map_value(PLACE, out.area);
+    code.load32(R8, PLACE, 0);
+    code.mov(R1, R8);
+    code.add_number(R1, 1);
+    code.store32(PLACE, 0, R1);
+    // Its place and its length, which has to be one that there may be.
+    code.and_number(R8, LIVE as i32 - 1);
+    code.shift_left(R8, LIVE_SLOT.ilog2() as i32);
+    code.add_number(PLACE, LIVE_FIRST as i32);
+    code.add(PLACE, R8);
+    code.load32(LENGTH, PLACE, 0);
+    code.jump_if_more(LENGTH, (LIVE_SLOT - LIVE_HEADER) as i32, "drop");
+    code.jump_if_less(LENGTH, ETHERNET, "drop");
+    // The packet is made as long: by how much it grows is below nothing where it is longer.
+    code.load32(R1, CONTEXT, xdp::DATA);
+    code.load32(R3, CONTEXT, xdp::DATA_END);
+    code.subtract(R3, R1);
+    code.mov(R2, LENGTH);
+    code.subtract(R2, R3);
+    code.jump_if_equal(R2, 0, "as long");
+    code.mov(R1, CONTEXT);
+    code.call(Helper::XdpAdjustTail);
+    code.jump_if_not_equal(R0, 0, "drop");
+    code.label("as long");
+    code.mov(R1, CONTEXT);
+    code.set(R2, 0);
+    code.mov(R3, PLACE);
+    code.add_number(R3, LIVE_HEADER as i32);
+    code.mov(R4, LENGTH);
+    code.call(Helper::XdpStoreBytes);
+    code.jump_if_not_equal(R0, 0, "drop");
+    code.set(R1, out.ifindex as i32);
+    code.set(R2, 0);
+    code.call(Helper::Redirect);
+    code.exit();
+    code.label("drop");
+    code.give(xdp::DROP);
 }
 
 /// A word in memory shared with programs of the kernel, in which the switch's loop says that it lives.
@@ -256,7 +138,7 @@ unsafe impl Sync for Alive {}
 impl Alive {
     /// Makes it; nobody lives yet.
     pub fn new() -> std::io::Result<Arc<Alive>> {
-        let map = make_map(MAP_TYPE_ARRAY, 8, 1, MMAPABLE, "switch_alive")?;
+        let map = bpf::make_map(MAP_TYPE_ARRAY, 8, 1, MMAPABLE, "switch_alive")?;
         // SAFETY: a new mapping of a page, which the map has.
         let word = unsafe {
             libc::mmap(
@@ -343,13 +225,13 @@ pub fn open(
             "{interface}: AF_XDP takes up to {QUEUES} receive queues, and it has {queues}: ethtool -L {interface} combined 1"
         )));
     }
-    let sockets = make_map(MAP_TYPE_XSKMAP, 4, QUEUES, 0, "switch_sockets");
+    let sockets = bpf::make_map(MAP_TYPE_XSKMAP, 4, QUEUES, 0, "switch_sockets");
     let sockets = sockets.map_err(|error| failed("no map", error))?;
     let (alive, sockets_fd) = (alive.map.as_raw_fd(), sockets.as_raw_fd());
-    let made = |out| load(PROG_TYPE_XDP, ATTACH_XDP, &program(alive, sockets_fd, out), "martlet_switch");
+    let made = |out| bpf::load(PROG_TYPE_XDP, ATTACH_XDP, &program(alive, sockets_fd, out), "martlet_switch");
     // Only where sockets make a packet buffer for each frame is a program the better way.
     let area = if crate::sockets::is_veth(interface) {
-        make_map(MAP_TYPE_ARRAY, LIVE_AREA, 1, MMAPABLE, "switch_frames").ok()
+        bpf::make_map(MAP_TYPE_ARRAY, LIVE_AREA, 1, MMAPABLE, "switch_frames").ok()
     } else {
         None
     };
@@ -362,10 +244,7 @@ pub fn open(
         Some((program, area)) => (program, Some(area)),
         None => (made(None).map_err(|error| failed("the kernel refuses its program", error))?, None),
     };
-    let attach = |flags| {
-        let program = program.as_raw_fd() as u32;
-        bpf_open(LINK_CREATE, &Link { program, ifindex, attach_type: ATTACH_XDP, flags, order: [0; 2] })
-    };
+    let attach = |flags| bpf::attach(&program, ifindex, ATTACH_XDP, flags);
     let (link, in_driver) = match attach(IN_DRIVER) {
         Ok(link) => (link, true),
         // Another program is there: behind it, frames would be what it leaves.
@@ -373,19 +252,8 @@ pub fn open(
         Err(_) => (attach(GENERIC).map_err(|error| failed("no program may be attached", error))?, false),
     };
     for queue in 0..queues {
-        let opened = switch.open_lane(port, ifindex, queue, bypass).and_then(|socket| {
-            /// `union bpf_attr` of BPF_MAP_UPDATE_ELEM.
-            #[repr(C)]
-            struct Update {
-                map: u32,
-                rest: u32,
-                key: u64,
-                value: u64,
-                flags: u64,
-            }
-            let (map, key, value) = (sockets.as_raw_fd() as u32, (&raw const queue) as u64, (&raw const socket) as u64);
-            bpf(MAP_UPDATE_ELEM, &Update { map, rest: 0, key, value, flags: 0 }).map(drop)
-        });
+        let opened =
+            switch.open_lane(port, ifindex, queue, bypass).and_then(|socket| bpf::set(&sockets, queue, socket as u32));
         if let Err(error) = opened {
             switch.close_lanes(port);
             return Err(failed("no socket", error));
@@ -397,4 +265,21 @@ pub fn open(
         told.ok().map(|()| (program, area))
     });
     Ok(Lanes { _link: link, _sockets: sockets, _out: out, in_driver })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_takes_the_program() {
+        // Not everybody may have it look.
+        let Ok(alive) = Alive::new() else { return eprintln!("SKIPPED: no right to load programs of the kernel") };
+        let sockets = bpf::make_map(MAP_TYPE_XSKMAP, 4, QUEUES, 0, "switch_sockets").expect("a map");
+        let area = bpf::make_map(MAP_TYPE_ARRAY, LIVE_AREA, 1, MMAPABLE, "switch_frames").expect("a map");
+        for out in [None, Some(Out { area: area.as_raw_fd(), ifindex: 7 })] {
+            let code = program(alive.map.as_raw_fd(), sockets.as_raw_fd(), out);
+            bpf::load(PROG_TYPE_XDP, ATTACH_XDP, &code, "martlet_switch").expect("a program that the kernel takes");
+        }
+    }
 }

@@ -5,7 +5,9 @@
 //! out, all of a batch between two packets.
 mod as_target;
 mod assemble;
+mod assembler;
 pub mod bench;
+mod bpf;
 pub mod dpdk;
 mod error;
 #[cfg(test)]

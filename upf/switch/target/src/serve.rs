@@ -60,23 +60,23 @@ pub const NATIVE_N6: u32 = 3;
 
 /// The ways of packets that have no rules.
 pub fn base(program: &Program) -> Vec<Update> {
-    let entry = |table: &str, port: u32, action: &str, arguments: &[u32]| {
+    let entry = |table: &str, port: u32, action: &str, arguments: &[u64]| {
         let info = &program.info;
         let table = info.tables.iter().position(|of| of.alias == table).expect("a table of the program");
         let action = info.actions.iter().position(|of| of.alias == action).expect("an action of the program");
-        let call = Call { action, arguments: arguments.iter().map(|argument| (*argument).into()).collect() };
+        let call = Call { action, arguments: arguments.to_vec() };
         let key = Key { fields: vec![FieldMatch::Exact(port.into())], priority: 0 };
         Update { operation: Operation::Insert, entry: TableEntry { table, key, call, metadata: Vec::new() } }
     };
     vec![
         // What is for everybody is no rule's; frames are as long as their port takes.
-        entry("interfaces", ACCESS, "access", &[u32::MAX, u32::MAX]),
+        entry("interfaces", ACCESS, "access", &[u32::MAX.into(), u32::MAX.into(), u64::MAX, u64::MAX]),
         entry("interfaces", CORE, "core", &[0xffff]),
-        entry("interfaces", NATIVE_N3, "native", &[ACCESS]),
-        entry("interfaces", NATIVE_N6, "native", &[CORE]),
-        entry("gtp_default_forward", ACCESS, "to_native", &[NATIVE_N3]),
-        entry("ip_default_forward", ACCESS, "to_native", &[NATIVE_N3]),
-        entry("ip_default_forward", CORE, "to_native", &[NATIVE_N6]),
+        entry("interfaces", NATIVE_N3, "native", &[ACCESS.into()]),
+        entry("interfaces", NATIVE_N6, "native", &[CORE.into()]),
+        entry("gtp_default_forward", ACCESS, "to_native", &[NATIVE_N3.into()]),
+        entry("ip_default_forward", ACCESS, "to_native", &[NATIVE_N3.into()]),
+        entry("ip_default_forward", CORE, "to_native", &[NATIVE_N6.into()]),
     ]
 }
 

@@ -4,8 +4,9 @@
 //! between the two in the kernel: that is the way without a switch. While a switch lives, a program at the entry of both
 //! interfaces (tcx, Linux 6.6) drops what the switch has taken. The kernel removes that program when the switch's process
 //! ends, however it ends, so the way without a switch is there from the next frame on.
+use crate::assembler::{Assembler, TC_SHOT};
+use crate::bpf;
 use crate::error::SwitchError;
-use crate::lanes::{self, Link};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::{Command, Stdio};
@@ -238,12 +239,10 @@ fn set(socket: &OwnedFd, level: i32, option: i32, value: i32) -> std::io::Result
 
 /// Drops all frames that enter by an interface, behind packet sockets, as long as the descriptor is open.
 fn divert(ifindex: u32) -> std::io::Result<OwnedFd> {
-    const LINK_CREATE: i64 = 28;
     const PROG_TYPE_SCHED_CLS: u32 = 3;
     const TCX_INGRESS: u32 = 46;
-    // r0 = TC_ACT_SHOT; exit
-    let code: [u64; 2] = [0x0000_0002_0000_00b7, 0x0000_0000_0000_0095];
-    let program = lanes::load(PROG_TYPE_SCHED_CLS, TCX_INGRESS, &code, "martlet_switch_")?;
-    let program = program.as_raw_fd() as u32;
-    lanes::bpf_open(LINK_CREATE, &Link { program, ifindex, attach_type: TCX_INGRESS, flags: 0, order: [0; 2] })
+    let mut code = Assembler::default();
+    code.give(TC_SHOT);
+    let program = bpf::load(PROG_TYPE_SCHED_CLS, TCX_INGRESS, &code.finish(), "martlet_switch_")?;
+    bpf::attach(&program, ifindex, TCX_INGRESS, 0)
 }

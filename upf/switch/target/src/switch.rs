@@ -392,6 +392,17 @@ impl Switch {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
             let _ = thread.join();
+            let (mut times, mut longest) = (0, 0);
+            // SAFETY: places for both; the thread has ended.
+            unsafe { ffi::mswx_absences(self.raw(), &mut times, &mut longest) };
+            if times > 0 {
+                let longest = Duration::from_nanos(longest);
+                tracing::warn!(
+                    times,
+                    ?longest,
+                    "the switch had no processor for so long that the kernel took over its wires: packets may have been overtaken"
+                );
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ use martlet_switch_control::model::{Call, FieldMatch, Key, Operation, TableEntry
 use martlet_switch_control::tables::Tables;
 use martlet_switch_target::pcap::{Carrier, Files, Reader, Writer};
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv6Addr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -31,17 +32,30 @@ const RULES: &str = "
     encap-filtered ue 10.60.0.8 session 8
     application application 1 session 8 protocol udp priority 5
     downlink6 session 8 application 1 teid 0x2008 peer 3 qfi 6 via 2 counter 17
+    decap-v6 teid 0x100a prefix 2001:db8:45:a::/64 ue 10.60.0.10 via 1 via-v6 3 counter 20
+    encap-v6 prefix 2001:db8:45:a::/64 teid 0x200a from 192.168.70.1 to 192.168.70.2 qfi 9 via 2 counter 21
+    decap-filtered-v6 teid 0x100b prefix 2001:db8:45:b::/64 session 11
+    encap-filtered-v6 prefix 2001:db8:45:b::/64 session 11
+    application-v6 application 1 session 11 remote 2001:db8:98::/48 ports 80-90 protocol tcp priority 10
+    application-v6 application 2 session 11 protocol udp priority 5
+    uplink-v6 session 11 application 1 via 1 via-v6 3 counter 22
+    uplink-closed session 11 application 2 counter 23
+    downlink session 11 application 1 teid 0x200b from 192.168.70.1 to 192.168.70.2 qfi 7 via 2 counter 24
+    downlink-closed session 11 application 2 counter 25
+    encap6-v6 prefix 2001:db8:45:c::/64 teid 0x200c peer 3 qfi 5 via 2 counter 26
+    hop number 3 source 02:00:00:00:00:05 destination 02:00:00:00:00:06 port 1
 ";
 
 /// Entries that are no rules of a person: table, key, action, arguments.
 const OTHERS: &[(&str, u64, &str, &[u64])] = &[
     ("gtp_decap", 0x1003, "hold_uplink", &[]),
     ("gtp_encap", 0x0a3c_0003, "hold_downlink", &[]),
+    ("gtp_encap_v6", 0x2001_0db8_0045_000d, "hold_downlink", &[]),
     ("l2_forward", 7, "drop", &[]),
-    ("interfaces", 4, "access", &[0xffff_ffff, 0xffff_ffff]),
+    ("interfaces", 4, "access", &[0xffff_ffff, 0xffff_ffff, u64::MAX, u64::MAX]),
     ("gtp_default_forward", 4, "to_controller", &[]),
     ("ip_default_forward", 4, "to_controller", &[]),
-    ("interfaces", 5, "access", &[0xffff_ffff, 0xffff_ffff]),
+    ("interfaces", 5, "access", &[0xffff_ffff, 0xffff_ffff, u64::MAX, u64::MAX]),
     ("gtp_default_forward", 5, "drop", &[]),
     ("ip_default_forward", 5, "drop", &[]),
     ("interfaces", 6, "drop", &[]),
@@ -116,7 +130,25 @@ const UE5: [u8; 4] = [10, 60, 0, 5];
 const UE6: [u8; 4] = [10, 60, 0, 6];
 const UE7: [u8; 4] = [10, 60, 0, 7];
 const UE8: [u8; 4] = [10, 60, 0, 8];
+const UE10: [u8; 4] = [10, 60, 0, 10];
 const NOBODY: [u8; 4] = [10, 60, 0, 9];
+
+/// The n-th UE's address of IPv6, and the host's.
+fn ue6(n: u16) -> Ipv6Addr {
+    Ipv6Addr::new(0x2001, 0xdb8, 0x45, n, 0, 0, 0, 7)
+}
+const HOST6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x98, 0, 0, 0, 0, 2);
+
+/// A packet of TCP.
+fn tcp6(source: Ipv6Addr, destination: Ipv6Addr, ports: (u16, u16), hop_limit: u8, n: u8) -> Vec<u8> {
+    let mut packet = ipv6(hop_limit, source, destination, &[tcp(ports.0, ports.1), payload(n)].concat());
+    packet[6] = 6;
+    packet
+}
+
+fn udp6(source: Ipv6Addr, destination: Ipv6Addr, hop_limit: u8, n: u8) -> Vec<u8> {
+    ipv6(hop_limit, source, destination, &udp(1000, 53, &payload(n)))
+}
 
 /// What is done, the port and the frame that goes in, and those that come out.
 type Case = (&'static str, u32, Vec<u8>, Vec<(u32, Vec<u8>)>);
@@ -174,8 +206,87 @@ fn cases() -> Vec<Case> {
         ),
         as_is(0, 2, in_tunnel6(0x7777, &up(NOBODY, 64, 24)), "gtp_default_forward.to_native over IPv6"),
         as_is(0, 2, ethernet6(&ipv6(64, GNB6, N36, &udp(1, 2, &payload(25)))), "ip_default_forward.to_native of IPv6"),
+        (
+            "gtp_decap.decap_v6: a packet of IPv6 leaves by the next hop for it",
+            0,
+            in_tunnel(0x100a, &udp6(ue6(10), HOST6, 64, 30)),
+            vec![(1, to_network6(&udp6(ue6(10), HOST6, 63, 30)))],
+        ),
+        (
+            "gtp_decap.decap_v6: one of IPv4 beside it",
+            0,
+            in_tunnel(0x100a, &up(UE10, 64, 31)),
+            vec![(1, to_network(&up(UE10, 63, 31)))],
+        ),
+        (
+            "gtp_encap_v6.encap",
+            1,
+            ethernet6(&udp6(HOST6, ue6(10), 64, 32)),
+            vec![(0, to_gnb(0x200a, 9, &udp6(HOST6, ue6(10), 63, 32)))],
+        ),
+        (
+            "gtp_decap.decap_filtered_v6, applications_v6.application, uplink_terminations.uplink_forward_v6",
+            0,
+            in_tunnel6(0x100b, &tcp6(ue6(11), HOST6, (1000, 85), 64, 33)),
+            vec![(1, to_network6(&tcp6(ue6(11), HOST6, (1000, 85), 63, 33)))],
+        ),
+        (
+            "gtp_encap_v6.encap_filtered",
+            1,
+            ethernet6(&tcp6(HOST6, ue6(11), (85, 1000), 64, 34)),
+            vec![(0, to_gnb(0x200b, 7, &tcp6(HOST6, ue6(11), (85, 1000), 63, 34)))],
+        ),
+        ("uplink_terminations.gate_closed of IPv6", 0, in_tunnel(0x100b, &udp6(ue6(11), HOST6, 64, 35)), vec![]),
+        ("downlink_terminations.gate_closed of IPv6", 1, ethernet6(&udp6(HOST6, ue6(11), 64, 36)), vec![]),
+        (
+            "gtp_encap_v6.encap6",
+            1,
+            ethernet6(&udp6(HOST6, ue6(12), 64, 37)),
+            vec![(0, to_gnb6(0x200c, 5, &udp6(HOST6, ue6(12), 63, 37)))],
+        ),
+        as_is(0, 2, in_tunnel(0x1003, &udp6(ue6(13), HOST6, 64, 38)), "gtp_decap.hold_uplink of IPv6"),
+        as_is(1, 3, ethernet6(&udp6(HOST6, ue6(13), 64, 39)), "gtp_encap_v6.hold_downlink"),
+        as_is(0, 2, in_tunnel(0x100a, &udp6(ue6(11), HOST6, 64, 40)), "another's prefix"),
+        as_is(0, 2, in_tunnel(0x1001, &udp6(ue6(10), HOST6, 64, 41)), "IPv6 of a UE that has an address alone"),
+        as_is(0, 2, in_tunnel(0x100b, &up([0; 4], 64, 42)), "IPv4 of a UE that has a prefix alone"),
+        as_is(0, 2, in_tunnel(0x100a, &udp6(ue6(10), HOST6, 1, 43)), "one hop and no further"),
+        as_is(1, 3, ethernet6(&udp6(HOST6, ue6(10), 1, 44)), "one hop and no further"),
+        as_is(0, 2, in_tunnel(0x100a, &udp6(ue6(10), "ff02::2".parse().unwrap(), 64, 45)), "for a group"),
+        as_is(0, 2, in_tunnel(0x100a, &udp6(ue6(10), "fe80::1".parse().unwrap(), 64, 46)), "for the link"),
+        as_is(0, 2, in_tunnel(0x100b, &udp_without_ports(ue6(11), 47)), "ports that are cut off"),
+        as_is(0, 2, in_tunnel(0x100b, &behind_options(ue6(11), 48)), "applications_v6: behind an extension header"),
+        (
+            "gtp_decap.decap_v6: extension headers are the packet's own affair",
+            0,
+            in_tunnel(0x100a, &behind_options(ue6(10), 49)),
+            vec![(1, to_network6(&aged6(&behind_options(ue6(10), 49))))],
+        ),
         ("ip_default_forward.drop", 5, ethernet(&down(NOBODY, 64, 19)), vec![]),
     ]
+}
+
+/// A datagram whose header ends in the midst of its ports; the rest of the frame is padding.
+fn udp_without_ports(source: Ipv6Addr, n: u8) -> Vec<u8> {
+    ipv6(64, source, HOST6, &[n; 3])
+}
+
+/// A datagram behind destination options.
+fn behind_options(source: Ipv6Addr, n: u8) -> Vec<u8> {
+    let options = [17, 0, 1, 4, 0, 0, 0, 0];
+    let mut packet = ipv6(64, source, HOST6, &[&options[..], &udp(1000, 53, &payload(n))].concat());
+    packet[6] = 60;
+    packet
+}
+
+fn aged6(packet: &[u8]) -> Vec<u8> {
+    let mut aged = packet.to_vec();
+    aged[7] -= 1;
+    aged
+}
+
+/// By next hop 3.
+fn to_network6(packet: &[u8]) -> Vec<u8> {
+    [&[2, 0, 0, 0, 0, 6, 2, 0, 0, 0, 0, 5, 0x86, 0xdd][..], packet].concat()
 }
 
 /// Every action of every table that an entry may have is in an entry here.
@@ -254,6 +365,10 @@ fn every_action_of_every_table_does_what_it_says() {
         assert_eq!([count("rules", 1), count("rules", 2)], [(2, 196), (1, 98)]);
         assert_eq!([count("rules", 15), count("rules", 17), count("rules", 16)], [(1, 98), (1, 98), (0, 0)]);
         assert_eq!([count("rules", 10), count("rules", 12)], [(1, 110); 2]);
+        // Of IPv6 with its longer header; both versions by one counter.
+        assert_eq!([count("rules", 20), count("rules", 21)], [(3, 118 + 98 + 126), (1, 118)]);
+        assert_eq!([count("rules", 22), count("rules", 24), count("rules", 26)], [(1, 130), (1, 130), (1, 118)]);
+        assert_eq!([count("dropped", 23), count("dropped", 25)], [(1, 118); 2]);
         assert_eq!([count("dropped", 11), count("dropped", 13)], [(1, 98); 2]);
         assert_eq!([count("rules", 11), count("rules", 13)], [(0, 0); 2]);
     }
@@ -283,7 +398,7 @@ fn a_switch_process_carries_captures() {
         ["--native-n3", &native3],
         ["--core", &core],
         ["--native-n6", &native6],
-        ["--memory", "300"],
+        ["--memory", "360"],
     ];
     let mut switch = process::Process::start(&words.concat());
     let octets = |port: u32| std::fs::metadata(folder.file("out", port)).map_or(0, |of| of.len());
@@ -318,7 +433,7 @@ fn a_port_or_a_rule_that_is_wrong_is_told() {
         (vec!["--rules".into(), rules.clone()], "rules:1:26: decap needs via"),
     ] {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_martlet-switch"));
-        command.args(["run", "--once", "--listen", "127.0.0.1:0", "--memory", "300"]).args(words);
+        command.args(["run", "--once", "--listen", "127.0.0.1:0", "--memory", "360"]).args(words);
         let output = command.stdin(std::process::Stdio::null()).output().expect("the switch");
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success() && text.contains(said), "{said}: {text}");

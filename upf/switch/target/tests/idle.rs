@@ -36,7 +36,7 @@ fn a_switch_with_nothing_to_carry_sleeps_until_a_packet_comes() {
                 ["--native-n3", "native3"],
                 ["--core", "core"],
                 ["--native-n6", "native6"],
-                ["--memory", "300"],
+                ["--memory", "360"],
             ]
             .concat(),
         );

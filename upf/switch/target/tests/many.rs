@@ -30,7 +30,7 @@ fn all_come(other_end_takes_frames_of_programs: bool) -> usize {
     let (gnb, upf, asked) = (End::open("gnb"), End::open("upf3"), End::open_for("upf3", ASKING));
     let ports =
         [["--access", "access"], ["--native-n3", "native3"], ["--core", "core"], ["--native-n6", "native6"]].concat();
-    let switch = Process::start(&[&ports[..], &["--memory", "300"]].concat());
+    let switch = Process::start(&[&ports[..], &["--memory", "360"]].concat());
     let signal = |signal| {
         // SAFETY: a signal to our child.
         unsafe { libc::kill(switch.id() as i32, signal) };

@@ -7,8 +7,8 @@ mod wires;
 use martlet_pfcp::ie::ReportingTriggers;
 use martlet_upf::config::{DatapathChoice, OffloadPolicy};
 use martlet_upf::datapath::{Datapath, Event, Reached};
-use martlet_upf::rules::VolumeLimit;
-use native::{Bed, packet, session};
+use martlet_upf::rules::{UeAddress, VolumeLimit};
+use native::{Bed, PREFIX, packet, packet6, session};
 use std::io::BufRead;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -24,6 +24,17 @@ struct Traffic {
 
 impl Traffic {
     fn during(bed: &mut Bed, first: u32, every: Duration, act: impl FnOnce(&mut Bed)) -> u32 {
+        Traffic::of(packet, bed, first, every, act)
+    }
+
+    /// Of these packets.
+    fn of(
+        packet: impl Fn(u32, usize, bool) -> Vec<u8> + Sync,
+        bed: &mut Bed,
+        first: u32,
+        every: Duration,
+        act: impl FnOnce(&mut Bed),
+    ) -> u32 {
         let traffic = Traffic { stop: AtomicBool::new(false), sent: AtomicU32::new(0) };
         let (gnb, dn) = (bed.gnb.again(), bed.dn.again());
         std::thread::scope(|scope| {
@@ -71,7 +82,8 @@ fn all_came(bed: &Bed, first: u32, sent: u32) {
             println!("{name}: the kernel had no room for {} packets", due.len() - came.len());
             continue;
         }
-        assert!(came == due, "{name}: {} of {sent} came, not as sent from {at:?} on", came.len());
+        let around = at.map(|at| &came[at..came.len().min(at + 12)]);
+        assert!(came == due, "{name}: {} of {sent} came, not as sent from {at:?} on: {around:?}", came.len());
     }
 }
 
@@ -137,6 +149,45 @@ fn a_hot_session_moves_and_comes_back_with_the_kernel_behind() {
 #[test]
 fn a_hot_session_moves_and_comes_back_with_xdp_behind() {
     in_namespace(|| a_hot_session_moves(DatapathChoice::Xdp));
+}
+
+/// A session with an address and a prefix, of which packets of IPv6 come.
+fn a_session_of_ipv6_moves(native: DatapathChoice) {
+    let mut bed = Bed::of(native, true, |config| {
+        (config.policy, config.cold_ms, config.stay_ms) = (OffloadPolicy::Hot, 300, 100);
+    });
+    let mut session = session();
+    session.pdrs.values_mut().for_each(|pdr| pdr.ue.push(UeAddress::V6(PREFIX)));
+    bed.apply(&session);
+    let hot = Traffic::of(packet6, &mut bed, 1, Duration::from_micros(800), |bed| {
+        bed.eventually("a hot session moves", |bed| bed.says("movedOn") == 1);
+        let native = bed.datapath.forwarded(1);
+        std::thread::sleep(Duration::from_millis(200));
+        assert_eq!(bed.datapath.forwarded(1), native, "the native UPF sees nothing of it");
+        // Off it goes, and comes back while it is hot.
+        session.qers.get_mut(&1).expect("a QER").reflective = true;
+        bed.apply(&session);
+        bed.eventually("it comes back", |bed| bed.says("movedOn") == 2);
+    });
+    all_came(&bed, 1, hot);
+    let counted = bed.usage();
+    let due = (u64::from(hot), u64::from(hot) * OCTETS as u64);
+    assert_eq!((counted.uplink_packets, counted.uplink_octets), due);
+    assert_eq!((counted.downlink_packets, counted.downlink_octets), due);
+    let cold = Traffic::of(packet6, &mut bed, 1, Duration::from_millis(40), |bed| {
+        bed.eventually("a cold session moves back", |bed| bed.on_switch() == 0);
+    });
+    all_came(&bed, 1, cold);
+}
+
+#[test]
+fn a_session_of_ipv6_moves_with_the_kernel_behind() {
+    in_namespace(|| a_session_of_ipv6_moves(DatapathChoice::Kernel));
+}
+
+#[test]
+fn a_session_of_ipv6_moves_with_xdp_behind() {
+    in_namespace(|| a_session_of_ipv6_moves(DatapathChoice::Xdp));
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn with(mark: &str) -> Vec<i32> {
 /// A switch whose processes can be told by this address.
 fn start(mark: &str) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_martlet-switch"));
-    command.args(["run", "--with-parent", "--memory", "300", "--listen", mark]);
+    command.args(["run", "--with-parent", "--memory", "360", "--listen", mark]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     command.process_group(0).spawn().expect("the switch")
 }

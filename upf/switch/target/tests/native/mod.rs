@@ -8,7 +8,7 @@ use martlet_upf::config::{DatapathChoice, DnnConfig, N6Mode, SwitchConfig, UpfCo
 use martlet_upf::datapath::{Change, Datapath, Event, Usage};
 use martlet_upf::rules::*;
 use martlet_upf::{Signals, SwitchDatapath};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
 pub const LISTEN: &str = "127.0.0.1:9559";
@@ -27,8 +27,17 @@ fn sysctl(name: &str, value: &str) {
     std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value).expect(name);
 }
 
+/// Of the data network's router, and of a UE's, by its upper half.
+const ROUTER6: &str = "fd99::2";
+pub const PREFIX: u64 = 0xfd45_0000_0000_0001;
+
 impl Bed {
     pub fn new(native: DatapathChoice, change: impl FnOnce(&mut SwitchConfig)) -> Bed {
+        Bed::of(native, false, change)
+    }
+
+    /// With a way for IPv6 to the data network, or without.
+    pub fn of(native: DatapathChoice, ipv6: bool, change: impl FnOnce(&mut SwitchConfig)) -> Bed {
         for (far, near, own) in [
             // The neighbours have other link addresses than these ends: the kernel here must not take their frames.
             ("gnb", "access", "02:00:00:00:00:1b"),
@@ -47,10 +56,19 @@ impl Bed {
         ip("neigh add 192.168.70.2 lladdr 02:00:00:00:00:0b dev upf3 nud permanent");
         ip("neigh add 10.99.0.2 lladdr 02:00:00:00:00:0c dev upf6 nud permanent");
         ip("route add default via 10.99.0.2");
+        if ipv6 {
+            for (name, value) in [("conf/upf6/disable_ipv6", "0"), ("conf/all/forwarding", "1")] {
+                std::fs::write(format!("/proc/sys/net/ipv6/{name}"), value).expect(name);
+            }
+            ip("-6 addr add fd99::1/64 dev upf6 nodad");
+            ip(&format!("-6 neigh add {ROUTER6} lladdr 02:00:00:00:00:0c dev upf6 nud permanent"));
+            ip(&format!("-6 route add default via {ROUTER6}"));
+        }
         for interface in ["all", "default", "upf3", "upf6"] {
             sysctl(&format!("conf/{interface}/rp_filter"), "0");
         }
-        let (gnb, dn) = (End::open("gnb"), End::open("dn"));
+        let kind = if ipv6 { libc::ETH_P_IPV6 } else { libc::ETH_P_IP };
+        let (gnb, dn) = (End::open("gnb"), End::open_for("dn", kind as u16));
         let state = std::env::temp_dir().join(format!("martlet-offload-{}-{:?}", std::process::id(), Instant::now()));
         let mut config = UpfConfig { datapath: DatapathChoice::Switch, ..UpfConfig::default() };
         config.n3.address = (Ipv4Addr::from(N3), 2152).into();
@@ -179,5 +197,17 @@ pub fn packet(n: u32, octets: usize, up: bool) -> Vec<u8> {
     match up {
         true => uplink(&ipv4(17, 64, UE, REMOTE, &udp(1000, 53, &payload))),
         false => ethernet(&ipv4(17, 64, REMOTE, UE, &udp(53, 1000, &payload))),
+    }
+}
+
+/// The same of IPv6, in the same tunnel.
+pub fn packet6(n: u32, octets: usize, up: bool) -> Vec<u8> {
+    let ue = Ipv6Addr::from_bits(u128::from(PREFIX) << 64 | 7);
+    let host: Ipv6Addr = "2001:db8:98::2".parse().expect("an address");
+    let payload = [&vec![0x5a; octets - 48 - 6][..], b"nr", &n.to_be_bytes()].concat();
+    // A checksum is a must with IPv6, though nobody here looks at it.
+    match up {
+        true => uplink(&ipv6(64, ue, host, &udp(1000, 53, &payload))),
+        false => ethernet6(&ipv6(64, host, ue, &udp(53, 1000, &payload))),
     }
 }

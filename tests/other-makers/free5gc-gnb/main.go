@@ -1,0 +1,103 @@
+// A gNB with a phone, for a core of any maker: NGAP and NAS of free5GC's modules, SCTP of Pion's, as their makers have
+// published them. It sets up N2, registers the phone, gives it a session, sends packets, and takes leave; each step that
+// went well is a line of its output.
+package main
+
+import (
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/free5gc/ngap/ngapType"
+)
+
+var (
+	local = flag.String("local", "127.0.0.1", "address of N2 and N3 of the gNB")
+	amf   = flag.String("amf", "127.0.0.5", "address of the AMF")
+	host  = flag.String("host", "10.45.0.1", "address in the data network that answers to echo requests")
+	imsi  = flag.String("imsi", "001010000000001", "the phone's IMSI, of PLMN 001/01")
+	key   = flag.String("key", "", "K, hexadecimal")
+	opc   = flag.String("opc", "", "OPc, hexadecimal")
+	dnn   = flag.String("dnn", "internet", "data network")
+)
+
+func msinOf() string { return *imsi }
+
+func fail(format string, values ...any) {
+	fmt.Printf("FAILED: "+format+"\n", values...)
+	os.Exit(1)
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func step(format string, values ...any) { fmt.Printf(format+"\n", values...) }
+
+// The next message of the AMF, of a procedure that is due.
+func (a *association) next(procedure int64) *ngapType.NGAPPDU {
+	select {
+	case octets := <-a.incoming:
+		return decoded(octets, procedure)
+	case <-time.After(10 * time.Second):
+		fail("nothing came of procedure %d", procedure)
+		return nil
+	}
+}
+
+func (a *association) tell(octets []byte) {
+	_, err := a.ue.WriteSCTP(octets, ngapIdentifier)
+	must(err)
+}
+
+// The NAS message of the next DOWNLINK NAS TRANSPORT, and what the AMF calls the UE.
+func (a *association) downlink() (ngapType.AMFUENGAPID, []byte) {
+	var amfUe ngapType.AMFUENGAPID
+	var octets []byte
+	message := a.next(ngapType.ProcedureCodeDownlinkNASTransport).InitiatingMessage.Value.DownlinkNASTransport
+	for _, ie := range message.ProtocolIEs.List {
+		switch ie.Id.Value {
+		case ngapType.ProtocolIEIDAMFUENGAPID:
+			amfUe = *ie.Value.AMFUENGAPID
+		case ngapType.ProtocolIEIDNASPDU:
+			octets = ie.Value.NASPDU.Value
+		}
+	}
+	return amfUe, octets
+}
+
+func main() {
+	flag.Parse()
+	k, err := hex.DecodeString(*key)
+	must(err)
+	operator, err := hex.DecodeString(*opc)
+	must(err)
+	address := net.ParseIP(*local).To4()
+	socket, err := net.ListenUDP("udp4", &net.UDPAddr{IP: address, Port: 2152})
+	must(err)
+	n2, err := associate(*local, *amf)
+	must(err)
+	_, err = n2.nonUe.WriteSCTP(setupRequest(), ngapIdentifier)
+	must(err)
+	if n2.next(ngapType.ProcedureCodeNGSetup).Present != ngapType.NGAPPDUPresentSuccessfulOutcome {
+		fail("NG setup is refused")
+	}
+	step("NG setup")
+
+	p := phone{n2: n2, n3: n3{socket: socket, here: tunnel{address, []byte{0, 0, 0x90, 0x01}}}}
+	p.register(card{k, operator})
+	p.establish()
+	p.ping()
+	p.rest()
+	p.wake()
+	p.ping()
+	p.deregister()
+	// What is on its way arrives before the association ends.
+	time.Sleep(200 * time.Millisecond)
+	must(n2.sctp.Close())
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"encoding/hex"
+
+	"github.com/free5gc/nas"
+	"github.com/free5gc/nas/nasMessage"
+	"github.com/free5gc/nas/nasType"
+)
+
+const (
+	integrityHeader    = 1
+	cipheredHeader     = 2
+	newContextCiphered = 4
+	sessionIdentity    = 5
+	procedureIdentity  = 1
+)
+
+func mobility(kind uint8, fill func(*nas.GmmMessage)) []byte {
+	message := nas.NewMessage()
+	message.GmmMessage = nas.NewGmmMessage()
+	message.GmmHeader.SetMessageType(kind)
+	fill(message.GmmMessage)
+	octets, err := message.PlainNasEncode()
+	must(err)
+	return octets
+}
+
+// The digits of an IMSI of PLMN 001/01 in TBCD, from the sixth on.
+func msin() []byte {
+	digits := msinOf()[5:]
+	octets := make([]byte, len(digits)/2)
+	for i := range octets {
+		octets[i] = digits[2*i] - '0' | (digits[2*i+1]-'0')<<4
+	}
+	return octets
+}
+
+// SUCI with the null scheme (TS 24.501, 9.11.3.4).
+func suci() nasType.MobileIdentity5GS {
+	identity := append([]byte{0x01, 0x00, 0xf1, 0x10, 0xf0, 0xff, 0x00, 0x00}, msin()...)
+	return nasType.MobileIdentity5GS{Len: uint16(len(identity)), Buffer: identity}
+}
+
+// NEA0 to NEA2, NIA1 and NIA2.
+var capability = []byte{0xe0, 0x60}
+
+func registrationRequest() []byte {
+	return mobility(nas.MsgTypeRegistrationRequest, func(m *nas.GmmMessage) {
+		request := nasMessage.NewRegistrationRequest(0)
+		request.SetExtendedProtocolDiscriminator(nasMessage.Epd5GSMobilityManagementMessage)
+		request.RegistrationRequestMessageIdentity.SetMessageType(nas.MsgTypeRegistrationRequest)
+		request.NgksiAndRegistrationType5GS.SetNasKeySetIdentifiler(7)
+		request.NgksiAndRegistrationType5GS.SetFOR(1)
+		request.SetRegistrationType5GS(nasMessage.RegistrationType5GSInitialRegistration)
+		request.MobileIdentity5GS = suci()
+		request.UESecurityCapability = &nasType.UESecurityCapability{
+			Iei: nasMessage.RegistrationRequestUESecurityCapabilityType, Len: uint8(len(capability)), Buffer: capability,
+		}
+		m.RegistrationRequest = request
+	})
+}
+
+func authenticationResponse(resStar []byte) []byte {
+	return mobility(nas.MsgTypeAuthenticationResponse, func(m *nas.GmmMessage) {
+		response := nasMessage.NewAuthenticationResponse(0)
+		response.SetExtendedProtocolDiscriminator(nasMessage.Epd5GSMobilityManagementMessage)
+		response.AuthenticationResponseMessageIdentity.SetMessageType(nas.MsgTypeAuthenticationResponse)
+		parameter := nasType.NewAuthenticationResponseParameter(
+			nasMessage.AuthenticationResponseAuthenticationResponseParameterType)
+		parameter.SetLen(16)
+		copy(parameter.Octet[:], resStar)
+		response.AuthenticationResponseParameter = parameter
+		m.AuthenticationResponse = response
+	})
+}
+
+func securityModeComplete(registration []byte) []byte {
+	return mobility(nas.MsgTypeSecurityModeComplete, func(m *nas.GmmMessage) {
+		complete := nasMessage.NewSecurityModeComplete(0)
+		complete.SetExtendedProtocolDiscriminator(nasMessage.Epd5GSMobilityManagementMessage)
+		complete.SecurityModeCompleteMessageIdentity.SetMessageType(nas.MsgTypeSecurityModeComplete)
+		complete.NASMessageContainer = &nasType.NASMessageContainer{
+			Iei: nasMessage.SecurityModeCompleteNASMessageContainerType, Len: uint16(len(registration)), Buffer: registration,
+		}
+		m.SecurityModeComplete = complete
+	})
+}
+
+func registrationComplete() []byte {
+	return mobility(nas.MsgTypeRegistrationComplete, func(m *nas.GmmMessage) {
+		complete := nasMessage.NewRegistrationComplete(0)
+		complete.SetExtendedProtocolDiscriminator(nasMessage.Epd5GSMobilityManagementMessage)
+		complete.RegistrationCompleteMessageIdentity.SetMessageType(nas.MsgTypeRegistrationComplete)
+		m.RegistrationComplete = complete
+	})
+}
+
+// PDU SESSION ESTABLISHMENT REQUEST for IPv4 in UL NAS TRANSPORT.
+func sessionRequest(dnn string) []byte {
+	inner := nas.NewMessage()
+	inner.GsmMessage = nas.NewGsmMessage()
+	inner.GsmHeader.SetMessageType(nas.MsgTypePDUSessionEstablishmentRequest)
+	request := nasMessage.NewPDUSessionEstablishmentRequest(0)
+	request.SetExtendedProtocolDiscriminator(nasMessage.Epd5GSSessionManagementMessage)
+	request.SetPDUSessionID(sessionIdentity)
+	request.SetPTI(procedureIdentity)
+	request.SetMessageType(nas.MsgTypePDUSessionEstablishmentRequest)
+	request.SetMaximumDataRatePerUEForUserPlaneIntegrityProtectionForUpLink(0xff)
+	request.SetMaximumDataRatePerUEForUserPlaneIntegrityProtectionForDownLink(0xff)
+	request.PDUSessionType = nasType.NewPDUSessionType(nasMessage.PDUSessionEstablishmentRequestPDUSessionTypeType)
+	request.SetPDUSessionTypeValue(nasMessage.PDUSessionTypeIPv4)
+	inner.PDUSessionEstablishmentRequest = request
+	payload, err := inner.PlainNasEncode()
+	must(err)
+	return mobility(nas.MsgTypeULNASTransport, func(m *nas.GmmMessage) {
+		transport := nasMessage.NewULNASTransport(0)
+		transport.SetExtendedProtocolDiscriminator(nasMessage.Epd5GSMobilityManagementMessage)
+		transport.ULNASTRANSPORTMessageIdentity.SetMessageType(nas.MsgTypeULNASTransport)
+		transport.SetPayloadContainerType(nasMessage.PayloadContainerTypeN1SMInfo)
+		transport.PayloadContainer = nasType.PayloadContainer{Len: uint16(len(payload)), Buffer: payload}
+		transport.PduSessionID2Value = nasType.NewPduSessionID2Value(nasMessage.ULNASTransportPduSessionID2ValueType)
+		transport.SetPduSessionID2Value(sessionIdentity)
+		transport.RequestType = nasType.NewRequestType(nasMessage.ULNASTransportRequestTypeType)
+		transport.SetRequestTypeValue(nasMessage.ULNASTransportRequestTypeInitialRequest)
+		transport.DNN = nasType.NewDNN(nasMessage.ULNASTransportDNNType)
+		transport.DNN.SetDNN(dnn)
+		m.ULNASTransport = transport
+	})
+}
+
+func deregistrationRequest(guti nasType.MobileIdentity5GS) []byte {
+	return mobility(nas.MsgTypeDeregistrationRequestUEOriginatingDeregistration, func(m *nas.GmmMessage) {
+		request := nasMessage.NewDeregistrationRequestUEOriginatingDeregistration(0)
+		request.SetExtendedProtocolDiscriminator(nasMessage.Epd5GSMobilityManagementMessage)
+		request.DeregistrationRequestMessageIdentity.SetMessageType(
+			nas.MsgTypeDeregistrationRequestUEOriginatingDeregistration)
+		request.NgksiAndDeregistrationType.SetAccessType(1)
+		request.MobileIdentity5GS = guti
+		m.DeregistrationRequestUEOriginatingDeregistration = request
+	})
+}
+
+// Answers a page: nothing in it has to be ciphered.
+func serviceRequest(guti nasType.MobileIdentity5GS) []byte {
+	return mobility(nas.MsgTypeServiceRequest, func(m *nas.GmmMessage) {
+		request := nasMessage.NewServiceRequest(0)
+		request.SetExtendedProtocolDiscriminator(nasMessage.Epd5GSMobilityManagementMessage)
+		request.ServiceRequestMessageIdentity.SetMessageType(nas.MsgTypeServiceRequest)
+		request.SetServiceTypeValue(nasMessage.ServiceTypeMobileTerminatedServices)
+		request.TMSI5GS.Len = 7
+		request.TMSI5GS.Octet[0] = 0xf4
+		copy(request.TMSI5GS.Octet[1:], guti.Buffer[5:])
+		m.ServiceRequest = request
+	})
+}
+
+func configurationUpdateComplete() []byte {
+	return mobility(nas.MsgTypeConfigurationUpdateComplete, func(m *nas.GmmMessage) {
+		complete := nasMessage.NewConfigurationUpdateComplete(0)
+		complete.SetExtendedProtocolDiscriminator(nasMessage.Epd5GSMobilityManagementMessage)
+		complete.ConfigurationUpdateCompleteMessageIdentity.SetMessageType(nas.MsgTypeConfigurationUpdateComplete)
+		m.ConfigurationUpdateComplete = complete
+	})
+}
+
+// What a plain message of mobility management is, and that it is one of the kind that is due.
+func mobilityMessage(plain []byte, due uint8) *nas.GmmMessage {
+	message := new(nas.Message)
+	octets := append([]byte{}, plain...)
+	if err := message.PlainNasDecode(&octets); err != nil {
+		fail("a message of NAS that does not decode: %v: %s", err, hex.EncodeToString(plain))
+	}
+	if message.GmmMessage == nil || message.GmmHeader.GetMessageType() != due {
+		fail("a message of NAS of type %#x is due: %s", due, hex.EncodeToString(plain))
+	}
+	return message.GmmMessage
+}
+
+// The address that the network gives with a session, from PDU SESSION ESTABLISHMENT ACCEPT in DL NAS TRANSPORT.
+func acceptedSession(plain []byte) []byte {
+	transport := mobilityMessage(plain, nas.MsgTypeDLNASTransport).DLNASTransport
+	inner := new(nas.Message)
+	octets := append([]byte{}, transport.PayloadContainer.Buffer...)
+	must(inner.PlainNasDecode(&octets))
+	accept := inner.PDUSessionEstablishmentAccept
+	if accept == nil || accept.GetPDUSessionID() != sessionIdentity || accept.PDUAddress == nil {
+		fail("a session with an address is due: %s", hex.EncodeToString(transport.PayloadContainer.Buffer))
+	}
+	address := accept.GetPDUAddressInformation()
+	return address[:4]
+}
+
+// The 5G-GUTI that was given, as an identity that is told.
+func mobileIdentity(guti *nasType.GUTI5G) nasType.MobileIdentity5GS {
+	return nasType.MobileIdentity5GS{Len: guti.Len, Buffer: guti.Octet[:guti.Len]}
+}

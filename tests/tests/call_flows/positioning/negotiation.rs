@@ -1,0 +1,50 @@
+//! What an AMF has the LMF do with a phone's connection: it goes on over another AMF, or ends.
+use super::*;
+use martlet_sbi::{ApiRoot, CallPolicy, Peer};
+use martlet_sbi_api::nlmf_location::{LcsUpConnectionInd, LmfLocationClient, UpConfig};
+use martlet_sbi_http::{ClientLimits, HttpBinding};
+use std::sync::Arc;
+
+fn config(n: u64) -> UpConfig {
+    let mut config = UpConfig::new("http://127.0.0.17:7777/namf-callback/v1/up-status/somebody".into());
+    config.supi = format!("imsi-{:015}", 1_010_000_000_000u64 + n).parse().ok();
+    config
+}
+
+#[test]
+fn a_connection_goes_on_over_another_amf_and_ends_when_the_amf_says_so() {
+    in_namespace(|| async {
+        let bed = Bed::around(async |configure| TestCore::start_on(Sbi::Http, configure).await, |_| {}).await?;
+        let (root, _) = ApiRoot::split("http://127.0.0.18:7777").context("a root")?;
+        let binding = Arc::new(HttpBinding::new(ClientLimits::default()));
+        let lmf = LmfLocationClient::new(Peer::new(binding, root, "AMF", CallPolicy::default()));
+        let there = place(120.0, 140.0);
+        let (_ue, positioning) = bed.phone(1, there, true, true).await?;
+        let mut moves = config(1);
+        moves.amf_reallocation_ind = Some(true);
+        let none = lmf.up_config(moves.clone()).await.err().context("it has no connection yet")?;
+        ensure!(none.cause() == "CONTEXT_NOT_FOUND", "{none}");
+        bed.locate(1).await?;
+
+        // The command goes to the phone, and its answer back, over NAS; the channel stays.
+        let notified = || bed.core.bodies.calls("nlmf-callback N1MessageNotify");
+        let before = notified();
+        lmf.up_config(moves).await.map_err(|problem| anyhow::anyhow!("{problem}"))?;
+        for _ in 0..100 {
+            if notified() > before {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        ensure!(notified() == before + 1, "the phone answered {} times", notified() - before);
+        let (found, ..) = bed.locate(1).await?;
+        ensure!(found.distance(&there) < 20.0 && positioning.state() == UeState::Established);
+        ensure!(notified() == before + 1, "the position went over the connection that was there");
+
+        let mut ends = config(1);
+        ends.lcs_up_connection_ind = Some(LcsUpConnectionInd::Termination);
+        lmf.up_config(ends).await.map_err(|problem| anyhow::anyhow!("{problem}"))?;
+        ensure!(positioning.wait_for(UeState::Idle, LIMIT).await, "{:?}", positioning.state());
+        bed.core.bodies.check(&["nlmf-loc UpConfig"]).await
+    });
+}
