@@ -1,6 +1,6 @@
 //! The experiments of `martlet lab`, in their short forms.
 use crate::site::*;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, ensure};
 use martlet_tests::in_namespace;
 use std::process::Command;
 

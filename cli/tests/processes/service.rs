@@ -1,8 +1,8 @@
 //! The program as a service of a machine: systemd, its configuration read anew, captures, subscribers taken over.
 use crate::site::*;
 use anyhow::{Context, Result, ensure};
+use martlet_ran::PduSessionRequest;
 use martlet_tests::in_namespace;
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
