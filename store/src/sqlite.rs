@@ -36,6 +36,8 @@ struct Opened {
     gathers: Option<Instant>,
     /// As it was last seen.
     version: Option<i64>,
+    /// Whether that was after the present gathering began: somebody else may have written just before.
+    looked: bool,
 }
 
 impl Deref for Opened {
@@ -58,6 +60,7 @@ impl Opened {
             return Ok(false);
         }
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        self.looked = false;
         if now.elapsed() > CONTENDED {
             self.gathers = Some(now + AMONG_OTHERS);
         }
@@ -120,7 +123,7 @@ impl Sqlite {
     }
 
     fn new(connection: Connection) -> Self {
-        let file = Mutex::new(Opened { connection, gathers: None, version: None });
+        let file = Mutex::new(Opened { connection, gathers: None, version: None, looked: false });
         Sqlite { file, gathering: Gathering::default() }
     }
 
@@ -283,9 +286,10 @@ impl Backend for Sqlite {
     fn version(&self) -> Result<Option<i64>, StoreError> {
         let mut opened = self.connection();
         // Nobody else writes while this connection gathers.
-        if opened.version.is_some() && opened.is_gathering() {
+        if opened.looked && opened.is_gathering() {
             return Ok(opened.version);
         }
+        opened.looked = true;
         let version = Some(opened.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?);
         if opened.version != version {
             let others = opened.version.is_some();

@@ -117,6 +117,8 @@ impl TestCore {
 
         let mut config = Config::load(None)?;
         config.udr.path = path.display().to_string();
+        // Tests write into the file from the core's own thread, which would wait for itself.
+        config.udr.gather_ms = 0;
         config.fabric.socket = Some(folder.join("sbi.sock"));
         if kernel_sctp() {
             config.amf.n2.stack = martlet_amf::SctpStackConfig::Kernel;
