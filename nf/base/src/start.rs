@@ -93,6 +93,9 @@ impl RunningNf {
     }
 }
 
+/// How long a function waits for the manager of its fabric before it serves without it.
+const JOINING: Duration = Duration::from_millis(500);
+
 /// Creates a function, makes its services reachable, registers it with the NRF, and lets it run.
 pub async fn start<F: NetworkFunction>(
     config: F::Config,
@@ -132,6 +135,8 @@ pub async fn start<F: NetworkFunction>(
         beside.push(tokio::spawn(FabricServer::bind(fabric, &authority, router.clone()).run()));
         let server = over_sockets(fabric.clone(), common.bind, router.clone(), environment.limits.clone());
         beside.push(tokio::spawn(server.instrument(span.clone())));
+        // Whom the fabric does not know is called over HTTP/2: nobody finds that open before the fabric knows us, unless its manager is away.
+        let _ = tokio::time::timeout(JOINING, fabric.joined()).await;
     }
     if environment.listen {
         let server = HttpServer::bind(common.bind, router, limits).await.map_err(|e| {

@@ -99,7 +99,8 @@ impl HomeNetwork {
             shutdown,
         };
         let common = |nth| CommonConfig::at(addresses.at(nth), addresses.at(NRF));
-        let udr = UdrConfig { path: database.display().to_string(), ..Default::default() };
+        // Tests look into the file and write into it from the thread of the UDR: there, writes are not gathered.
+        let udr = UdrConfig { path: database.display().to_string(), gather_ms: 0, ..Default::default() };
         let running = vec![
             start::<Nrf>(Default::default(), &common(NRF), &environment).await.unwrap(),
             start::<Udr>(udr, &common(UDR), &environment).await.unwrap(),
