@@ -86,16 +86,23 @@ async fn discovered(http: &HttpBinding, kind: NfType) -> Result<Vec<String>> {
     Ok(found.nf_instances.iter().map(|profile| profile.nf_instance_id.to_string()).collect())
 }
 
-/// What a function answers, asked over the fabric.
+/// What a function answers, asked over the fabric. free5GC's servers close a connection on which nothing has come for a millisecond; what
+/// they have not looked at is asked again (RFC 9113, 8.7).
 async fn get(fabric: &Fabric, at: &str, target: &str) -> Result<serde_json::Value> {
     use http_body_util::{BodyExt, Empty};
     use hyper_util::rt::{TokioExecutor, TokioIo};
-    let stream = TokioIo::new(fabric.connect(at.parse()?).await?);
-    let (mut sender, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await?;
-    tokio::spawn(connection);
-    let answer = sender
-        .send_request(http::Request::get(format!("http://{at}{target}")).body(Empty::<hyper::body::Bytes>::new())?)
-        .await?;
+    let mut tries = 0;
+    let answer = loop {
+        let stream = TokioIo::new(fabric.connect(at.parse()?).await?);
+        let (mut sender, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await?;
+        tokio::spawn(connection);
+        let request = http::Request::get(format!("http://{at}{target}")).body(Empty::<hyper::body::Bytes>::new())?;
+        match sender.send_request(request).await {
+            Ok(answer) => break answer,
+            Err(error) if tries == 10 => return Err(error.into()),
+            Err(_) => tries += 1,
+        }
+    };
     ensure!(answer.status() == 200, "{answer:?}");
     Ok(serde_json::from_slice(&answer.into_body().collect().await?.to_bytes())?)
 }
