@@ -107,8 +107,8 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
     let points = || panel.series.iter().flat_map(|s| s.points.iter());
     let x_most = end_of_axis(points().map(|p| p.0));
     let x_least = points().map(|p| p.0).fold(f64::INFINITY, f64::min);
-    // An axis begins at 0, unless most of it would be empty.
-    let x_first = if x_least.is_finite() && x_least > x_most / 2.0 { x_least - (x_most - x_least) * 0.05 } else { 0.0 };
+    // An axis begins at 0, unless most of it would be empty; one point alone has to have an axis, too.
+    let x_first = if x_least < x_most && x_least > x_most / 2.0 { x_least - (x_most - x_least) * 0.05 } else { 0.0 };
     let y_least = points().map(|p| p.2).fold(f64::INFINITY, f64::min);
     let y_most =
         if y_least < 0.0 { points().map(|p| p.3).fold(0.0, f64::max) } else { end_of_axis(points().map(|p| p.3)) };
