@@ -16,11 +16,20 @@ const (
 	procedureIdentity  = 1
 )
 
-func mobility(kind uint8, fill func(*nas.GmmMessage)) []byte {
+// What every plain message begins with.
+type header interface {
+	SetExtendedProtocolDiscriminator(uint8)
+	SetMessageType(uint8)
+}
+
+// Encodes a message of mobility management, which has its place among those that there may be.
+func mobility(kind uint8, of header, put func(*nas.GmmMessage)) []byte {
+	of.SetExtendedProtocolDiscriminator(nasMessage.Epd5GSMobilityManagementMessage)
+	of.SetMessageType(kind)
 	message := nas.NewMessage()
 	message.GmmMessage = nas.NewGmmMessage()
 	message.GmmHeader.SetMessageType(kind)
-	fill(message.GmmMessage)
+	put(message.GmmMessage)
 	octets, err := message.PlainNasEncode()
 	must(err)
 	return octets
@@ -46,54 +55,38 @@ func suci() nasType.MobileIdentity5GS {
 var capability = []byte{0xe0, 0x60}
 
 func registrationRequest() []byte {
-	return mobility(nas.MsgTypeRegistrationRequest, func(m *nas.GmmMessage) {
-		request := nasMessage.NewRegistrationRequest(0)
-		request.SetExtendedProtocolDiscriminator(nasMessage.Epd5GSMobilityManagementMessage)
-		request.RegistrationRequestMessageIdentity.SetMessageType(nas.MsgTypeRegistrationRequest)
-		request.NgksiAndRegistrationType5GS.SetNasKeySetIdentifiler(7)
-		request.NgksiAndRegistrationType5GS.SetFOR(1)
-		request.SetRegistrationType5GS(nasMessage.RegistrationType5GSInitialRegistration)
-		request.MobileIdentity5GS = suci()
-		request.UESecurityCapability = &nasType.UESecurityCapability{
-			Iei: nasMessage.RegistrationRequestUESecurityCapabilityType, Len: uint8(len(capability)), Buffer: capability,
-		}
-		m.RegistrationRequest = request
-	})
+	request := nasMessage.NewRegistrationRequest(0)
+	request.NgksiAndRegistrationType5GS.SetNasKeySetIdentifiler(7)
+	request.NgksiAndRegistrationType5GS.SetFOR(1)
+	request.SetRegistrationType5GS(nasMessage.RegistrationType5GSInitialRegistration)
+	request.MobileIdentity5GS = suci()
+	request.UESecurityCapability = &nasType.UESecurityCapability{
+		Iei: nasMessage.RegistrationRequestUESecurityCapabilityType, Len: uint8(len(capability)), Buffer: capability,
+	}
+	return mobility(nas.MsgTypeRegistrationRequest, request, func(m *nas.GmmMessage) { m.RegistrationRequest = request })
 }
 
 func authenticationResponse(resStar []byte) []byte {
-	return mobility(nas.MsgTypeAuthenticationResponse, func(m *nas.GmmMessage) {
-		response := nasMessage.NewAuthenticationResponse(0)
-		response.SetExtendedProtocolDiscriminator(nasMessage.Epd5GSMobilityManagementMessage)
-		response.AuthenticationResponseMessageIdentity.SetMessageType(nas.MsgTypeAuthenticationResponse)
-		parameter := nasType.NewAuthenticationResponseParameter(
-			nasMessage.AuthenticationResponseAuthenticationResponseParameterType)
-		parameter.SetLen(16)
-		copy(parameter.Octet[:], resStar)
-		response.AuthenticationResponseParameter = parameter
-		m.AuthenticationResponse = response
-	})
+	response := nasMessage.NewAuthenticationResponse(0)
+	parameter := nasType.NewAuthenticationResponseParameter(
+		nasMessage.AuthenticationResponseAuthenticationResponseParameterType)
+	parameter.SetLen(16)
+	copy(parameter.Octet[:], resStar)
+	response.AuthenticationResponseParameter = parameter
+	return mobility(nas.MsgTypeAuthenticationResponse, response, func(m *nas.GmmMessage) { m.AuthenticationResponse = response })
 }
 
 func securityModeComplete(registration []byte) []byte {
-	return mobility(nas.MsgTypeSecurityModeComplete, func(m *nas.GmmMessage) {
-		complete := nasMessage.NewSecurityModeComplete(0)
-		complete.SetExtendedProtocolDiscriminator(nasMessage.Epd5GSMobilityManagementMessage)
-		complete.SecurityModeCompleteMessageIdentity.SetMessageType(nas.MsgTypeSecurityModeComplete)
-		complete.NASMessageContainer = &nasType.NASMessageContainer{
-			Iei: nasMessage.SecurityModeCompleteNASMessageContainerType, Len: uint16(len(registration)), Buffer: registration,
-		}
-		m.SecurityModeComplete = complete
-	})
+	complete := nasMessage.NewSecurityModeComplete(0)
+	complete.NASMessageContainer = &nasType.NASMessageContainer{
+		Iei: nasMessage.SecurityModeCompleteNASMessageContainerType, Len: uint16(len(registration)), Buffer: registration,
+	}
+	return mobility(nas.MsgTypeSecurityModeComplete, complete, func(m *nas.GmmMessage) { m.SecurityModeComplete = complete })
 }
 
 func registrationComplete() []byte {
-	return mobility(nas.MsgTypeRegistrationComplete, func(m *nas.GmmMessage) {
-		complete := nasMessage.NewRegistrationComplete(0)
-		complete.SetExtendedProtocolDiscriminator(nasMessage.Epd5GSMobilityManagementMessage)
-		complete.RegistrationCompleteMessageIdentity.SetMessageType(nas.MsgTypeRegistrationComplete)
-		m.RegistrationComplete = complete
-	})
+	complete := nasMessage.NewRegistrationComplete(0)
+	return mobility(nas.MsgTypeRegistrationComplete, complete, func(m *nas.GmmMessage) { m.RegistrationComplete = complete })
 }
 
 // PDU SESSION ESTABLISHMENT REQUEST for IPv4 in UL NAS TRANSPORT.
@@ -113,55 +106,38 @@ func sessionRequest(dnn string) []byte {
 	inner.PDUSessionEstablishmentRequest = request
 	payload, err := inner.PlainNasEncode()
 	must(err)
-	return mobility(nas.MsgTypeULNASTransport, func(m *nas.GmmMessage) {
-		transport := nasMessage.NewULNASTransport(0)
-		transport.SetExtendedProtocolDiscriminator(nasMessage.Epd5GSMobilityManagementMessage)
-		transport.ULNASTRANSPORTMessageIdentity.SetMessageType(nas.MsgTypeULNASTransport)
-		transport.SetPayloadContainerType(nasMessage.PayloadContainerTypeN1SMInfo)
-		transport.PayloadContainer = nasType.PayloadContainer{Len: uint16(len(payload)), Buffer: payload}
-		transport.PduSessionID2Value = nasType.NewPduSessionID2Value(nasMessage.ULNASTransportPduSessionID2ValueType)
-		transport.SetPduSessionID2Value(sessionIdentity)
-		transport.RequestType = nasType.NewRequestType(nasMessage.ULNASTransportRequestTypeType)
-		transport.SetRequestTypeValue(nasMessage.ULNASTransportRequestTypeInitialRequest)
-		transport.DNN = nasType.NewDNN(nasMessage.ULNASTransportDNNType)
-		transport.DNN.SetDNN(dnn)
-		m.ULNASTransport = transport
-	})
+	transport := nasMessage.NewULNASTransport(0)
+	transport.SetPayloadContainerType(nasMessage.PayloadContainerTypeN1SMInfo)
+	transport.PayloadContainer = nasType.PayloadContainer{Len: uint16(len(payload)), Buffer: payload}
+	transport.PduSessionID2Value = nasType.NewPduSessionID2Value(nasMessage.ULNASTransportPduSessionID2ValueType)
+	transport.SetPduSessionID2Value(sessionIdentity)
+	transport.RequestType = nasType.NewRequestType(nasMessage.ULNASTransportRequestTypeType)
+	transport.SetRequestTypeValue(nasMessage.ULNASTransportRequestTypeInitialRequest)
+	transport.DNN = nasType.NewDNN(nasMessage.ULNASTransportDNNType)
+	transport.DNN.SetDNN(dnn)
+	return mobility(nas.MsgTypeULNASTransport, transport, func(m *nas.GmmMessage) { m.ULNASTransport = transport })
 }
 
 func deregistrationRequest(guti nasType.MobileIdentity5GS) []byte {
-	return mobility(nas.MsgTypeDeregistrationRequestUEOriginatingDeregistration, func(m *nas.GmmMessage) {
-		request := nasMessage.NewDeregistrationRequestUEOriginatingDeregistration(0)
-		request.SetExtendedProtocolDiscriminator(nasMessage.Epd5GSMobilityManagementMessage)
-		request.DeregistrationRequestMessageIdentity.SetMessageType(
-			nas.MsgTypeDeregistrationRequestUEOriginatingDeregistration)
-		request.NgksiAndDeregistrationType.SetAccessType(1)
-		request.MobileIdentity5GS = guti
-		m.DeregistrationRequestUEOriginatingDeregistration = request
-	})
+	request := nasMessage.NewDeregistrationRequestUEOriginatingDeregistration(0)
+	request.NgksiAndDeregistrationType.SetAccessType(1)
+	request.MobileIdentity5GS = guti
+	return mobility(nas.MsgTypeDeregistrationRequestUEOriginatingDeregistration, request, func(m *nas.GmmMessage) { m.DeregistrationRequestUEOriginatingDeregistration = request })
 }
 
 // Answers a page: nothing in it has to be ciphered.
 func serviceRequest(guti nasType.MobileIdentity5GS) []byte {
-	return mobility(nas.MsgTypeServiceRequest, func(m *nas.GmmMessage) {
-		request := nasMessage.NewServiceRequest(0)
-		request.SetExtendedProtocolDiscriminator(nasMessage.Epd5GSMobilityManagementMessage)
-		request.ServiceRequestMessageIdentity.SetMessageType(nas.MsgTypeServiceRequest)
-		request.SetServiceTypeValue(nasMessage.ServiceTypeMobileTerminatedServices)
-		request.TMSI5GS.Len = 7
-		request.TMSI5GS.Octet[0] = 0xf4
-		copy(request.TMSI5GS.Octet[1:], guti.Buffer[5:])
-		m.ServiceRequest = request
-	})
+	request := nasMessage.NewServiceRequest(0)
+	request.SetServiceTypeValue(nasMessage.ServiceTypeMobileTerminatedServices)
+	request.TMSI5GS.Len = 7
+	request.TMSI5GS.Octet[0] = 0xf4
+	copy(request.TMSI5GS.Octet[1:], guti.Buffer[5:])
+	return mobility(nas.MsgTypeServiceRequest, request, func(m *nas.GmmMessage) { m.ServiceRequest = request })
 }
 
 func configurationUpdateComplete() []byte {
-	return mobility(nas.MsgTypeConfigurationUpdateComplete, func(m *nas.GmmMessage) {
-		complete := nasMessage.NewConfigurationUpdateComplete(0)
-		complete.SetExtendedProtocolDiscriminator(nasMessage.Epd5GSMobilityManagementMessage)
-		complete.ConfigurationUpdateCompleteMessageIdentity.SetMessageType(nas.MsgTypeConfigurationUpdateComplete)
-		m.ConfigurationUpdateComplete = complete
-	})
+	complete := nasMessage.NewConfigurationUpdateComplete(0)
+	return mobility(nas.MsgTypeConfigurationUpdateComplete, complete, func(m *nas.GmmMessage) { m.ConfigurationUpdateComplete = complete })
 }
 
 // What a plain message of mobility management is, and that it is one of the kind that is due.

@@ -147,12 +147,7 @@ fn a_branching_point_sends_some_packets_to_its_own_network_and_others_to_the_anc
         let upf = OwnUpf::start().await?;
         let core = TestCore::start(Sbi::Http, |config| {
             OwnUpf::beside(config);
-            config.smf.branching = vec![BranchingConfig {
-                dnn: "internet".into(),
-                tacs: vec![1],
-                via: OwnUpf::n4(),
-                local: vec![format!("permit out ip from {GATEWAY} to assigned")],
-            }];
+            config.smf.branching = vec![classifier(OwnUpf::n4())];
         })
         .await?;
         both_are_there(&core).await?;
@@ -177,14 +172,19 @@ fn a_branching_point_sends_some_packets_to_its_own_network_and_others_to_the_anc
     });
 }
 
-/// A core with an uplink classifier for phones of the first place, and none for those of the second.
-fn classified_here(config: &mut Config, via: std::net::SocketAddr) {
-    config.smf.branching = vec![BranchingConfig {
+/// A classifier at a UPF, for phones of the first place, with the way to its own network.
+fn classifier(via: std::net::SocketAddr) -> BranchingConfig {
+    BranchingConfig {
         dnn: "internet".into(),
         tacs: vec![1],
         via,
         local: vec![format!("permit out ip from {GATEWAY} to assigned")],
-    }];
+    }
+}
+
+/// A core with an uplink classifier for phones of the first place, and none for those of the second.
+fn classified_here(config: &mut Config, via: std::net::SocketAddr) {
+    config.smf.branching = vec![classifier(via)];
     config.amf.tais.push(TaiConfig { tac: 2, ..config.amf.tais[0].clone() });
     (config.smf.n4.heartbeat_s, config.smf.n4.t1_ms, config.smf.n4.n1) = (1, 100, 2);
 }
