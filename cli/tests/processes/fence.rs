@@ -1,7 +1,7 @@
 //! A function of a set that stands still for a while, is taken for gone, and comes back: what another one has gone on with is that
 //! one's, and nothing of it is sent or written any more by the first (TS 23.501, 5.21.2 and 5.22).
 use crate::sets::{LIMIT, TwoSmfs, internet, is_reached, joined, two_smfs};
-use crate::{Site, gnb_at, gnb_config, phone, status_of, until};
+use crate::{Site, gnb_at, gnb_config, leave, phone, status_of, until};
 use anyhow::{Context, Result, ensure};
 use martlet_ran::Gnb;
 use martlet_store::testing::OwnPostgres;
@@ -91,10 +91,7 @@ async fn amf_stands_still(site: &Site, database: Option<&str>) -> Result<()> {
     late.move_to(&again).await?;
     late.register().await?;
     until_beside(site, "amf", "it serves another phone", |amf| amf["ues"]["registered"] == 1).await?;
-    for phone in [&active, &idle, &late] {
-        phone.deregister().await?;
-    }
-    until(&core, "smf", "nothing is left", |smf| smf["sessions"] == 0).await?;
+    leave(&core, &[&active, &idle, &late]).await?;
     second.shutdown().await;
     again.shutdown().await;
     core.stop()
@@ -145,11 +142,7 @@ async fn smf_stands_still(site: &Site, database: Option<&str>) -> Result<()> {
     ensure!(kept(site, database, "smf", "smf-1-1")?.len() == 2, "they are kept where they are");
     ensure!(status_of(&core, "upf")["sessionCount"] == 2, "{}", status_of(&core, "upf"));
     is_reached((&active, addresses[0]), (&idle, addresses[1]), 7).await.context("the phone that is idle")?;
-    for phone in [&active, &idle] {
-        phone.deregister().await?;
-    }
-    until(&core, "smf", "nothing is left", |smf| smf["sessions"] == 0).await?;
-    until(&core, "upf", "nothing is left", |upf| upf["sessionCount"] == 0).await?;
+    leave(&core, &[&active, &idle]).await?;
     gnb.shutdown().await;
     core.stop()
 }

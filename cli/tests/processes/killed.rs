@@ -88,11 +88,7 @@ async fn goes_on(site: &Site) -> Result<()> {
     ensure!(sequence_of(&packet) == Some(8), "{packet:02x?}");
     // Who is paged gets a new 5G-GUTI (TS 33.501, 6.12.3); who was not has the one of its registration.
     ensure!(active.status().await?.guti == guti, "the phone has registered anew");
-    for phone in [&active, &idle] {
-        phone.deregister().await?;
-    }
-    until(&core, "smf", "nothing is left", |smf| smf["sessions"] == 0).await?;
-    until(&core, "upf", "nothing is left", |upf| upf["sessionCount"] == 0).await?;
+    leave(&core, &[&active, &idle]).await?;
     second.shutdown().await;
     core.stop()
 }

@@ -1,5 +1,5 @@
 //! Functions of a set: one is killed, and another one goes on with what it had (TS 23.501, 5.21 and 5.22; TS 29.500, 6.12).
-use crate::{MARTLET, Site, gnb_at, gnb_config, kill_process, phone, status_of, until};
+use crate::{MARTLET, Site, gnb_at, gnb_config, kill_process, leave, phone, status_of, until};
 use anyhow::{Context, Result, ensure};
 use martlet_lab::CoreProcess;
 use martlet_ran::{Gnb, PduSessionRequest, Procedure, Ue};
@@ -121,10 +121,7 @@ async fn amf_of_a_set_is_killed(site: &Site) -> Result<()> {
     let registered = first.samples().take().iter().filter(|s| s.procedure == Procedure::Registration).count();
     ensure!(registered == 3, "no phone had to register again: {registered}");
     reaches(&idle, 1, GATEWAY).await?;
-    for phone in [&active, &idle] {
-        phone.deregister().await?;
-    }
-    until(&core, "smf", "nothing is left", |smf| smf["sessions"] == 0).await?;
+    leave(&core, &[&active, &idle]).await?;
     second.shutdown().await;
     core.stop()
 }
@@ -227,11 +224,7 @@ async fn smf_of_a_set_is_killed(site: &Site) -> Result<()> {
     active.release_to_idle().await?;
     reaches(&active, 1, GATEWAY).await.context("after the return")?;
     drop(again);
-    for phone in [&active, &idle, &third] {
-        phone.deregister().await?;
-    }
-    until(&core, "smf", "nothing is left", |smf| smf["sessions"] == 0).await?;
-    until(&core, "upf", "nothing is left", |upf| upf["sessionCount"] == 0).await?;
+    leave(&core, &[&active, &idle, &third]).await?;
     gnb.shutdown().await;
     core.stop()
 }

@@ -101,6 +101,15 @@ pub fn phone(gnb: &Gnb, n: u64) -> Result<Ue> {
     Ok(gnb.new_ue(UeConfig::new(&format!("{:015}", 1_010_000_000_000 + n), 2, k, OperatorKey::Opc(opc))?)?)
 }
 
+/// Phones leave, and nothing of them is left.
+pub async fn leave(core: &CoreProcess, phones: &[&Ue]) -> Result<()> {
+    for phone in phones {
+        phone.deregister().await?;
+    }
+    until(core, "smf", "nothing is left", |smf| smf["sessions"] == 0).await?;
+    until(core, "upf", "nothing is left", |upf| upf["sessionCount"] == 0).await
+}
+
 /// Registration, a session, idle and back, and the end of both.
 pub async fn a_day(phone: &Ue) -> Result<()> {
     phone.register().await?;
