@@ -199,17 +199,6 @@ inline_always void nat_turn(struct nat_flow *flow, struct nat_key *other)
 	other->kind = (state & NAT_KIND) ^ NAT_INWARD;
 }
 
-/* Has packets wait for the first line of what they may be translated by while they look for other things. */
-inline_always __u64 nat_expect(struct nat_key *key)
-{
-	__u64 hash = nat_hash(key);
-	__u32 at = nat_line_of(hash);
-	struct nat_line *line = bpf_map_lookup_elem(&nat_lines, &at);
-	if (line)
-		(void)*(volatile __u64 *)line;
-	return hash;
-}
-
 /* Ticks after its last packet for which a flow lives. */
 inline_always __u32 nat_lifetime(__u32 state)
 {
@@ -228,15 +217,16 @@ inline_always __u32 nat_lifetime(__u32 state)
 	}
 }
 
-/* So late the time of a packet may be written down: a line that is only read costs less. */
+/* So late the time of a packet may be written down: a line that is only read costs less. For as long again packets may not
+ * even look at it (`nat_recent.h`). */
 inline_always __u32 nat_delay(void)
 {
-	return settings.nat.shortest >> 5;
+	return 1u << settings.nat.epoch_shift;
 }
 
 inline_always int nat_is_late(struct nat_flow *flow, __u32 ticks, __u32 lifetime)
 {
-	return (__s32)(ticks - *(volatile __u32 *)&flow->last) > (__s32)(lifetime + nat_delay());
+	return (__s32)(ticks - *(volatile __u32 *)&flow->last) > (__s32)(lifetime + 2 * nat_delay());
 }
 
 /* Whether no packet has come in either direction for as long as the flow lives. */

@@ -137,6 +137,11 @@ fn load_error(error: libbpf_rs::Error) -> XdpError {
     XdpError::Load(format!("{error:#}"))
 }
 
+/// Of each flow two hints on average, which lie four together.
+fn nat_hints(sizes: &Sizes) -> u32 {
+    sizes.nat_flows.div_ceil(2).max(1)
+}
+
 /// Settings that follow from sizes and the kernel.
 fn complete(settings: &mut types::settings, sizes: &Sizes) -> (u32, u32, u32) {
     // Few keys are in them, unless sessions have lists: on average four are in the same ones then.
@@ -150,6 +155,7 @@ fn complete(settings: &mut types::settings, sizes: &Sizes) -> (u32, u32, u32) {
     // Both directions of a flow, two in a line, and twice the room.
     let nat_lines = (sizes.nat_flows * 2).max(2).next_multiple_of(2);
     (settings.nat.lines, settings.nat.flows) = (nat_lines, sizes.nat_flows);
+    settings.nat.hints = nat_hints(sizes);
     (cells, groups, nat_lines)
 }
 
@@ -200,6 +206,7 @@ impl Programs {
             (&mut maps.nat_lines, nat_all),
             (&mut maps.nat_blocks, (nat_all * 2).div_ceil(crate::nat::BLOCK)),
             (&mut maps.nat_by_key, nat_others),
+            (&mut maps.nat_hints, nat_hints(sizes)),
             (&mut maps.nat_free, nat_others),
             (&mut maps.nat_of_ue, nat_flows),
             (&mut maps.nat_of_public, nat_flows),
