@@ -91,7 +91,7 @@ inline_always int to_ue(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u
 	/* It was translated for a session that had this address before. */
 	if (unlikely(flow->incarnation && flow->incarnation != rule->incarnation))
 		return dropped_of(rule, DROP_NAT);
-	if (flow->nat_mark)
+	if (flow->version == 4 && flow->nat_mark)
 		nat_remember(rule, entrance, flow);
 	int verdict = admit(ctx, offset, flow, rule, origin);
 	if (verdict >= 0)

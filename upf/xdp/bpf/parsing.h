@@ -51,17 +51,26 @@ struct vlan {
 struct flow {
 	__be32 source4;
 	__be32 destination4;
-	__be64 source6[2];
-	__be64 destination6[2];
+	/* Stacks are short, and what is translated is of IPv4. */
+	union {
+		__be64 source6[2];
+		struct {
+			__u64 nat_hash;
+			__u64 nat_hint;
+		};
+	};
+	union {
+		__be64 destination6[2];
+		struct {
+			__u32 entrance;	/* the rule that had noted by what it is translated */
+			__u32 nat_mark;	/* its rule is to note by what it was translated */
+		};
+	};
 	__u32 length;		/* octets, as its header says */
 	__u32 transport;	/* offset of the transport header from the IP header */
 	__u32 label;		/* IPv6 flow label */
 	__u32 spi;
 	__u32 incarnation;	/* of the session that it was translated for; 0: it was not, or by what its rule had noted */
-	__u32 entrance;		/* that rule */
-	__u32 nat_mark;		/* its rule is to note by what it was translated */
-	__u64 nat_hash;
-	__u64 nat_hint;
 	__u16 source_port;
 	__u16 destination_port;
 	__u8 version;
