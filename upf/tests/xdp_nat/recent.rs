@@ -116,7 +116,7 @@ fn flows_live_for_as_long_as_packets_follow_notes() {
     each(
         |config| {
             let nat = &mut config.xdp.nat;
-            (nat.udp_s, nat.udp_unanswered_s) = (1, 1);
+            (nat.udp_s, nat.udp_unanswered_s) = (2, 2);
         },
         |bench| {
             let (ue, host, public) = ((UE, 9000), (HOST, 7000), (PUBLIC, 9000));
@@ -135,7 +135,7 @@ fn flows_live_for_as_long_as_packets_follow_notes() {
             }
             assert_eq!(out(&bench, &udp(ue, host, b"x")), aged(udp(public, host, b"x")));
             // What is noted is not longer than its flow.
-            wait(1300);
+            wait(2400);
             assert!(!passes(&udp(host, public, b"x")));
         },
     );
