@@ -18,6 +18,7 @@ mod lanes;
 pub mod parent;
 pub mod pcap;
 pub mod ports;
+mod rpc;
 pub mod serve;
 pub mod sockets;
 mod switch;

@@ -4,6 +4,7 @@ use crate::assemble::{Engine, Ports};
 use crate::lanes::Alive;
 use crate::pcap::Carrier;
 use crate::ports::{self, Binding, By};
+use crate::rpc;
 use crate::sockets;
 use crate::switch::{PORTS, Switch};
 use crate::{UPF, dpdk};
@@ -21,7 +22,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
-use tokio_stream::wrappers::TcpListenerStream;
 
 /// What a switch process is told.
 #[derive(Debug, Clone)]
@@ -173,16 +173,12 @@ pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<
             tokio::time::sleep(LOOK.max(began.elapsed() * 20)).await;
         }
     });
-    let (service, packets) = server.service(bell(&switch)?);
-    let packets = tokio::spawn(packets);
-    let served =
-        tonic::transport::Server::builder().add_service(service).serve_with_incoming(TcpListenerStream::new(listener));
+    let served = rpc::serve(server, listener, bell(&switch)?);
     let outcome = tokio::select! {
-        outcome = served => outcome.map_err(|error| format!("P4Runtime: {error}")),
+        outcome = served => outcome,
         () = end => Ok(()),
     };
     look.abort();
-    packets.abort();
     // The switch leaves first: what it still has goes out, into files too.
     switch.stop();
     drop(captures);
