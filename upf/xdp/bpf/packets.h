@@ -91,13 +91,15 @@ inline_always int to_ue(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u
 	/* It was translated for a session that had this address before. */
 	if (unlikely(flow->incarnation && flow->incarnation != rule->incarnation))
 		return dropped_of(rule, DROP_NAT);
+	if (flow->nat_mark)
+		nat_remember(rule, entrance, flow);
 	int verdict = admit(ctx, offset, flow, rule, origin);
 	if (verdict >= 0)
 		return verdict;
 	if (likely(rule->flags & RULE_TUNNEL))
 		verdict = into_tunnel(ctx, offset, flow->length, rule, qfi_of(rule, NULL), origin);
 	else
-		verdict = to_network(ctx, offset, flow, NULL, 0, origin);
+		verdict = to_network(ctx, offset, flow, NULL, origin);
 	count(rule, flow->length);
 	return verdict;
 }
@@ -138,7 +140,7 @@ global int is_solicitation(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 
 /* The way of a packet out of its tunnel that its rule lets pass. */
 inline_always int from_ue(struct xdp_md *ctx, __u32 offset, struct tunnelled *tunnel, struct flow *flow, struct rule *rule,
-			  __u64 hash, enum origin origin)
+			  enum origin origin)
 {
 	if (unlikely(rule->flags & RULE_TUNNEL))
 		return into_tunnel(ctx, offset, flow->length, rule, qfi_of(rule, tunnel), origin);
@@ -152,7 +154,7 @@ inline_always int from_ue(struct xdp_md *ctx, __u32 offset, struct tunnelled *tu
 	if (settings.nat.addresses && unlikely(flow->version == 4 && is_public(flow->destination4))) {
 		if (is_hairpin(ctx, offset, flow)) {
 			flow->read = 0;
-			int done = nat_out(ctx, offset, rule, 0) && nat_in(ctx, offset, flow) == NAT_DONE;
+			int done = nat_out(ctx, offset, rule) && nat_in(ctx, offset, flow) == NAT_DONE;
 			__u32 other = done ? entrance_of_ue(flow, 0) : NONE;
 			if (!other)
 				return lost(DROP_NAT);
@@ -160,14 +162,14 @@ inline_always int from_ue(struct xdp_md *ctx, __u32 offset, struct tunnelled *tu
 			return between_ues(ctx, offset, flow, other, origin);
 		}
 	}
-	return to_network(ctx, offset, flow, rule, hash, origin);
+	return to_network(ctx, offset, flow, rule, origin);
 }
 
 /* A G-PDU. Packets of unknown tunnels are seen by user space, within a rate, for it to send Error Indications. */
 inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, struct flow *flow, enum origin origin)
 {
 	void *data = data_of(ctx), *end = end_of(ctx);
-	__u64 offset = tunnel->inner, hash = 0;
+	__u64 offset = tunnel->inner;
 	/* Older kernels have to see that it is small. */
 	barrier_var(offset);
 	offset &= 2047;
@@ -176,8 +178,6 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 	if (offset == tunnel->inner && offset <= 1024 && (void *)(first + 1) <= end) {
 		__be16 protocol = *first >> 4 == 6 ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
 		whole = read_ip(data + offset, end, protocol, flow) && offset + flow->length <= tunnel->end;
-		if (likely(whole))
-			hash = nat_prepare(ctx, offset, flow);
 	}
 	__u32 entrance = entrance_of_teid(tunnel->teid);
 	if (unlikely(!entrance))
@@ -203,7 +203,7 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 	int verdict = admit(ctx, offset, flow, rule, origin);
 	if (verdict >= 0)
 		return verdict;
-	verdict = from_ue(ctx, offset, tunnel, flow, rule, hash, origin);
+	verdict = from_ue(ctx, offset, tunnel, flow, rule, origin);
 	count(rule, flow->length);
 	return verdict;
 }
