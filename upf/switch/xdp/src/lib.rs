@@ -1,0 +1,2 @@
+//! The switch in the kernel.
+mod load;
