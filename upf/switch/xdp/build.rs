@@ -1,4 +1,4 @@
-//! Has the P4 program written as C, compiles that with clang, and makes its skeleton.
+//! Has the P4 program written as C, and compiles that with clang.
 use libbpf_cargo::SkeletonBuilder;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,8 @@ fn main() {
     let built = SkeletonBuilder::new()
         .source("bpf/programs.bpf.c")
         .clang_args(arguments(&out))
-        .build_and_generate(out.join("programs.skel.rs"));
+        .obj(out.join("programs.bpf.o"))
+        .build();
     if let Err(error) = built {
         panic!(
             "bpf/programs.bpf.c does not compile; it needs clang 14 or newer, libelf-dev, zlib1g-dev and linux-libc-dev \

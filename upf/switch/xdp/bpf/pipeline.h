@@ -19,10 +19,35 @@ typedef __u64 u64;
 /* No room in front of the packet. */
 #define NO_ROOM 18
 
-/* Which copy of the tables packets meet. User space writes the other one. */
-volatile u32 active SEC(".data.control");
-/* As many as there may be: each counts for itself. */
-const volatile u32 processors = 1;
+/* A released flow's packet, before which others were given to user space. */
+#define IN_TURN 19
+
+#define PORTS 8
+
+struct port {
+	u32 ifindex;
+	/* Where frames go that the pipeline must not see; PORTS is nowhere. */
+	u32 bypass;
+};
+
+/* What user space says, in its memory, too: src/control.rs. */
+struct control {
+	/* Which copy of the tables packets meet. User space writes the other one. */
+	u32 active;
+	/* Flows have just been released, and what waited of them is on its way: see src/hold.rs. */
+	u32 handing_over;
+	/* Frames that were ever given to be held, less those that user space has not done with. */
+	u64 frames_taken;
+	/* The next frame of ours. */
+	u32 next;
+	u32 unused;
+	struct port ports[PORTS];
+};
+volatile struct control control SEC(".data.control");
+/* Frames that were ever given to be held. */
+u64 frames_given SEC(".data.given");
+
+#define active control.active
 
 /* ── Octets in the order of packets ───────────────────────────────────────────────────────────────────────────────── */
 
@@ -92,6 +117,16 @@ static __always_inline u16 internet_checksum(u64 sum)
 /* ── Tables ───────────────────────────────────────────────────────────────────────────────────────────────────────── */
 
 #define KEYS 4
+/* The highest bit of an action's number: packets of this entry waited until now. */
+#define RELEASED 0x80000000
+
+/* Whether a packet that meets an entry has to wait for others of its flow, which user space still has. */
+static __always_inline int waits_for_others(const u32 *found, int past_turn)
+{
+	if (!(*found & RELEASED) || past_turn || !control.handing_over)
+		return 0;
+	return *(volatile u64 *)&frames_given != control.frames_taken;
+}
 
 /* Keys, and the slots of their entries: one line of the cache. Slot 0 is none. A key is in one of two lines. */
 struct line {

@@ -4,7 +4,6 @@
 
 #include "pipeline.h"
 
-#define PORTS 8
 /* Where packets wait while their flow moves here from the native side. */
 #define HOLD 6
 #define CONTROLLER 7
@@ -15,18 +14,6 @@
 #define LONGEST_FRAME 2032
 #define TYPE_IPV4 bpf_htons(0x0800)
 #define TYPE_IPV6 bpf_htons(0x86dd)
-
-/* ── What user space says ─────────────────────────────────────────────────────────────────────────────────────────── */
-
-struct port {
-	u32 ifindex;
-	/* Where frames go that the pipeline must not see; PORTS is nowhere. */
-	u32 bypass;
-};
-volatile struct port ports[PORTS] SEC(".data.control");
-
-/* Packets of flows that have just moved here wait for those that were given to user space before them: see src/hold.rs. */
-volatile u32 handing_over SEC(".data.control");
 
 /* Interfaces by port. */
 struct {
@@ -64,7 +51,7 @@ static __always_inline u32 port_of(u32 ifindex)
 
 #pragma unroll
 	for (port = 0; port < PORTS; port++)
-		if (ports[port].ifindex == ifindex)
+		if (control.ports[port].ifindex == ifindex)
 			return port;
 	return PORTS;
 }
@@ -94,15 +81,6 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20);
 } for_controller SEC(".maps");
-
-/* Frames that were ever given to be held, and those of them that user space has done with. */
-u64 frames_given SEC(".data.given");
-volatile u64 frames_taken SEC(".data.control");
-
-static __always_inline int given_before(void)
-{
-	return *(volatile u64 *)&frames_given != frames_taken;
-}
 
 /* Copies `length` octets of a frame. */
 static __always_inline int copy_out(struct xdp_md *ctx, void *to, u32 length)
@@ -150,17 +128,11 @@ static __noinline int give_to_controller(struct xdp_md *ctx, u32 port)
 	return XDP_DROP;
 }
 
-/* As it came: others of its flow may be before it. */
-static __always_inline int give_in_turn(struct xdp_md *ctx, u32 port)
-{
-	return give_held(ctx, port, 0);
-}
-
 /* ── Frames ───────────────────────────────────────────────────────────────────────────────────────────────────────── */
 
 static __always_inline int bypass(struct xdp_md *ctx, u32 port)
 {
-	u32 to = ports[port & (PORTS - 1)].bypass;
+	u32 to = control.ports[port & (PORTS - 1)].bypass;
 
 	(void)ctx;
 	note(port, bypassed, 1);
@@ -229,18 +201,19 @@ static __always_inline void cut_to_length(struct xdp_md *ctx, u32 in_front)
 /* What becomes of a frame: dropped, past the pipeline to the other end of its wire, or out of a port. */
 #define GONE 0
 #define PAST 1
+#define TURN 2
 #define OUT_OF(port) (0x100 | (port))
 
 /* One function for all that call it: its variables take most of the stack that there is. */
-__noinline int piped(struct xdp_md *ctx, u32 port)
+__noinline int piped(struct xdp_md *ctx, u32 port, int past_turn)
 {
 	u32 leaves_by = 0;
-	int verdict = pipeline(ctx, port, &leaves_by);
+	int verdict = pipeline(ctx, port, &leaves_by, past_turn);
 
 	return verdict == LEAVES ? OUT_OF(leaves_by & 0xff) : verdict;
 }
 
-static __always_inline int carried(struct xdp_md *ctx, u32 port)
+static __always_inline int carried(struct xdp_md *ctx, u32 port, int past_turn)
 {
 	u8 *data = (u8 *)(long)ctx->data, *end = (u8 *)(long)ctx->data_end;
 	u32 octets, now = octets_in(ctx);
@@ -255,17 +228,19 @@ static __always_inline int carried(struct xdp_md *ctx, u32 port)
 			return PAST;
 		now = octets;
 	}
-	verdict = piped(ctx, port);
+	verdict = piped(ctx, port, past_turn);
 	if (verdict == CUT_OFF) {
 		/* Where the parser takes more than there is, all zeroes are behind the packet, as with SWX. */
 		if (now >= LONGEST_PARSED || bpf_xdp_adjust_tail(ctx, (int)LONGEST_PARSED - (int)now))
 			return PAST;
-		verdict = piped(ctx, port);
+		verdict = piped(ctx, port, past_turn);
 		if (verdict & OUT_OF(0))
 			cut_to_length(ctx, (verdict & 0xff) >= HOLD ? 4 : 0);
 	}
 	if (verdict & OUT_OF(0))
 		return verdict;
+	if (verdict == IN_TURN)
+		return TURN;
 	if (verdict != XDP_DROP)
 		note(port, refused, 1);
 	return GONE;
@@ -280,6 +255,8 @@ static __always_inline int leave(struct xdp_md *ctx, u32 port, int outcome)
 		return XDP_DROP;
 	if (outcome == PAST)
 		return bypass(ctx, port);
+	if (outcome == TURN)
+		return give_held(ctx, port, 0);
 	if (leaves_by == HOLD)
 		return give_held(ctx, port, 1);
 	if (leaves_by == CONTROLLER)
@@ -302,7 +279,3 @@ struct slot {
 	u8 frame[LONGEST_FRAME + 16];
 };
 ARRAY(frames, SLOTS, struct slot);
-struct sending {
-	u32 next;
-};
-volatile struct sending sending SEC(".data.control");

@@ -4,6 +4,20 @@
 #include "upf.h"
 #include "ports.h"
 
+/* Waiting for programs that run: see src/fence.rs. */
+struct inner {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} fence_slot SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__array(values, struct inner);
+} fence SEC(".maps") = { .values = { &fence_slot } };
+
 /* A frame as it comes by an interface. */
 SEC("xdp")
 int enter(struct xdp_md *ctx)
@@ -13,23 +27,21 @@ int enter(struct xdp_md *ctx)
 	if (port >= PORTS)
 		return XDP_PASS;
 	note(port, came, 1);
-	if (handing_over && given_before())
-		return give_in_turn(ctx, port);
-	return leave(ctx, port, carried(ctx, port));
+	return leave(ctx, port, carried(ctx, port, 0));
 }
 
 /* A frame of ours: see src/again.rs. */
 SEC("xdp")
 int again(struct xdp_md *ctx)
 {
-	u32 n = sending.next, at = n & (SLOTS - 1), port;
+	u32 n = control.next, at = n & (SLOTS - 1), port;
 	struct slot *slot = bpf_map_lookup_elem(&frames, &at);
 	u32 length, now;
 	int outcome;
 
 	if (!slot)
 		return XDP_DROP;
-	sending.next = n + 1;
+	control.next = n + 1;
 	length = slot->length;
 	port = slot->port;
 	if (length < ETHERNET || length > LONGEST_FRAME || port >= PORTS)
@@ -39,7 +51,7 @@ int again(struct xdp_md *ctx)
 		return XDP_DROP;
 	if (bpf_xdp_store_bytes(ctx, 0, slot->frame, length))
 		return XDP_DROP;
-	outcome = slot->past ? PAST : carried(ctx, port);
+	outcome = slot->past ? PAST : carried(ctx, port, 1);
 	if (port == CONTROLLER)
 		cut_to_length(ctx, 0);
 	slot->outcome = outcome;

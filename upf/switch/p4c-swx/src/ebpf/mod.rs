@@ -113,7 +113,7 @@ impl Emitter {
             writeln!(code, "\tu8 {header}[{}];", self.size_of(header).next_multiple_of(8)).expect("text");
         }
         code.push_str("\tu8 end[8];\n};\nOF_PROCESSORS(made, struct made);\n");
-        code.push_str("\nstatic __always_inline int pipeline(struct xdp_md *ctx, u32 m_ingress_port, u32 *leaves_by)\n{\n");
+        code.push_str("\nstatic __always_inline int pipeline(struct xdp_md *ctx, u32 m_ingress_port, u32 *leaves_by, int past_turn)\n{\n");
         code.push_str("\tu8 *data = (u8 *)(long)ctx->data, *end = (u8 *)(long)ctx->data_end, *at = data;\n");
         code.push_str("\tstruct made *made = made_here();\n");
         code.push_str("\tconst u32 copy = active;\n\tu32 m_egress_port = 0;\n\tu8 m_drop = 0;\n");

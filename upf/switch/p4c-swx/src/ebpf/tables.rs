@@ -2,6 +2,9 @@
 use super::Emitter;
 use crate::lower::Result;
 
+/// How the names of actions begin that have packets wait: by convention of the control.
+const HOLDING: &str = "hold_";
+
 impl Emitter {
     /// Applies a table. Sets `hit`.
     pub(super) fn apply(&mut self, name: &str) -> Result<()> {
@@ -26,7 +29,14 @@ impl Emitter {
         }
         self.line("if (found) {");
         self.depth += 1;
-        self.line("switch (*(const u32 *)found) {");
+        let of = |id: &u32| self.program.info.actions.iter().find(|action| action.id == *id).expect("an action");
+        if table.actions.iter().any(|(id, ..)| of(id).alias.starts_with(HOLDING)) {
+            self.line("if (waits_for_others(found, past_turn))");
+            self.line("\treturn IN_TURN;");
+            self.line("switch (*(const u32 *)found & ~RELEASED) {");
+        } else {
+            self.line("switch (*(const u32 *)found) {");
+        }
         for (id, ..) in &table.actions {
             let action = self.program.info.actions.iter().position(|action| action.id == *id).expect("an action");
             let alias = self.program.info.actions[action].alias.clone();
