@@ -26,7 +26,8 @@ fn main() {
 
 /// The instructions that all kernels from 5.12 on take, and where Debian has the processor's own headers.
 fn arguments(out: &Path) -> Vec<String> {
-    let flags = ["-mcpu=v3", "-Wall", "-Wno-parentheses-equality", "-Wno-unused-function", "-Wno-unused-label", "-Werror"];
+    let flags =
+        ["-mcpu=v3", "-Wall", "-Wno-parentheses-equality", "-Wno-unused-function", "-Wno-unused-label", "-Werror"];
     let mut arguments: Vec<String> = flags.map(String::from).into();
     arguments.push(format!("-I{}", out.display()));
     let architecture = std::env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();

@@ -31,6 +31,9 @@ pub enum ClientError {
     Failed(String),
 }
 
+/// Octets of answers that may be under way: many entries and counters come in one go.
+const WINDOW: u32 = 4 << 20;
+
 /// A connection to a switch.
 pub struct Client {
     rpc: P4RuntimeClient<Channel>,
@@ -49,7 +52,9 @@ impl Client {
     /// [`Client::lead`].
     pub async fn connect(address: SocketAddr, device: u64) -> Result<Client, ClientError> {
         let endpoint = Channel::from_shared(format!("http://{address}"))
-            .map_err(|error| ClientError::Failed(error.to_string()))?;
+            .map_err(|error| ClientError::Failed(error.to_string()))?
+            .initial_stream_window_size(WINDOW)
+            .initial_connection_window_size(WINDOW);
         let channel = endpoint.connect().await.map_err(|_| ClientError::Absent(address))?;
         let mut rpc =
             P4RuntimeClient::new(channel).max_decoding_message_size(256 << 20).max_encoding_message_size(64 << 20);

@@ -80,7 +80,9 @@ impl Exact {
 
     fn place(&self, key: u64) -> Option<(u32, u32)> {
         let places = lines_of(key, self.lines).into_iter().flat_map(|line| (0..KEYS).map(move |n| (line, n)));
-        places.into_iter().find(|&(line, n)| self.slot(line, n).load(Relaxed) != 0 && self.key(line, n).load(Relaxed) == key)
+        places
+            .into_iter()
+            .find(|&(line, n)| self.slot(line, n).load(Relaxed) != 0 && self.key(line, n).load(Relaxed) == key)
     }
 
     /// The slot of a key.

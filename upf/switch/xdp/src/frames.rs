@@ -46,11 +46,64 @@ pub(crate) struct Frames {
     program: OwnedFd,
     memory: Memory,
     control: Arc<Control>,
+    /// Where interfaces take no frames of programs: a packet socket, and by port its interface.
+    sockets: Option<(OwnedFd, Vec<(u32, u32)>)>,
 }
 
 impl Frames {
-    pub fn new(program: OwnedFd, map: impl Fn(&str, usize) -> Result<Memory, XdpError>, control: Arc<Control>) -> Result<Frames, XdpError> {
-        Ok(Frames { program, memory: map("frames", SLOTS * SLOT)?, control })
+    pub fn new(
+        program: OwnedFd,
+        map: impl Fn(&str, usize) -> Result<Memory, XdpError>,
+        control: Arc<Control>,
+    ) -> Result<Frames, XdpError> {
+        Ok(Frames { program, memory: map("frames", SLOTS * SLOT)?, control, sockets: None })
+    }
+
+    /// Has frames leave by packet sockets, by port its interface; or by the program.
+    pub fn by_sockets(&mut self, interfaces: Option<Vec<(u32, u32)>>) {
+        use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+        self.sockets = interfaces.and_then(|interfaces| {
+            let made = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, None);
+            let failed =
+                |error: &nix::Error| tracing::warn!(%error, "packets that wait are lost: there is no packet socket");
+            Some((made.inspect_err(failed).ok()?, interfaces))
+        });
+    }
+
+    /// Sends a frame out of a port by its socket.
+    fn send_by_socket(&self, port: u32, octets: &[u8]) -> io::Result<()> {
+        let Some((socket, interfaces)) = &self.sockets else { return Ok(()) };
+        let Some((_, ifindex)) = interfaces.iter().find(|(of, _)| *of == port) else { return Ok(()) };
+        // SAFETY: `sockaddr_ll` is plain data for which all zeroes is a value.
+        let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        to.sll_family = libc::AF_PACKET as u16;
+        to.sll_ifindex = *ifindex as i32;
+        // SAFETY: a frame and an address as long as said.
+        let sent = unsafe {
+            libc::sendto(
+                socket.as_raw_fd(),
+                octets.as_ptr().cast(),
+                octets.len(),
+                0,
+                (&raw const to).cast(),
+                size_of_val(&to) as u32,
+            )
+        };
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    fn send_by_sockets(&self, frames: &[Frame]) -> io::Result<Vec<Outcome>> {
+        let one = |frame: &Frame| {
+            let (outcome, octets) = self.try_one(frame)?;
+            let port = match outcome {
+                Outcome::Out(port) => port,
+                Outcome::Past => self.control.bypass(frame.port).load(std::sync::atomic::Ordering::Acquire),
+                Outcome::Gone => return Ok(outcome),
+            };
+            self.send_by_socket(port, &octets)?;
+            Ok(outcome)
+        };
+        frames.iter().map(one).collect()
     }
 
     fn place(&self, n: usize, frame: &Frame) -> io::Result<()> {
@@ -74,6 +127,9 @@ impl Frames {
 
     /// Sends frames, [`SLOTS`] at the most, in their order. Frames for port 6 stay: who gave them keeps them.
     pub fn send(&self, frames: &[Frame]) -> io::Result<Vec<Outcome>> {
+        if self.sockets.is_some() {
+            return self.send_by_sockets(frames);
+        }
         let mut longest = 60;
         for (n, frame) in frames.iter().enumerate() {
             self.place(n, frame)?;

@@ -119,7 +119,9 @@ impl Holding {
                 break;
             }
             if Instant::now() > end {
-                tracing::warn!("packets of flows that moved came faster than those that had waited could leave: some may be overtaken");
+                tracing::warn!(
+                    "packets of flows that moved came faster than those that had waited could leave: some may be overtaken"
+                );
                 break;
             }
         }

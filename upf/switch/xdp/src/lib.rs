@@ -9,18 +9,23 @@
 //! | [`table`], [`exact`] | a table's two copies |
 //! | [`switch`] | batches, counters, meters: what the control writes to |
 //! | [`hold`], [`frames`], [`ring`], [`fence`] | packets that wait, and their way back |
+//! | [`attach`], [`keeper`] | interfaces as ports, and the thread beside the programs |
+mod attach;
 mod control;
 mod error;
 mod exact;
 mod fence;
 mod frames;
 mod hold;
+mod keeper;
 mod load;
 mod memory;
 mod ring;
 mod switch;
 mod table;
 
+pub use attach::{Links, Wired};
 pub use error::XdpError;
 pub use frames::{LONGEST, Outcome};
+pub use keeper::Keeper;
 pub use switch::{CONTROLLER, HOLD, PORTS, PortCounts, XdpSwitch};

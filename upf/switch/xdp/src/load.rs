@@ -69,7 +69,8 @@ impl Loaded {
     }
 
     fn program(&self, name: &str) -> Result<OwnedFd, XdpError> {
-        let program = self.object.progs().find(|program| program.name() == OsStr::new(name)).ok_or_else(|| missing(name))?;
+        let program =
+            self.object.progs().find(|program| program.name() == OsStr::new(name)).ok_or_else(|| missing(name))?;
         program.as_fd().try_clone_to_owned().map_err(failed(name))
     }
 

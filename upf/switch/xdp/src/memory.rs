@@ -32,9 +32,8 @@ impl Memory {
         let octets = octets.next_multiple_of(PAGE);
         let fd = fd.as_fd().as_raw_fd();
         // SAFETY: a new mapping is asked for, at no address of ours; the descriptor is open.
-        let start = unsafe {
-            libc::mmap(std::ptr::null_mut(), octets, access, libc::MAP_SHARED, fd, from as libc::off_t)
-        };
+        let start =
+            unsafe { libc::mmap(std::ptr::null_mut(), octets, access, libc::MAP_SHARED, fd, from as libc::off_t) };
         match NonNull::new(start.cast::<u8>()) {
             Some(start) if start.as_ptr().cast() != libc::MAP_FAILED => Ok(Memory { start, octets }),
             _ => Err(io::Error::last_os_error()),

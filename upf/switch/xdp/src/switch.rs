@@ -70,7 +70,8 @@ impl XdpSwitch {
     /// The kernel refuses it.
     pub fn new() -> Result<XdpSwitch, XdpError> {
         let made = martlet_p4c_swx::compile_ebpf(martlet_switch_control::UPF);
-        let made = made.map_err(|error| XdpError::Table(format!("upf.p4:{error}"), std::io::ErrorKind::InvalidInput.into()))?;
+        let made =
+            made.map_err(|error| XdpError::Table(format!("upf.p4:{error}"), std::io::ErrorKind::InvalidInput.into()))?;
         let loaded = Loaded::new(&made)?;
         let control = Arc::new(Control::new(|name, octets| loaded.memory(name, octets))?);
         let info = &made.program.info;
@@ -86,9 +87,12 @@ impl XdpSwitch {
                 (0..2).for_each(|copy| table.set_default(copy, action, &[]));
             }
         }
-        let arrays = |of: &[martlet_p4c_swx::p4info::Array], what: &str, octets: usize| -> Result<Vec<Memory>, XdpError> {
-            of.iter().map(|array| loaded.memory(&format!("{}_{what}", array.alias), array.size as usize * octets)).collect()
-        };
+        let arrays =
+            |of: &[martlet_p4c_swx::p4info::Array], what: &str, octets: usize| -> Result<Vec<Memory>, XdpError> {
+                of.iter()
+                    .map(|array| loaded.memory(&format!("{}_{what}", array.alias), array.size as usize * octets))
+                    .collect()
+            };
         let counters = arrays(&info.counters, "counter", COUNT * loaded.processors as usize)?;
         let meters = arrays(&info.meters, "meter", METER)?;
         let port_counts = loaded.memory("port_counts", PORT_COUNTS * (PORTS * loaded.processors) as usize)?;
@@ -96,7 +100,8 @@ impl XdpSwitch {
         let holding = Holding::new(loaded.ring("held", 16 << 20)?);
         let for_controller = Mutex::new((loaded.ring("for_controller", 1 << 20)?, VecDeque::new()));
         let fence = Fence { fence: loaded.map("fence")?, slot: loaded.map("fence_slot")? };
-        let holds = info.actions.iter().enumerate().filter(|(_, of)| of.alias.starts_with("hold_")).map(|(n, _)| n).collect();
+        let holds =
+            info.actions.iter().enumerate().filter(|(_, of)| of.alias.starts_with("hold_")).map(|(n, _)| n).collect();
         Ok(XdpSwitch {
             made,
             loaded,
@@ -124,6 +129,16 @@ impl XdpSwitch {
     /// The kernel does not run the program, or the frame is too long or too short.
     pub fn through(&self, port: u32, octets: &[u8]) -> std::io::Result<(Outcome, Vec<u8>)> {
         lock(&self.frames).try_one(&Frame { port, past: false, octets: octets.to_vec() })
+    }
+
+    /// Sends frames through the pipeline.
+    pub(crate) fn send_frames(&self, frames: &[Frame]) -> std::io::Result<Vec<Outcome>> {
+        lock(&self.frames).send(frames)
+    }
+
+    /// Has frames of ours leave by packet sockets, by port its interface; or by the kernel's programs.
+    pub(crate) fn send_by_sockets(&self, interfaces: Option<Vec<(u32, u32)>>) {
+        lock(&self.frames).by_sockets(interfaces);
     }
 
     /// What a port has counted.
@@ -175,7 +190,14 @@ impl XdpSwitch {
     }
 
     /// Makes changes in the copy that no packet meets; what went well is taken back where one does not.
-    fn write(&self, tables: &mut [Table], copy: usize, changes: &[Change], rebuilds: &[Rebuild], mark: bool) -> Result<(), String> {
+    fn write(
+        &self,
+        tables: &mut [Table],
+        copy: usize,
+        changes: &[Change],
+        rebuilds: &[Rebuild],
+        mark: bool,
+    ) -> Result<(), String> {
         let key = |entry: &Option<RawEntry>| entry.as_ref().map(|entry| entry.values.clone());
         for (n, change) in changes.iter().enumerate() {
             let Some(values) = key(&change.after).or_else(|| key(&change.before)) else { continue };

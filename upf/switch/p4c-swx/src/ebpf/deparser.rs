@@ -41,7 +41,10 @@ impl Emitter {
                 if self.before.contains(&(later.text.clone(), header.text.clone())) {
                     return error(
                         later.at,
-                        format!("{:?} comes before {:?}: headers leave in the order in which the parser takes them", later.text, header.text),
+                        format!(
+                            "{:?} comes before {:?}: headers leave in the order in which the parser takes them",
+                            later.text, header.text
+                        ),
                     );
                 }
             }

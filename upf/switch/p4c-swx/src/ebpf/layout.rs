@@ -94,7 +94,10 @@ impl Layout {
                 return error(name.at, format!("the key of {:?} has more than 64 bits", name.text));
             }
             if words > MOST_WORDS {
-                return error(name.at, format!("the key of {:?} takes more than {MOST_WORDS} words of 64 bits", name.text));
+                return error(
+                    name.at,
+                    format!("the key of {:?} takes more than {MOST_WORDS} words of 64 bits", name.text),
+                );
             }
             if !exact && matches!(table.keys[0].kind, MatchKind::Range | MatchKind::Lpm) {
                 let message = "the first field of a key under masks is exact or ternary: entries are found by it";

@@ -8,8 +8,8 @@
 mod changes;
 mod deparser;
 mod layout;
-mod states;
 mod statements;
+mod states;
 mod tables;
 mod values;
 
@@ -149,7 +149,11 @@ impl Emitter {
             let TableLayout { lines, slots, value, words, .. } = of;
             match words {
                 0 => writeln!(code, "EXACT_TABLE({}, {lines}, {slots}, {value})", table.alias),
-                _ => writeln!(code, "#define FIRST_SHIFT_{} {}\nMASKED_TABLE_{words}({}, {lines}, {slots}, {value})", table.alias, of.fields[0].1, table.alias),
+                _ => writeln!(
+                    code,
+                    "#define FIRST_SHIFT_{} {}\nMASKED_TABLE_{words}({}, {lines}, {slots}, {value})",
+                    table.alias, of.fields[0].1, table.alias
+                ),
             }
             .expect("text");
         }
