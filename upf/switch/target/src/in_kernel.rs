@@ -30,8 +30,8 @@ pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<
         let (peer, native) = (interface(peer)?, interface(native)?);
         // The way without a switch comes first, and stays.
         sockets::join(peer, native).map_err(|error| error.to_string())?;
-        wired.push(Wired { port: outside, interface: peer.into(), bypass: inside });
-        wired.push(Wired { port: inside, interface: native.into(), bypass: outside });
+        wired.push(Wired { port: outside, interface: peer.into(), bypass: inside, native: false });
+        wired.push(Wired { port: inside, interface: native.into(), bypass: outside, native: true });
     }
     let switch = Arc::new(XdpSwitch::new().map_err(|error| error.to_string())?);
     let program = Arc::new(switch.made().program.clone());

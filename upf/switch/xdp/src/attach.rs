@@ -21,6 +21,8 @@ pub struct Wired {
     pub interface: String,
     /// The port at the other end of the wire, for what the pipeline must not see.
     pub bypass: u32,
+    /// The native UPF is behind it: where the far end of a veth is here, it is made to take frames that programs send.
+    pub native: bool,
 }
 
 /// What keeps the programs on their interfaces.
@@ -88,6 +90,12 @@ impl XdpSwitch {
             exits
                 .update(&port.port.to_ne_bytes(), &ifindex.to_ne_bytes(), MapFlags::ANY)
                 .map_err(|error| failed(format!("nothing can be sent there: {error}")))?;
+            if port.native
+                && let Some(far) = martlet_interface::peer(&port.interface)
+                && let Err(error) = martlet_interface::turn(&far, martlet_interface::Feature::GenericReceive, true)
+            {
+                tracing::debug!(far, %error, "generic receive offload cannot be turned on");
+            }
             self.control.bypass(port.port).store(port.bypass, Release);
             self.control.ifindex(port.port).store(ifindex, Release);
             numbers.push(ifindex);
