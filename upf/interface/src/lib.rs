@@ -76,6 +76,7 @@ struct Driver {
     name: [u8; 32],
     versions: [u8; 64],
     bus: [u8; 32],
+    /// Among others, in its octets 48 to 51, how many statistics there are.
     rest: [u8; 64],
 }
 
@@ -93,6 +94,31 @@ pub fn is_hardware(name: &str) -> bool {
 /// Whether it is one end of a veth pair.
 pub fn is_veth(name: &str) -> bool {
     driver(name).is_ok_and(|driver| driver.name.starts_with(b"veth\0"))
+}
+
+/// The other end of a veth pair, where it is in this network namespace.
+pub fn peer(name: &str) -> Option<String> {
+    let far = |name: &str| {
+        let driver = driver(name).ok().filter(|driver| driver.name.starts_with(b"veth\0"))?;
+        // `struct ethtool_stats`: the driver tells as many numbers as it has said, of which the peer's is the first.
+        const GET_STATISTICS: u32 = 0x1d;
+        let said = u32::from_ne_bytes(driver.rest[48..52].try_into().ok()?);
+        let mut numbers = vec![0u64; 1 + said as usize];
+        numbers[0] = u64::from_ne_bytes([GET_STATISTICS.to_ne_bytes(), said.to_ne_bytes()].concat().try_into().ok()?);
+        let data: *mut c_void = numbers.as_mut_ptr().cast();
+        request(name, libc::SIOCETHTOOL as _, |request| request.ifr_ifru.ifru_data = data.cast()).ok()?;
+        u32::try_from(*numbers.get(1)?).ok()
+    };
+    let mut text = [0u8; libc::IF_NAMESIZE];
+    // SAFETY: room for a name.
+    if unsafe { libc::if_indextoname(far(name)?, text.as_mut_ptr().cast()) }.is_null() {
+        return None;
+    }
+    let other = std::ffi::CStr::from_bytes_until_nul(&text).ok()?.to_str().ok()?.to_owned();
+    // In another network namespace, that number is another interface's here.
+    let own = std::ffi::CString::new(name).ok()?;
+    // SAFETY: a text.
+    (far(&other)? == unsafe { libc::if_nametoindex(own.as_ptr()) }).then_some(other)
 }
 
 /// How many receive queues it has.

@@ -13,6 +13,7 @@ mod error;
 #[cfg(test)]
 mod exact;
 mod ffi;
+pub mod in_kernel;
 pub mod issue;
 mod lanes;
 pub mod parent;

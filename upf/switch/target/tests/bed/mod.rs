@@ -50,13 +50,7 @@ impl Bed {
     }
 
     pub fn write(&self, operation: Operation, text: &str) -> Result<(), String> {
-        let info = &self.tables.program().info;
-        let update = |line: &str| {
-            let entry = rules::parse(info, &rules::words(line), 999, operation == Operation::Delete, &mut || Some(99));
-            Update { operation, entry: entry.unwrap_or_else(|error| panic!("{}", error.shown(line))) }
-        };
-        let updates: Vec<Update> = text.lines().filter(|line| !line.trim().is_empty()).map(update).collect();
-        self.tables.write(&updates).map_err(|error| error.to_string())
+        write(&self.tables, operation, text)
     }
 
     /// What comes out when a frame goes in: port and frame.
@@ -73,6 +67,17 @@ impl Bed {
         let read = |of: &str| self.switch.register(&format!("{counter}_{of}"), index).expect("a counter");
         (read("packets"), read("octets"))
     }
+}
+
+/// Writes rules, one a line.
+pub fn write(tables: &Tables, operation: Operation, text: &str) -> Result<(), String> {
+    let info = &tables.program().info;
+    let update = |line: &str| {
+        let entry = rules::parse(info, &rules::words(line), 999, operation == Operation::Delete, &mut || Some(99));
+        Update { operation, entry: entry.unwrap_or_else(|error| panic!("{}", error.shown(line))) }
+    };
+    let updates: Vec<Update> = text.lines().filter(|line| !line.trim().is_empty()).map(update).collect();
+    tables.write(&updates).map_err(|error| error.to_string())
 }
 
 /// The next hops of tests: number 1 to the data network, number 2 to the gNB.
