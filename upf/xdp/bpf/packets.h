@@ -138,6 +138,26 @@ global int is_solicitation(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 	       type[0] == SOLICITATION && !type[1];
 }
 
+/* Whether a packet of a UE is for our own end of tunnels: a UE has no business there. It could send in the name of others, or have
+ * their tunnels be taken for gone. */
+global int is_tunnel(struct xdp_md *ctx, __u32 offset, struct flow *flow)
+{
+	if (!flow || offset > 1024)
+		return 0;
+	if (!flow->read)
+		read_transport(ctx, offset, flow);
+	flow->read = 1;
+	/* Without its first part, others stay parts. */
+	return flow->protocol == IPPROTO_UDP && flow->has_ports && flow->destination_port == GTP_PORT;
+}
+
+inline_always int is_for_n3(struct flow *flow)
+{
+	if (likely(flow->version == 4))
+		return flow->destination4 == settings.n3_ip4;
+	return settings.has_ip6 && is_n3_ip6((__be32 *)flow->destination6);
+}
+
 /* The way of a packet out of its tunnel that its rule lets pass. */
 inline_always int from_ue(struct xdp_md *ctx, __u32 offset, struct tunnelled *tunnel, struct flow *flow, struct rule *rule,
 			  enum origin origin)
@@ -200,6 +220,8 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 	} else if (rule->flags & RULE_UPLINK && is_foreign(rule, flow)) {
 		return dropped_of(rule, DROP_FOREIGN_SOURCE);
 	}
+	if (unlikely(is_for_n3(flow)) && rule->flags & RULE_UPLINK && is_tunnel(ctx, offset, flow))
+		return dropped_of(rule, DROP_MALFORMED);
 	int verdict = admit(ctx, offset, flow, rule, origin);
 	if (verdict >= 0)
 		return verdict;
