@@ -122,14 +122,14 @@ fn no_packet_is_lost_that_wakes_a_phone() {
         let _host = Host::connect(true).await?;
         let gnb = core.gnb(1).await?;
         let (phone, _) = Phone::start(&core, &gnb, 1).await?;
-        // A session that moves onto a switch has its packets held for longer than `ping` waits for the last one: it is to end before.
-        let (packets, gap) = if a_switch_carries_packets() { (10, 0.001) } else { (20, 0.002) };
+        // Close upon each other, so that some come while the tunnel does. `ping` waits for the last one for twice as long as an answer
+        // took so far, and for the time between two packets: a session that moves onto a switch has its packets held for longer.
+        let pace = if a_switch_carries_packets() { "-l 20 -i 1" } else { "-i 0.002" };
         let rounds: u64 = std::env::var("MARTLET_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(10);
         for round in 0..rounds {
             phone.ue.release_to_idle().await?;
             let before = core.status("upf");
-            // Close upon each other, so that some come while the tunnel does.
-            let said = phone.run(&format!("ping -n -c {packets} -i {gap} -W 5 {HOST}")).await?;
+            let said = phone.run(&format!("ping -n -c 20 {pace} -W 5 {HOST}")).await?;
             let whole = said.contains(" 0% packet loss");
             ensure!(whole, "round {round}: {said}\nbefore {before}\nafter {}", core.status("upf"));
         }
