@@ -49,13 +49,21 @@ impl Bed {
         Bed { switch, tables, _alone }
     }
 
-    pub fn write(&self, operation: Operation, text: &str) -> Result<(), String> {
+    /// The place of a table.
+    pub fn table(&self, name: &str) -> usize {
+        self.tables.program().info.tables.iter().position(|table| table.alias == name).expect("a table of the program")
+    }
+
+    /// What a line is.
+    pub fn update(&self, operation: Operation, line: &str) -> Update {
         let info = &self.tables.program().info;
-        let update = |line: &str| {
-            let entry = rules::parse(info, &rules::words(line), 999, operation == Operation::Delete, &mut || Some(99));
-            Update { operation, entry: entry.unwrap_or_else(|error| panic!("{}", error.shown(line))) }
-        };
-        let updates: Vec<Update> = text.lines().filter(|line| !line.trim().is_empty()).map(update).collect();
+        let entry = rules::parse(info, &rules::words(line), 999, operation == Operation::Delete, &mut || Some(99));
+        Update { operation, entry: entry.unwrap_or_else(|error| panic!("{}", error.shown(line))) }
+    }
+
+    pub fn write(&self, operation: Operation, text: &str) -> Result<(), String> {
+        let lines = text.lines().filter(|line| !line.trim().is_empty());
+        let updates: Vec<Update> = lines.map(|line| self.update(operation, line)).collect();
         self.tables.write(&updates).map_err(|error| error.to_string())
     }
 
