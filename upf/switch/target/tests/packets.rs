@@ -268,7 +268,7 @@ fn a_batch_is_written_whole_or_not_at_all() {
     }
     // What RPI does not let through, other controllers may write.
     for (parameter, value, why) in
-        [("counter", 262_144, "beyond rules"), ("meter", 131_072, "beyond session_meter"), ("qfi", 64, "from 0 to 63")]
+        [("counter", 262_144, "beyond rules"), ("meter", 262_144, "beyond session_meter"), ("qfi", 64, "from 0 to 63")]
     {
         let mut updates = ["decap teid 7 ue 10.60.0.7 via 1", "decap teid 8 ue 10.60.0.8 via 1"]
             .map(|line| bed.update(Operation::Insert, line));
