@@ -52,7 +52,9 @@ upf:
   n3: { address: 192.168.70.1:2152, netns: $upf }
   n6: { mode: routing, netns: $upf }
   switch:
+    # 150 ms are the default; a second lets one see both paths.
     policy: hot
+    hot_ms: 1000
     netns: $upf
     run: { program: $switch, access: access, native_n3: native3, core: core, native_n6: native6, state: $folder/switch }
 YAML
@@ -62,21 +64,45 @@ until "$martlet" --log error status --json 2>/dev/null | grep -q '"connected": t
     kill -0 "$core" 2>/dev/null || { echo "The core did not start:" >&2; cat core.log >&2; exit 1; }
     sleep 0.1
 done
-echo "The native UPF has a programmable switch in its wires. Sessions that are hot move there."
+cat <<'TEXT'
+
+gNB ── switch ── native UPF ── switch ── data network        a session without a rule takes the native UPF
+gNB ── switch ── data network                                one with rules begins and ends its tunnel in the switch
+
+The phone downloads 80 Mbit/s for six seconds. A session is hot, and moves onto the switch, after a second of more than 10 Mbit/s.
+
+    after   by the native UPF   by the switch
+TEXT
 iperf3 --server --bind 10.99.0.2 > /dev/null 2>&1 &
 server=$!
 # The first number of a name in the core's status.
 says() { grep -E "\"$1\":" <<< "$status" | head -1 | tr -dc '0-9' || true; }
+# A character for each five Mbit/s.
+bar() {
+    local width=$((($1 + 2) / 5)) text
+    printf -v text '%*s' $((width > 40 ? 40 : width)) ''
+    printf '%s' "${text// /$2}"
+}
 watch() {
-    local status all before=0 seen=0 carried on
-    while sleep 0.5; do
+    local status now began=0 all carried on seen=0 then=0 all_then=0 carried_then=0 took native switch
+    while sleep 0.25; do
         status=$("$martlet" --log error status --json 2>/dev/null) || continue
-        all=$(says downlink_octets) carried=$(says octets) on=$(says onSwitch)
-        [ -n "$all" ] && [ -n "$carried" ] || continue
-        [ "$seen" = 1 ] || [ "$on" != 1 ] || { seen=1; echo "  ── the download is on the switch ──"; }
-        [ $((all / 1000000)) = "$before" ] || printf '  %3d MB to the phone since the start, %3d MB of all by the switch; sessions on the switch: %s\n' \
-            $((all / 1000000)) $((carried / 1000000)) "$on"
-        before=$((all / 1000000))
+        now=${EPOCHREALTIME/[.,]/} all=$(says downlink_octets) carried=$(says octets) on=$(says onSwitch)
+        [ -n "$all" ] && [ -n "$carried" ] && [ -n "$on" ] || continue
+        all=$((all + $(says uplink_octets))) took=$((now - then))
+        # Octets in so many microseconds are 8 times as many Mbit/s.
+        native=$(((all - all_then - carried + carried_then) * 8 / took)) switch=$(((carried - carried_then) * 8 / took))
+        [ "$native" -ge 0 ] || native=0
+        if [ "$then" != 0 ] && [ $((native + switch)) -ge 1 ]; then
+            [ "$began" != 0 ] || began=$then
+            if [ "$on" -ge 1 ] && [ "$seen" = 0 ]; then
+                seen=1
+                echo "              ── the session is hot: it moves onto the switch, and the download goes on ──"
+            fi
+            printf '  %3d.%d s   %4d Mbit/s          %4d Mbit/s   %s%s\n' $(((now - began) / 1000000)) $(((now - began) / 100000 % 10)) \
+                "$native" "$switch" "$(bar "$native" '░')" "$(bar "$switch" '█')"
+        fi
+        then=$now all_then=$all carried_then=$carried
     done
 }
 watch &
@@ -86,4 +112,4 @@ kill -TERM "$watch" 2>/dev/null || true
 status=$("$martlet" --log error status --json)
 printf '\nUsage is one, whichever path a packet took: %d octets to the phone and %d from it, of which the switch carried %d.\n' \
     "$(says downlink_octets)" "$(says uplink_octets)" "$(says octets)"
-echo "The session moved onto the switch $(says movedOn) time(s), and off it $(says movedOff) time(s)."
+echo "The session moved onto the switch $(says movedOn) time(s) and, when it ended, off it $(says movedOff) time(s)."

@@ -3,9 +3,10 @@
 use anyhow::{Context, Result, ensure};
 use martlet_upf::UpfConfig;
 use martlet_upf::config::{DatapathChoice, N6Mode, OffloadPolicy, SwitchRun};
+use std::io::Write;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// gNBs have addresses from this one on.
 const FIRST_GNB: u8 = 10;
@@ -17,6 +18,18 @@ pub struct Wires(String);
 fn ip(words: &str) -> Result<()> {
     let status = Command::new("ip").args(words.split(' ')).status()?;
     ensure!(status.success(), "ip {words}");
+    Ok(())
+}
+
+/// Many commands of `ip` at once, in this network namespace or a named one: a process for each would take half a second.
+fn ip_all(namespace: Option<&str>, lines: &[String]) -> Result<()> {
+    let mut command = Command::new("ip");
+    if let Some(namespace) = namespace {
+        command.args(["-n", namespace]);
+    }
+    let mut child = command.args(["-batch", "-"]).stdin(Stdio::piped()).spawn()?;
+    child.stdin.take().context("piped")?.write_all(lines.join("\n").as_bytes())?;
+    ensure!(child.wait()?.success(), "ip -batch: {lines:?}");
     Ok(())
 }
 
@@ -33,18 +46,33 @@ impl Wires {
         let name = format!("martlet-test-{}-{number}", std::process::id());
         ip(&format!("netns add {name}"))?;
         let wires = Wires(name.clone());
-        let within = format!("-n {name}");
+        let mut here = Vec::new();
+        let mut there = vec!["link set lo up".to_owned()];
         for (far, near) in [("gnb", "access"), ("dn", "core")] {
-            ip(&format!("link add {far} type veth peer name {near} netns {name}"))?;
-            ip(&format!("link set {far} up"))?;
-            ip(&format!("{within} link set {near} up"))?;
+            here.push(format!("link add {far} type veth peer name {near} netns {name}"));
+            here.push(format!("link set {far} up"));
+            there.push(format!("link set {near} up"));
         }
         for (far, near) in [("upf3", "native3"), ("upf6", "native6")] {
-            ip(&format!("{within} link add {far} type veth peer name {near}"))?;
-            ip(&format!("{within} link set {far} up"))?;
-            ip(&format!("{within} link set {near} up"))?;
+            there.push(format!("link add {far} type veth peer name {near}"));
+            there.push(format!("link set {far} up"));
+            there.push(format!("link set {near} up"));
         }
-        ip(&format!("{within} link set lo up"))?;
+        here.extend((1..=GNBS).map(|gnb| format!("addr add 192.168.70.{}/24 dev gnb", FIRST_GNB + gnb)));
+        here.push("addr add 10.99.0.2/24 dev dn".into());
+        // What answers on the native path as the UPF's own interface is a host of the data network for the switch.
+        here.push("addr add 10.45.0.1/32 dev dn".into());
+        // Of the second data network that some tests have, too.
+        here.extend(["10.45.0.0/16", "10.46.0.0/16"].map(|pool| format!("route add {pool} via 10.99.0.1")));
+        there.push("addr add 192.168.70.1/24 dev upf3".into());
+        there.push("addr add 10.99.0.1/24 dev upf6".into());
+        there.push("route add default via 10.99.0.2".into());
+        if let Some(own) = config.n3.addresses().1 {
+            there.push(format!("addr add {own}/64 dev upf3 nodad"));
+            here.extend((1..=2).map(|gnb| format!("addr add fd70::{gnb}/64 dev gnb nodad")));
+        }
+        ip_all(None, &here)?;
+        ip_all(Some(&name), &there)?;
         // The switch takes frames as they are.
         let plain = |command: &mut Command| -> Result<()> {
             ensure!(command.status()?.success(), "offloads cannot be turned off");
@@ -52,38 +80,19 @@ impl Wires {
         };
         plain(Command::new(&program).args(["plain", "gnb", "dn"]))?;
         plain(Command::new("ip").args(["netns", "exec", &name]).arg(&program).args(["plain", "upf3", "upf6"]))?;
-        for gnb in 1..=GNBS {
-            ip(&format!("addr add 192.168.70.{}/24 dev gnb", FIRST_GNB + gnb))?;
-        }
-        ip("addr add 10.99.0.2/24 dev dn")?;
-        // What answers on the native path as the UPF's own interface is a host of the data network for the switch.
-        ip("addr add 10.45.0.1/32 dev dn")?;
         // The data network is a router between phones, which does not tell them of a shorter way.
         for (name, value) in [("ip_forward", "1"), ("conf/all/send_redirects", "0"), ("conf/dn/send_redirects", "0")] {
             std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value)
                 .context("no setting of the network namespace")?;
         }
-        // Of the second data network that some tests have, too.
-        for pool in ["10.45.0.0/16", "10.46.0.0/16"] {
-            ip(&format!("route add {pool} via 10.99.0.1"))?;
-        }
-        ip(&format!("{within} addr add 192.168.70.1/24 dev upf3"))?;
-        ip(&format!("{within} addr add 10.99.0.1/24 dev upf6"))?;
-        ip(&format!("{within} route add default via 10.99.0.2"))?;
         // A packet that left by the switch is answered by the host that has the UPF's own address there, and the answer may
         // take the native path, where it would be one from outside with an address of one's own.
-        for setting in ["all/rp_filter 0", "upf6/rp_filter 0", "upf6/accept_local 1"] {
+        let settings = ["all/rp_filter 0", "upf6/rp_filter 0", "upf6/accept_local 1"].map(|setting| {
             let (name, value) = setting.split_once(' ').expect("a name and a value");
-            let script = format!("echo {value} > /proc/sys/net/ipv4/conf/{name}");
-            let done = Command::new("ip").args(["netns", "exec", &wires.0, "sh", "-c", &script]).status()?;
-            ensure!(done.success(), "{setting}");
-        }
-        if let Some(own) = config.n3.addresses().1 {
-            ip(&format!("{within} -6 addr add {own}/64 dev upf3 nodad"))?;
-            for gnb in 1..=2 {
-                ip(&format!("-6 addr add fd70::{gnb}/64 dev gnb nodad"))?;
-            }
-        }
+            format!("echo {value} > /proc/sys/net/ipv4/conf/{name}")
+        });
+        let done = Command::new("ip").args(["netns", "exec", &wires.0, "sh", "-ec", &settings.join("\n")]).status()?;
+        ensure!(done.success(), "{settings:?}");
         if config.n3.address.ip().is_ipv4() {
             config.n3.address = (Ipv4Addr::new(192, 168, 70, 1), 2152).into();
         }

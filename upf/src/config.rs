@@ -13,7 +13,7 @@ mod check;
 mod switch;
 
 pub(crate) use switch::network;
-pub use switch::{OffloadPolicy, OffloadRule, SwitchConfig, SwitchRun};
+pub use switch::{OffloadPolicy, OffloadRule, SwitchConfig, SwitchEngine, SwitchRun};
 
 /// Everything that the UPF reads: section `upf`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -16,7 +16,7 @@ use anyhow::{Context, Result, ensure};
 use martlet_switch_control::client::Client;
 use martlet_switch_control::model::{Operation, Update};
 use martlet_switch_control::rules;
-use martlet_upf::config::{DatapathChoice, OffloadPolicy, UpfConfig};
+use martlet_upf::config::{DatapathChoice, OffloadPolicy, SwitchEngine, UpfConfig};
 use std::time::{Duration, Instant};
 
 /// The search ends where it knows the rate as closely as this.
@@ -72,9 +72,9 @@ impl Plan {
 /// Measures all of it.
 pub(super) fn measure(output: &mut Output, plan: &Plan) -> Result<()> {
     let steps: usize = plan.loads.iter().map(|load| 4 * VARIANTS.len() * plan.frames(*load).len()).sum();
-    let mut progress = Progress::new("steps over interfaces", steps as u64 + 3);
+    let mut progress = Progress::new("steps over interfaces", steps as u64 + 6);
     for &load in &plan.loads {
-        for (variant, choice) in VARIANTS {
+        for (variant, choice, engine) in VARIANTS {
             let frames = plan.frames(load);
             if choice.is_none() && load != plan.loads[0] {
                 (0..4 * frames.len()).for_each(|_| progress.step(variant));
@@ -87,7 +87,9 @@ pub(super) fn measure(output: &mut Output, plan: &Plan) -> Result<()> {
             let named = |point: &Point| format!("{variant}, {}, {} octets", point.direction, point.frame);
             let rates = on_one_processor(|| {
                 longest_frames()?;
-                let mut wire = Wire::changed(choice, Rules::Full, load.1, |config| of_lab(config, load.1, false))?;
+                let mut wire = Wire::changed(choice, Rules::Full, load.1, |config| {
+                    of_lab(config, engine, load.1, false);
+                })?;
                 if choice == Some(DatapathChoice::Kernel) {
                     wire.pass_to_the_kernel()?;
                 }
@@ -100,7 +102,7 @@ pub(super) fn measure(output: &mut Output, plan: &Plan) -> Result<()> {
             })?;
             let latencies = on_processors(|parting| {
                 let wire = Wire::apart(choice, Rules::Full, load.1, parting, |config| {
-                    of_lab(config, load.1, parting.is_some())
+                    of_lab(config, engine, load.1, parting.is_some())
                 })?;
                 let latency = |(point, uplink): &(Point, bool)| {
                     let found = latency(&wire, *uplink, packet(point.frame, *uplink), load.0, plan);
@@ -115,30 +117,47 @@ pub(super) fn measure(output: &mut Output, plan: &Plan) -> Result<()> {
         }
     }
     ratios(output, plan);
-    let mut taken = Vec::new();
-    for round in 0..plan.hot {
-        let ms = on_processors(hot_to_in_force)?;
-        output.row(format_args!("hot_to_in_force,512,1,switch,{round},{ms},0"))?;
-        taken.push(ms);
-    }
-    output.figure(Figure::of("offload.switch.hot_to_in_force.median", "ms", median(&taken).context("nothing")?));
-    let slowest = taken.iter().copied().fold(0.0, f64::max);
-    output.figure(Figure::once("offload.switch.hot_to_in_force.slowest", "ms", slowest));
-    progress.step("a hot session");
-    for rules in [1_000, 100_000] {
-        let (ms, sent, lost) = on_processors(|parting| issued(parting, rules))?;
-        output.row(format_args!("rules_issued,512,{rules},switch,0,{ms},{lost}"))?;
-        output.figure(Figure::once(format!("rules_issued.switch.{rules}_under_traffic"), "ms", ms));
-        output.figure(Figure::once(format!("rules_issued.switch.{rules}_lost"), "packets", lost as f64));
-        output.figure(Figure::once(format!("rules_issued.switch.{rules}_sent"), "packets", sent as f64));
-        progress.step("rules under traffic");
+    for (variant, engine) in [("switch", SwitchEngine::Swx), ("switch_xdp", SwitchEngine::Xdp)] {
+        control(output, plan, &mut progress, variant, engine)?;
     }
     progress.done();
     Ok(())
 }
 
+/// How soon a hot session is on the switch, and how long rules take.
+fn control(
+    output: &mut Output,
+    plan: &Plan,
+    progress: &mut Progress,
+    variant: &str,
+    engine: SwitchEngine,
+) -> Result<()> {
+    let mut taken = Vec::new();
+    for round in 0..plan.hot {
+        let ms = on_processors(|parting| hot_to_in_force(engine, parting))?;
+        output.row(format_args!("hot_to_in_force,512,1,{variant},{round},{ms},0"))?;
+        taken.push(ms);
+    }
+    let name = format!("offload.{variant}.hot_to_in_force");
+    output.figure(Figure::of(format!("{name}.median"), "ms", median(&taken).context("nothing")?));
+    let slowest = taken.iter().copied().fold(0.0, f64::max);
+    output.figure(Figure::once(format!("{name}.slowest"), "ms", slowest));
+    progress.step("a hot session");
+    for rules in [1_000, 100_000] {
+        let (ms, sent, lost) = on_processors(|parting| issued(engine, parting, rules))?;
+        output.row(format_args!("rules_issued,512,{rules},{variant},0,{ms},{lost}"))?;
+        let name = format!("rules_issued.{variant}.{rules}");
+        output.figure(Figure::once(format!("{name}_under_traffic"), "ms", ms));
+        output.figure(Figure::once(format!("{name}_lost"), "packets", lost as f64));
+        output.figure(Figure::once(format!("{name}_sent"), "packets", sent as f64));
+        progress.step("rules under traffic");
+    }
+    Ok(())
+}
+
 /// Room for all rules, and a switch that keeps its processor where it has one for itself.
-fn of_lab(config: &mut UpfConfig, rules: u32, alone: bool) {
+fn of_lab(config: &mut UpfConfig, engine: SwitchEngine, rules: u32, alone: bool) {
+    config.switch.engine = engine;
     config.n6.mtu = 1500;
     config.switch.sessions = 131_072;
     if rules > 10_000 {
@@ -260,10 +279,13 @@ fn ratios(output: &mut Output, plan: &Plan) {
                 for (what, statistic) in
                     [("pps", "loss_free"), ("pps_own", "loss_free"), ("latency", "p50"), ("latency_whole", "p50")]
                 {
-                    let times =
-                        point.value(output, what, "switch", statistic) / point.value(output, what, "kernel", statistic);
-                    if times.is_finite() {
-                        output.figure(Figure::once(point.id(what, "switch_over_kernel", statistic), "times", times));
+                    for variant in ["switch", "switch_xdp"] {
+                        let of = |variant| point.value(output, what, variant, statistic);
+                        let times = of(variant) / of("kernel");
+                        if times.is_finite() {
+                            let name = format!("{variant}_over_kernel");
+                            output.figure(Figure::once(point.id(what, &name, statistic), "times", times));
+                        }
                     }
                 }
             }
@@ -272,9 +294,9 @@ fn ratios(output: &mut Output, plan: &Plan) {
 }
 
 /// Milliseconds from the first packet of a session that is hot from then on until its rules are in force on the switch.
-fn hot_to_in_force(parting: Option<usize>) -> Result<f64> {
+fn hot_to_in_force(engine: SwitchEngine, parting: Option<usize>) -> Result<f64> {
     let hot = |config: &mut UpfConfig| {
-        of_lab(config, 1, parting.is_some());
+        of_lab(config, engine, 1, parting.is_some());
         config.switch.policy = OffloadPolicy::Hot;
     };
     let wire = Wire::apart(Some(DatapathChoice::Switch), Rules::Full, 1, parting, hot)?;
@@ -295,10 +317,10 @@ fn hot_to_in_force(parting: Option<usize>) -> Result<f64> {
 
 /// Milliseconds in which so many rules are issued in one batch, over P4Runtime, while packets of a session pass; how many were
 /// sent meanwhile, and lost.
-fn issued(parting: Option<usize>, rules: u32) -> Result<(f64, u64, u64)> {
+fn issued(engine: SwitchEngine, parting: Option<usize>, rules: u32) -> Result<(f64, u64, u64)> {
     let mut address = None;
     let wire = Wire::apart(Some(DatapathChoice::Switch), Rules::Full, 1, parting, |config| {
-        of_lab(config, 1, parting.is_some());
+        of_lab(config, engine, 1, parting.is_some());
         address = Some((config.switch.address, config.switch.device));
     })?;
     let (address, device) = address.context("a switch")?;

@@ -45,38 +45,49 @@ pub(super) fn write(output: &mut Output, frames: &[u32], loads: &[(u32, u32)], t
     let first = loads[0];
     for (direction, name, uplink) in WAYS {
         let mut text = format!(
-            "### {name}\n\n| frame | kernel, pps | xdp | switch | switch, Gbit/s | over kernel | own: kernel | xdp | switch \
-             | over kernel | tester alone |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
+            "### {name}\n\n| frame | kernel, pps | xdp | switch | switch_xdp | switch_xdp, Gbit/s | over kernel: switch | switch_xdp \
+             | own: kernel | xdp | switch | switch_xdp | over kernel: switch | switch_xdp | tester alone |\n\
+             | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
         );
         for &frame in frames {
             let point = Point { direction, frame, load: first };
             let of = |variant: &str| point.rate(output, variant);
             let own = |variant: &str| point.own_rate(output, variant);
-            let cells = |of: &dyn Fn(&str) -> f64| ["kernel", "xdp", "switch"].map(|v| shown(of(v), 0)).join(" | ");
+            let cells = |of: &dyn Fn(&str) -> f64| {
+                ["kernel", "xdp", "switch", "switch_xdp"].map(|v| shown(of(v), 0)).join(" | ")
+            };
+            let times = |of: &dyn Fn(&str) -> f64| {
+                ["switch", "switch_xdp"].map(|v| format!("{} times", shown(of(v) / of("kernel"), 1))).join(" | ")
+            };
             let _ = writeln!(
                 text,
-                "| {frame} | {} | {} | {} times | {} | {} times | {} |",
+                "| {frame} | {} | {} | {} | {} | {} | {} |",
                 cells(&of),
-                shown(gbit(of("switch"), frame, uplink), 2),
-                shown(of("switch") / of("kernel"), 1),
+                shown(gbit(of("switch_xdp"), frame, uplink), 2),
+                times(&of),
                 cells(&own),
-                shown(own("switch") / own("kernel"), 1),
+                times(&own),
                 shown(of("tester"), 0)
             );
         }
-        text.push_str("\n| latency, µs | kernel p50 | p99 | xdp p50 | p99 | switch p50 | p99 | p50 over kernel's |\n");
-        text.push_str("| --- | --- | --- | --- | --- | --- | --- | --- |\n");
+        text.push_str(
+            "\n| latency, µs | kernel p50 | p99 | xdp p50 | p99 | switch p50 | p99 | switch_xdp p50 | p99 \
+             | p50 over kernel's: switch | switch_xdp |\n",
+        );
+        text.push_str("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
         for &frame in frames {
             let point = Point { direction, frame, load: first };
             let of = |variant, q| point.latency(output, variant, q);
             let cell = |variant| format!("{} | {}", shown(of(variant, "p50"), 1), shown(of(variant, "p99"), 1));
             let _ = writeln!(
                 text,
-                "| {frame} | {} | {} | {} | {} |",
+                "| {frame} | {} | {} | {} | {} | {} | {} |",
                 cell("kernel"),
                 cell("xdp"),
                 cell("switch"),
-                shown(of("switch", "p50") / of("kernel", "p50"), 2)
+                cell("switch_xdp"),
+                shown(of("switch", "p50") / of("kernel", "p50"), 2),
+                shown(of("switch_xdp", "p50") / of("kernel", "p50"), 2)
             );
         }
         output.say(&text);
@@ -84,7 +95,7 @@ pub(super) fn write(output: &mut Output, frames: &[u32], loads: &[(u32, u32)], t
     let mut panels = Vec::new();
     for (direction, name, uplink) in WAYS {
         for what in ["throughput", "latency"] {
-            let series = VARIANTS[1..].iter().map(|(variant, _)| {
+            let series = VARIANTS[1..].iter().map(|(variant, ..)| {
                 let point = |frame: &u32| {
                     let point = Point { direction, frame: *frame, load: first };
                     let value = match what {
@@ -116,29 +127,33 @@ pub(super) fn write(output: &mut Output, frames: &[u32], loads: &[(u32, u32)], t
 fn by_load(output: &mut Output, loads: &[(u32, u32)]) -> Result<()> {
     let mut text = String::from(
         "### Users and rules\n\nRules of each way; packets are of users drawn at random.\n\n\
-         | users, rules | way | frame | kernel, pps | xdp | switch | switch p50, µs |\n| --- | --- | --- | --- | --- | --- | --- |\n",
+         | users, rules | way | frame | kernel, pps | xdp | switch | switch_xdp | switch p50, µs | switch_xdp p50, µs |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for (direction, name, _) in WAYS {
         for frame in FEW {
             for &load in loads {
                 let point = Point { direction, frame, load };
                 let of = |variant| shown(point.rate(output, variant), 0);
-                let p50 = shown(point.latency(output, "switch", "p50"), 1);
+                let p50 = |variant| shown(point.latency(output, variant, "p50"), 1);
                 let _ = writeln!(
                     text,
-                    "| {}, {} | {name} | {frame} | {} | {} | {} | {p50} |",
+                    "| {}, {} | {name} | {frame} | {} | {} | {} | {} | {} | {} |",
                     load.0,
                     load.1,
                     of("kernel"),
                     of("xdp"),
-                    of("switch")
+                    of("switch"),
+                    of("switch_xdp"),
+                    p50("switch"),
+                    p50("switch_xdp")
                 );
             }
         }
     }
     output.say(&text);
     let panel = |(direction, name, _): (&'static str, &'static str, bool)| {
-        let series = VARIANTS[1..].iter().map(|(variant, _)| {
+        let series = VARIANTS[1..].iter().map(|(variant, ..)| {
             let point = |(n, load): (usize, &(u32, u32))| {
                 let value = Point { direction, frame: 64, load: *load }.rate(output, variant) / 1e6;
                 value.is_finite().then_some(((n + 1) as f64, value, value, value))
@@ -215,20 +230,32 @@ fn asked_for(output: &mut Output, load: (u32, u32)) {
     };
     for (direction, name, _) in WAYS {
         let point = Point { direction, frame: 64, load };
-        let of = |what, statistic| point.value(output, what, "switch_over_kernel", statistic);
-        let (pps, own) = (of("pps", "loss_free"), of("pps_own", "loss_free"));
-        row(&format!("packets a second over those of `kernel`, {name}, 64 octets"), "≥ 10 times", pps, pps >= 10.0);
-        row("the same without the tester's share", "≥ 10 times", own, own >= 10.0);
-        let latency = of("latency", "p50");
-        row(&format!("median latency over that of `kernel`, {name}"), "≤ 0.2 times", latency, latency <= 0.2);
+        for variant in ["switch", "switch_xdp"] {
+            let over = format!("{variant}_over_kernel");
+            let of = |what, statistic| point.value(output, what, &over, statistic);
+            let (pps, own) = (of("pps", "loss_free"), of("pps_own", "loss_free"));
+            let name = format!("{variant}: {name}, 64 octets");
+            row(&format!("{name}: packets a second over those of `kernel`"), "≥ 10 times", pps, pps >= 10.0);
+            row("the same without the tester's share", "≥ 10 times", own, own >= 10.0);
+            let latency = of("latency", "p50");
+            row(&format!("{name}: median latency over that of `kernel`"), "≤ 0.2 times", latency, latency <= 0.2);
+        }
     }
-    let slowest = figure(output, "offload.switch.hot_to_in_force.slowest");
-    row("a hot session in force on the switch, ms, the slowest", "≤ 500", slowest, slowest <= 500.0);
-    for (rules, most) in [(1_000, 50.0), (100_000, 5_000.0)] {
-        let of = |what: &str| figure(output, &format!("rules_issued.switch.{rules}_{what}"));
-        let took = of("under_traffic");
-        row(&format!("{rules} rules issued under traffic, ms"), &format!("≤ {most}"), took, took <= most);
-        row(&format!("of {:.0} packets meanwhile, lost", of("sent")), "0", of("lost"), of("lost") == 0.0);
+    for variant in ["switch", "switch_xdp"] {
+        let slowest = figure(output, &format!("offload.{variant}.hot_to_in_force.slowest"));
+        let what = format!("{variant}: a hot session in force on it, ms, the slowest");
+        row(&what, "≤ 500", slowest, slowest <= 500.0);
+        for (rules, most) in [(1_000, 50.0), (100_000, 5_000.0)] {
+            let of = |what: &str| figure(output, &format!("rules_issued.{variant}.{rules}_{what}"));
+            let took = of("under_traffic");
+            row(
+                &format!("{variant}: {rules} rules issued under traffic, ms"),
+                &format!("≤ {most}"),
+                took,
+                took <= most,
+            );
+            row(&format!("of {:.0} packets meanwhile, lost", of("sent")), "0", of("lost"), of("lost") == 0.0);
+        }
     }
     output.say(&text);
 }

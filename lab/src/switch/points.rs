@@ -1,13 +1,14 @@
 //! What is measured over interfaces, and how its figures are called: for those who measure, and those who report.
 use crate::Output;
-use martlet_upf::config::DatapathChoice;
+use martlet_upf::config::{DatapathChoice, SwitchEngine};
 
 /// What is between the links. The first is a link alone: what the tester itself takes.
-pub(super) const VARIANTS: [(&str, Option<DatapathChoice>); 4] = [
-    ("tester", None),
-    ("kernel", Some(DatapathChoice::Kernel)),
-    ("xdp", Some(DatapathChoice::Xdp)),
-    ("switch", Some(DatapathChoice::Switch)),
+pub(super) const VARIANTS: [(&str, Option<DatapathChoice>, SwitchEngine); 5] = [
+    ("tester", None, SwitchEngine::Swx),
+    ("kernel", Some(DatapathChoice::Kernel), SwitchEngine::Swx),
+    ("xdp", Some(DatapathChoice::Xdp), SwitchEngine::Swx),
+    ("switch", Some(DatapathChoice::Switch), SwitchEngine::Swx),
+    ("switch_xdp", Some(DatapathChoice::Switch), SwitchEngine::Xdp),
 ];
 /// Users whose packets come, and rules of each way that are there.
 pub(super) const LOADS: [(u32, u32); 4] = [(1, 1), (1, 1_000), (100, 1_000), (10_000, 100_000)];

@@ -23,6 +23,8 @@ pub struct SwitchConfig {
     /// The switch process that the UPF starts. Left out, one runs already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<SwitchRun>,
+    /// What runs the pipeline of the switch that the UPF starts.
+    pub engine: SwitchEngine,
     /// Which sessions the switch carries.
     pub policy: OffloadPolicy,
     /// Data networks whose sessions it carries, with policy `dnn`.
@@ -81,6 +83,27 @@ pub struct SwitchRun {
     pub state: Option<PathBuf>,
 }
 
+/// What runs the pipeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SwitchEngine {
+    /// DPDK's software switch, in the switch's own process.
+    #[default]
+    Swx,
+    /// The kernel, at the entrances of ports.
+    Xdp,
+}
+
+impl SwitchEngine {
+    /// As the switch process is told.
+    pub fn name(self) -> &'static str {
+        match self {
+            SwitchEngine::Swx => "swx",
+            SwitchEngine::Xdp => "xdp",
+        }
+    }
+}
+
 /// Which sessions a switch carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -121,6 +144,7 @@ impl Default for SwitchConfig {
             device: 1,
             netns: None,
             run: None,
+            engine: SwitchEngine::Swx,
             policy: OffloadPolicy::Hot,
             dnns: Vec::new(),
             rules: Vec::new(),
@@ -250,6 +274,18 @@ pub(super) fn check(config: &UpfConfig, findings: &mut Vec<Finding>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Each way of a session has an entry, a counter and, where it has a bit rate, a meter.
+    #[test]
+    fn the_program_has_room_for_the_sessions_that_may_be_asked_for() {
+        let info = martlet_p4c_swx::compile(martlet_switch_control::UPF).unwrap().info;
+        for name in ["gtp_decap", "gtp_encap", "gtp_encap_v6"] {
+            let table = info.tables.iter().find(|table| table.alias == name).unwrap();
+            assert!(table.size as usize >= MOST_SESSIONS, "{name}");
+        }
+        assert!(info.counters[0].size as usize / 2 >= MOST_SESSIONS);
+        assert!(info.meters[0].size as usize / 2 >= MOST_SESSIONS);
+    }
 
     #[test]
     fn what_a_switch_cannot_do_is_named() {

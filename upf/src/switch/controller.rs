@@ -56,7 +56,8 @@ impl Controller {
         let config = config.clone();
         let work = move || {
             let prepared = netns::enter(config.netns.as_deref()).and_then(|()| {
-                let process = config.run.as_ref().map(|run| Process::start(run, config.address, config.device));
+                let process =
+                    config.run.as_ref().map(|run| Process::start(run, config.engine, config.address, config.device));
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
                 Ok((process.transpose()?, runtime.map_err(|error| format!("no runtime for the switch: {error}"))?))
             });

@@ -1,5 +1,5 @@
 //! The switch process, which the UPF starts and ends.
-use crate::config::SwitchRun;
+use crate::config::{SwitchEngine, SwitchRun};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::net::SocketAddr;
@@ -35,7 +35,7 @@ fn spawn(command: &mut Command) -> Result<Child, String> {
 }
 
 impl Process {
-    pub fn start(run: &SwitchRun, address: SocketAddr, device: u64) -> Result<Process, String> {
+    pub fn start(run: &SwitchRun, engine: SwitchEngine, address: SocketAddr, device: u64) -> Result<Process, String> {
         let program = program(run);
         martlet_switch_control::build::check(&program)
             .map_err(|why| format!("{why}; or set upf.switch.run.program"))?;
@@ -43,6 +43,7 @@ impl Process {
         command.args(["run", "--with-parent", "--listen", &address.to_string(), "--device", &device.to_string()]);
         command.args(["--access", &run.access, "--native-n3", &run.native_n3]);
         command.args(["--core", &run.core, "--native-n6", &run.native_n6]);
+        command.args(["--engine", engine.name()]);
         if let Some(state) = &run.state {
             command.arg("--state").arg(state);
         }

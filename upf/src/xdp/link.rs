@@ -1,9 +1,9 @@
 //! The link between the kernel and the programs: a pair of interfaces. What the kernel routes to UEs it sends into the
 //! outer one, and the programs find it at the inner one; what they leave to the kernel comes out of the outer one.
-use super::device;
 use crate::config::{N6Mode, Pool, UpfConfig};
-use crate::kernel::n6::forward;
+use crate::kernel::n6::{forward, without_redirects};
 use crate::kernel::netlink::Netlink;
+use martlet_interface::Feature;
 use martlet_upf_xdp::LINK_MAC;
 use nix::net::if_::if_nametoindex;
 use socket2::{Domain, SockAddr, Socket, Type};
@@ -46,7 +46,7 @@ impl Link {
         let name = own(&outer)?;
         let netlink = Netlink::open().map_err(|error| failed("the settings", error))?;
         if let Ok(old) = if_nametoindex(outer.as_str()) {
-            if device::address(&outer).map_err(|error| failed("the address", error))? != LINK_MAC {
+            if martlet_interface::address(&outer).map_err(|error| failed("the address", error))? != LINK_MAC {
                 return Err(in_use(&outer));
             }
             // Of a run that could not undo it.
@@ -67,12 +67,15 @@ impl Link {
         link.set_up(config, &netlink, &outer, &inner).map_err(|(what, error)| failed(&what, error))?;
         if matches!(config.n6.mode, N6Mode::Nat | N6Mode::Routing) {
             forward()?;
+            if !config.xdp.local_switching {
+                without_redirects(&outer);
+            }
         }
         for n in 1..=config.n6.exits.len() {
             let (outer, inner) = exit_names(config, n);
             let failed = |error: io::Error| format!("the interface {outer} cannot be made: {error}");
             if let Ok(old) = if_nametoindex(outer.as_str()) {
-                if device::address(&outer).map_err(failed)? != LINK_MAC {
+                if martlet_interface::address(&outer).map_err(failed)? != LINK_MAC {
                     return Err(in_use(&outer));
                 }
                 netlink.delete(old).map_err(failed)?;
@@ -118,7 +121,8 @@ impl Link {
             let path = format!("/proc/sys/net/ipv6/conf/{outer}/forwarding");
             std::fs::write(&path, "1").map_err(|error| (path, error))?;
         }
-        device::without_checksum_offload(outer).map_err(|error| ("the checksums".into(), error))?;
+        martlet_interface::turn(outer, Feature::TransmitChecksums, false)
+            .map_err(|error| ("the checksums".into(), error))?;
         for index in [self.inner, self.outer] {
             netlink.up(index, LARGEST).map_err(|error| ("the state".into(), error))?;
         }

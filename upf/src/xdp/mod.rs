@@ -23,7 +23,6 @@ mod beside;
 mod capture;
 mod compile;
 mod controller;
-mod device;
 #[cfg(test)]
 pub(crate) mod differential;
 mod entrances;
@@ -177,7 +176,7 @@ impl XdpDatapath {
             local_switching: u32::from(config.xdp.local_switching),
             n6_mtu: u32::from(config.n6.mtu),
             bounce: u32::from(ports.iter().any(|(name, _)| generic(name))),
-            transmit: u32::from(ports.iter().all(|(name, _)| device::is_hardware(name))),
+            transmit: u32::from(ports.iter().all(|(name, _)| martlet_interface::is_hardware(name))),
             nat: translation,
             ..Default::default()
         };

@@ -1,6 +1,5 @@
 //! What the programs tell user space: by sockets that frames come to (AF_XDP), and by a ring, which takes all else, and frames
 //! that find no socket or no room in it.
-use super::device;
 use martlet_upf_xdp::{Programs, Receiver, XdpError, types};
 use std::net::Ipv6Addr;
 use std::os::fd::{AsFd, AsRawFd};
@@ -58,7 +57,7 @@ impl Ring {
     pub fn open_sockets(&mut self, programs: &Programs, interfaces: &[(String, u32)], room: u32) {
         for (name, ifindex) in interfaces.iter().filter(|_| room > 0) {
             let mut opened = 0;
-            let queues = device::queues(name);
+            let queues = martlet_interface::queues(name);
             for queue in 0..queues {
                 let index = self.sockets.len() as u32;
                 let socket = match index < MOST_SOCKETS {

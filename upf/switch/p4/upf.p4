@@ -156,7 +156,7 @@ struct metadata_t {
     // Of a packet in a tunnel: how much longer than the inner packet the GTP-U payload is.
     bit<16> beside;
     bit<16> expected;
-    // Octets behind the Ethernet header that the packet around has.
+    // Octets behind the IP header of the packet around.
     bit<16> around;
     // The UE's address, and its prefix of IPv6; 0 is none.
     ipv4_t ue;
@@ -236,7 +236,7 @@ parser UpfParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in 
     }
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
-        meta.around = hdr.ipv4.total_length;
+        meta.around = hdr.ipv4.total_length - IPV4_HEADER;
         transition select(hdr.ipv4.version_ihl) {
             IPV4_WITHOUT_OPTIONS: parse_whole;
             default: accept;
@@ -337,7 +337,8 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
     Counter<bit<64>, bit<32>>(262144) rules;
     // By rule: packets that a meter or a closed gate dropped.
     Counter<bit<64>, bit<32>>(262144) dropped;
-    Meter<bit<32>>(131072) session_meter;
+    // As many as rules: a session has one each way.
+    Meter<bit<32>>(262144) session_meter;
     Meter<bit<32>>(131072) application_meter;
 
     // ── Where a packet comes from ──────────────────────────────────────────────────────────────────────────────────────
@@ -625,7 +626,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
                     return;
                 }
                 meta.expected = meta.expected + 16;
-                if (hdr.udp.length != meta.expected || hdr.inner_ipv4.total_length >= meta.around) {
+                if (hdr.udp.length != meta.expected || meta.around != meta.expected || hdr.inner_ipv4.total_length >= meta.around) {
                     gtp_default_forward.apply();
                     return;
                 }
@@ -697,7 +698,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
                     return;
                 }
                 meta.expected = meta.expected + 16;
-                if (hdr.udp.length != meta.expected) {
+                if (hdr.udp.length != meta.expected || meta.around != meta.expected) {
                     gtp_default_forward.apply();
                     return;
                 }

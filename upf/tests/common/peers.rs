@@ -1,6 +1,7 @@
 //! A gNB and a host of the data network in network namespaces of their own, and the datapath between them.
 use super::rig::{from_any, from_upf, told};
 use super::run;
+use martlet_interface::Feature;
 use martlet_upf::conformance::Rig;
 use martlet_upf::datapath::{Datapath, Event};
 use martlet_upf::{Signals, UpfConfig, open_datapath};
@@ -44,10 +45,8 @@ impl Peer {
         // Packets that programs redirect are taken only with it; and programs do not complete checksums.
         let device = format!("{name}b");
         peer.within(move || {
-            const TX_CHECKSUMS: u32 = 0x17;
-            const RECEIVE_OFFLOAD: u32 = 0x2c;
-            ethtool(&device, RECEIVE_OFFLOAD, 1);
-            ethtool(&device, TX_CHECKSUMS, 0);
+            martlet_interface::turn(&device, Feature::GenericReceive, true).expect("receive offload");
+            martlet_interface::turn(&device, Feature::TransmitChecksums, false).expect("no checksums of others");
         });
         peer
     }
@@ -62,20 +61,6 @@ impl Peer {
         });
         thread.join().expect("no panic")
     }
-}
-
-fn ethtool(device: &str, command: u32, value: u32) {
-    let mut value = [command, value];
-    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
-    // SAFETY: `ifreq` is plain data for which all zeroes is a value.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (to, from) in request.ifr_name.iter_mut().zip(device.bytes()) {
-        *to = from as libc::c_char;
-    }
-    request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
-    // SAFETY: SIOCETHTOOL takes an `ifreq` whose data is a command with its value.
-    let outcome = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &mut request) };
-    assert_eq!(outcome, 0, "{device}: {}", std::io::Error::last_os_error());
 }
 
 /// Gives a socket room for so many octets of packets that nobody has read yet.

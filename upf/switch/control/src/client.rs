@@ -31,6 +31,9 @@ pub enum ClientError {
     Failed(String),
 }
 
+/// Octets of answers that may be under way: many entries and counters come in one go.
+const WINDOW: u32 = 4 << 20;
+
 /// A connection to a switch.
 pub struct Client {
     rpc: P4RuntimeClient<Channel>,
@@ -44,12 +47,20 @@ fn failed(status: tonic::Status) -> ClientError {
     ClientError::Failed(status.message().to_owned())
 }
 
+/// Of a batch whose errors are more than an answer's header holds, which update is the first that is wrong, from 0, and why.
+fn one_of_many(message: &str) -> Option<(usize, String)> {
+    let (number, why) = message.strip_prefix("update ")?.split_once(": ")?;
+    Some((number.parse::<usize>().ok()?.checked_sub(1)?, why.to_owned()))
+}
+
 impl Client {
     /// Connects, and sees to it that the switch runs the program that this build knows. It reads; to write see
     /// [`Client::lead`].
     pub async fn connect(address: SocketAddr, device: u64) -> Result<Client, ClientError> {
         let endpoint = Channel::from_shared(format!("http://{address}"))
-            .map_err(|error| ClientError::Failed(error.to_string()))?;
+            .map_err(|error| ClientError::Failed(error.to_string()))?
+            .initial_stream_window_size(WINDOW)
+            .initial_connection_window_size(WINDOW);
         let channel = endpoint.connect().await.map_err(|_| ClientError::Absent(address))?;
         let mut rpc =
             P4RuntimeClient::new(channel).max_decoding_message_size(256 << 20).max_encoding_message_size(64 << 20);
@@ -186,7 +197,11 @@ impl Client {
                     (error.canonical_code != 0 && error.canonical_code != 10).then_some((n, error.message))
                 });
                 let errors: Vec<_> = errors.collect();
-                Err(if errors.is_empty() { failed(status) } else { ClientError::Refused(errors) })
+                Err(match (errors.is_empty(), one_of_many(status.message())) {
+                    (false, _) => ClientError::Refused(errors),
+                    (true, Some(first)) => ClientError::Refused(vec![first]),
+                    (true, None) => failed(status),
+                })
             }
         }
     }

@@ -7,6 +7,7 @@ mod actions;
 mod ast;
 mod code;
 mod deparser;
+pub mod ebpf;
 mod error;
 mod expressions;
 mod fields;
@@ -41,11 +42,21 @@ pub fn compile(source: &str) -> Result<Program, CompileError> {
     lower::lower(&parser::parse(source)?)
 }
 
+/// Compiles a program to C for the kernel: see [`ebpf`].
+pub fn compile_ebpf(source: &str) -> Result<ebpf::Output, CompileError> {
+    let declarations = parser::parse(source)?;
+    let (program, lowering, blocks) = lower::lower_blocks(&declarations)?;
+    ebpf::emit(lowering, &blocks, program)
+}
+
 /// Compiles text that need not be a program, for fuzzing: whatever it is, there is an answer.
 #[doc(hidden)]
 pub fn fuzz_compile(data: &[u8]) {
     if let Ok(program) = compile(&String::from_utf8_lossy(data)) {
         assert!(!program.spec.to_string().is_empty());
         assert!(!program.info.to_text("fuzz").is_empty());
+    }
+    if let Ok(output) = compile_ebpf(&String::from_utf8_lossy(data)) {
+        assert!(!output.code.is_empty());
     }
 }

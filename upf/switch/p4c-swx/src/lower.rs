@@ -47,7 +47,26 @@ pub(crate) struct Lowering {
 pub(crate) const INPUT: &[(&str, u32)] = &[("ingress_port", 32)];
 pub(crate) const OUTPUT: &[(&str, u32)] = &[("egress_port", 32)];
 
+/// The blocks of a program's package, and the headers of packets to and from the controller.
+pub(crate) struct Blocks<'a> {
+    pub parser: &'a Parser,
+    pub control: &'a Control,
+    pub deparser: &'a Control,
+    packets: Vec<(String, String)>,
+}
+
 pub(crate) fn lower(declarations: &[Declaration]) -> Result<Program> {
+    lower_blocks(declarations).map(|(program, ..)| program)
+}
+
+/// The same, and what is known of the program then.
+pub(crate) fn lower_blocks(declarations: &[Declaration]) -> Result<(Program, Lowering, Blocks<'_>)> {
+    let (mut lowering, blocks) = begin(declarations)?;
+    let program = lowering.program(blocks.parser, blocks.control, blocks.deparser, &blocks.packets)?;
+    Ok((program, lowering, blocks))
+}
+
+fn begin(declarations: &[Declaration]) -> Result<(Lowering, Blocks<'_>)> {
     let mut names = Names::default();
     let mut packages = Vec::new();
     let (mut parsers, mut controls) = (BTreeMap::new(), BTreeMap::new());
@@ -99,7 +118,7 @@ pub(crate) fn lower(declarations: &[Declaration]) -> Result<Program> {
     if controls.len() != 2 || parsers.len() != 1 {
         return error(package.at, "a program has one parser and two controls, all of them in the package");
     }
-    let mut lowering = Lowering {
+    let lowering = Lowering {
         names,
         headers: vec![],
         ahead: vec![],
@@ -116,7 +135,7 @@ pub(crate) fn lower(declarations: &[Declaration]) -> Result<Program> {
         code: Code::default(),
         temporaries: 0,
     };
-    lowering.program(parser, control, deparser, &packet_headers)
+    Ok((lowering, Blocks { parser, control, deparser, packets: packet_headers }))
 }
 
 impl Lowering {

@@ -10,7 +10,7 @@
 
 #define MSWX_TABLES 32
 #define MSWX_ACTIONS 64
-#define MSWX_ARGUMENTS 16
+#define MSWX_ARGUMENTS 32
 #define MSWX_FIELDS 8
 #define MSWX_RING 4096
 /* The longest frame taken, in octets. */

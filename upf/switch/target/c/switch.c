@@ -210,8 +210,11 @@ static int learn(struct mswx *m)
 		status = rte_swx_ctl_table_info_get(m->p, i, &t->info);
 		if (!status)
 			status = rte_swx_ctl_table_ops_get(m->p, i, &t->ops, &stub);
-		if (!status && (stub || t->info.n_match_fields > MSWX_FIELDS))
+		if (!status && t->info.n_match_fields > MSWX_FIELDS)
 			status = -EINVAL;
+		/* Without a key it has its default action alone. */
+		if (!status && stub)
+			memset(&t->ops, 0, sizeof(t->ops));
 		for (j = 0; j < t->info.n_match_fields && !status; j++)
 			status = rte_swx_ctl_table_match_field_info_get(m->p, i, j, &t->fields[j]);
 		if (status)

@@ -61,7 +61,9 @@ pub(crate) fn assemble(m: *mut Raw, spec: &Spec, ports: Ports<'_>, engine: Engin
         Ports::Memory { pcap, packets } => Some((text(&pcap.to_string_lossy()), packets)),
     };
     if engine == Engine::MachineCode {
-        return load(m, pcap);
+        let library =
+            LIBRARY.ok_or_else(|| SwitchError::Unknown("machine code of the pipeline in this build".into()))?;
+        return load(m, library, pcap);
     }
     // SAFETY: `m` is a new switch, and all texts live until the end of each call.
     unsafe {
@@ -75,10 +77,8 @@ pub(crate) fn assemble(m: *mut Raw, spec: &Spec, ports: Ports<'_>, engine: Engin
     interpret(m, spec)
 }
 
-fn load(m: *mut Raw, pcap: Option<(CString, u32)>) -> Result<(), SwitchError> {
-    let Some(library) = LIBRARY else {
-        return Err(SwitchError::Unknown("machine code of the pipeline in this build".into()));
-    };
+/// Takes a pipeline that DPDK wrote as C and a compiler made a library of.
+pub(crate) fn load(m: *mut Raw, library: &[u8], pcap: Option<(CString, u32)>) -> Result<(), SwitchError> {
     let name = c"martlet-pipeline";
     let failed = |error: std::io::Error| SwitchError::Port(format!("no memory for the pipeline's code: {error}"));
     let file = nix::sys::memfd::memfd_create(name, nix::sys::memfd::MFdFlags::empty()).map_err(|e| failed(e.into()))?;

@@ -2,6 +2,7 @@
 use crate::as_target::SwitchTarget;
 use crate::assemble::{Engine, Ports};
 use crate::bench::{FIRST_TEID, FIRST_UE, Way, frame, rule};
+use crate::rpc;
 use crate::serve::{ACCESS, CORE, base};
 use crate::switch::Switch;
 use crate::{UPF, dpdk};
@@ -13,7 +14,6 @@ use martlet_switch_control::tables::Tables;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tokio_stream::wrappers::TcpListenerStream;
 
 /// Updates in one write: all between two packets, or none.
 const BATCH: usize = 1000;
@@ -91,10 +91,7 @@ pub fn run(rules: u32, samples: u32, engine: Engine) -> Result<Issued, String> {
     let client = runtime.block_on(async {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.map_err(|error| text(&error))?;
         let address = listener.local_addr().map_err(|error| text(&error))?;
-        let (service, packets) = server.service(Arc::default());
-        let serve = tonic::transport::Server::builder().add_service(service);
-        tokio::spawn(packets);
-        tokio::spawn(serve.serve_with_incoming(TcpListenerStream::new(listener)));
+        tokio::spawn(rpc::serve(server, listener, Arc::default()));
         let mut client = Client::connect(address, 1).await.map_err(|error| text(&error))?;
         client.lead(None).await.map_err(|error| text(&error))?;
         client.write(&[hop, decap(0)]).await.map_err(|error| text(&error))?;

@@ -169,28 +169,6 @@ impl Drop for Alive {
     }
 }
 
-/// How many receive queues an interface has.
-fn queues(interface: &str) -> u32 {
-    /// `struct ethtool_channels`.
-    #[repr(C)]
-    #[derive(Default)]
-    struct Channels {
-        command: u32,
-        most: [u32; 4],
-        rx: u32,
-        tx: u32,
-        other: u32,
-        combined: u32,
-    }
-    const GET_CHANNELS: u32 = 0x3c;
-    let mut channels = Channels { command: GET_CHANNELS, ..Channels::default() };
-    match crate::sockets::ethtool(interface, (&raw mut channels).cast()) {
-        Ok(()) => (channels.rx + channels.combined).max(1),
-        // A driver that knows no channels has one.
-        Err(_) => 1,
-    }
-}
-
 /// What keeps a port on AF_XDP open; closed with the process.
 #[derive(Debug)]
 pub struct Lanes {
@@ -219,7 +197,7 @@ pub fn open(
             "{interface}: AF_XDP takes packets of up to {LONGEST} octets, and it has a link of {longest}"
         )));
     }
-    let queues = queues(interface);
+    let queues = martlet_interface::queues(interface);
     if queues > QUEUES {
         return Err(SwitchError::Port(format!(
             "{interface}: AF_XDP takes up to {QUEUES} receive queues, and it has {queues}: ethtool -L {interface} combined 1"
@@ -230,7 +208,7 @@ pub fn open(
     let (alive, sockets_fd) = (alive.map.as_raw_fd(), sockets.as_raw_fd());
     let made = |out| bpf::load(PROG_TYPE_XDP, ATTACH_XDP, &program(alive, sockets_fd, out), "martlet_switch");
     // Only where sockets make a packet buffer for each frame is a program the better way.
-    let area = if crate::sockets::is_veth(interface) {
+    let area = if martlet_interface::is_veth(interface) {
         bpf::make_map(MAP_TYPE_ARRAY, LIVE_AREA, 1, MMAPABLE, "switch_frames").ok()
     } else {
         None

@@ -13,11 +13,13 @@ mod error;
 #[cfg(test)]
 mod exact;
 mod ffi;
+pub mod in_kernel;
 pub mod issue;
 mod lanes;
 pub mod parent;
 pub mod pcap;
 pub mod ports;
+mod rpc;
 pub mod serve;
 pub mod sockets;
 mod switch;

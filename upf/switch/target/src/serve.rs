@@ -4,10 +4,12 @@ use crate::assemble::{Engine, Ports};
 use crate::lanes::Alive;
 use crate::pcap::Carrier;
 use crate::ports::{self, Binding, By};
+use crate::rpc;
 use crate::sockets;
 use crate::switch::{PORTS, Switch};
 use crate::{UPF, dpdk};
 use martlet_p4c_swx::Program;
+use martlet_switch_control::Target;
 use martlet_switch_control::counters::Counters;
 use martlet_switch_control::journal::Journal;
 use martlet_switch_control::model::{Call, FieldMatch, Key, Operation, TableEntry, Update};
@@ -21,7 +23,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
-use tokio_stream::wrappers::TcpListenerStream;
 
 /// What a switch process is told.
 #[derive(Debug, Clone)]
@@ -97,25 +98,7 @@ pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<
     let switch = Switch::new(program.clone(), Ports::Rings, settings.engine).map_err(|error| text(&error))?;
     let switch = Arc::new(switch);
     let target = Arc::new(SwitchTarget::new(switch.clone()).map_err(|error| text(&error))?);
-    let tables = Arc::new(Tables::new(program.clone(), target.clone()));
-    let (mut journal, mut before, mut kept) = (None, Vec::new(), None);
-    if let Some(state) = &settings.state {
-        let failed = |error: std::io::Error| format!("{}: rules cannot be kept there: {error}", state.display());
-        std::fs::create_dir_all(state).map_err(failed)?;
-        let (opened, updates) = Journal::open(&state.join("rules")).map_err(failed)?;
-        (journal, before) = (Some(Arc::new(opened)), updates);
-        kept = Some(state.join("counters"));
-    }
-    let counters = Counters::open(program.info.clone(), target, kept.as_deref());
-    let counters = Arc::new(counters.map_err(|error| format!("counters cannot be kept: {error}"))?);
-    let tables_to_look_at = tables.clone();
-    let server = Server::new(tables.clone(), counters.clone(), journal, base(&program), settings.device);
-    let restored = before.len();
-    // The rules are there before the first packet.
-    server.begin(before).map_err(|error| format!("the rules of before cannot be restored: {error}"))?;
-    if let Some(file) = &settings.rules {
-        write_rules(&tables, file)?;
-    }
+    let (server, remembered) = begin(&settings, program, target)?;
     let (mut open, mut captures) = (Vec::new(), Vec::new());
     let alive = Alive::new().inspect_err(|error| tracing::info!(%error, "ports have packet sockets")).ok();
     if let Some(alive) = &alive {
@@ -143,26 +126,88 @@ pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<
     }
     let captures = Carrier::start(&switch, &captures)?;
     switch.start().map_err(|error| text(&error))?;
+    let listener = listen(&settings, settings.engine.name(), remembered.restored).await?;
+    let counted = switch.clone();
+    let look = tokio::spawn(remembered.look(move || (0..PORTS).map(|port| counted.port(port).packets_in).sum()));
+    let served = rpc::serve(server, listener, bell(&switch)?);
+    let outcome = tokio::select! {
+        outcome = served => outcome,
+        () = end => Ok(()),
+    };
+    look.abort();
+    // The switch leaves first: what it still has goes out, into files too.
+    switch.stop();
+    drop(captures);
+    drop(open);
+    // The process ends, and the kernel is quicker to take its memory back than DPDK is to give it.
+    std::mem::forget(switch);
+    outcome
+}
+
+/// What outlives a switch, and what has to be looked at for that.
+pub(crate) struct Remembered {
+    tables: Arc<Tables>,
+    counters: Arc<Counters>,
+    /// Entries that were there before.
+    pub restored: usize,
+}
+
+/// Its rules are in a switch before the first packet comes.
+pub(crate) fn begin(
+    settings: &Settings,
+    program: Arc<Program>,
+    target: Arc<dyn Target>,
+) -> Result<(Server, Remembered), String> {
+    let tables = Arc::new(Tables::new(program.clone(), target.clone()));
+    let (mut journal, mut before, mut kept) = (None, Vec::new(), None);
+    if let Some(state) = &settings.state {
+        let failed = |error: std::io::Error| format!("{}: rules cannot be kept there: {error}", state.display());
+        std::fs::create_dir_all(state).map_err(failed)?;
+        let (opened, updates) = Journal::open(&state.join("rules")).map_err(failed)?;
+        (journal, before) = (Some(Arc::new(opened)), updates);
+        kept = Some(state.join("counters"));
+    }
+    let counters = Counters::open(program.info.clone(), target, kept.as_deref());
+    let counters = Arc::new(counters.map_err(|error| format!("counters cannot be kept: {error}"))?);
+    let server = Server::new(tables.clone(), counters.clone(), journal, base(&program), settings.device);
+    let restored = before.len();
+    server.begin(before).map_err(|error| format!("the rules of before cannot be restored: {error}"))?;
+    if let Some(file) = &settings.rules {
+        write_rules(&tables, file)?;
+    }
+    Ok((server, Remembered { tables, counters, restored }))
+}
+
+/// Says that a switch is ready, and where.
+pub(crate) async fn listen(
+    settings: &Settings,
+    engine: &str,
+    restored: usize,
+) -> Result<tokio::net::TcpListener, String> {
     let listener = tokio::net::TcpListener::bind(settings.listen).await;
     let listener = listener.map_err(|error| format!("P4Runtime cannot be served at {}: {error}", settings.listen))?;
-    let address = listener.local_addr().map_err(|error| text(&error))?;
-    tracing::info!(%address, engine = settings.engine.name(), restored, "the switch is ready");
+    let address = listener.local_addr().map_err(|error| error.to_string())?;
+    tracing::info!(%address, engine, restored, "the switch is ready");
     println!("ready {address}");
-    let (looked_at, counted) = (tables_to_look_at, switch.clone());
-    let look = tokio::spawn(async move {
+    Ok(listener)
+}
+
+impl Remembered {
+    /// Looks at what rules have counted, from time to time. `packets` says how many have come.
+    pub(crate) async fn look(self, packets: impl Fn() -> u64) {
         let (mut seen, mut used) = (0, Arc::new(BTreeSet::new()));
         // Packets that had come at the last looks: where none has come since, none has been counted.
         let (mut come, mut since) = (0u64, 2);
         loop {
-            let (counters, mut before) = (counters.clone(), used.clone());
-            let now = (0..PORTS).map(|port| counted.port(port).packets_in).sum();
+            let (counters, mut before) = (self.counters.clone(), used.clone());
+            let now = packets();
             // One that has come may be counted a moment later.
             since = if std::mem::replace(&mut come, now) == now { since + 1 } else { 0 };
-            if since > 1 && !looked_at.changed_since(seen) {
+            if since > 1 && !self.tables.changed_since(seen) {
                 tokio::time::sleep(LOOK).await;
                 continue;
             }
-            if let Some(now) = looked_at.counters_in_use(&mut seen) {
+            if let Some(now) = self.tables.counters_in_use(&mut seen) {
                 // Those of rules that have gone are looked at once more.
                 before = Arc::new(before.union(&now).copied().collect());
                 used = Arc::new(now);
@@ -172,24 +217,7 @@ pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<
             // A twentieth of its time at most.
             tokio::time::sleep(LOOK.max(began.elapsed() * 20)).await;
         }
-    });
-    let (service, packets) = server.service(bell(&switch)?);
-    let packets = tokio::spawn(packets);
-    let served =
-        tonic::transport::Server::builder().add_service(service).serve_with_incoming(TcpListenerStream::new(listener));
-    let outcome = tokio::select! {
-        outcome = served => outcome.map_err(|error| format!("P4Runtime: {error}")),
-        () = end => Ok(()),
-    };
-    look.abort();
-    packets.abort();
-    // The switch leaves first: what it still has goes out, into files too.
-    switch.stop();
-    drop(captures);
-    drop(open);
-    // The process ends, and the kernel is quicker to take its memory back than DPDK is to give it.
-    std::mem::forget(switch);
-    outcome
+    }
 }
 
 /// Is notified when packets have come for the controller.

@@ -7,6 +7,7 @@
 use crate::assembler::{Assembler, TC_SHOT};
 use crate::bpf;
 use crate::error::SwitchError;
+use martlet_interface::Feature;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::{Command, Stdio};
@@ -61,14 +62,13 @@ pub fn part(one: &str, other: &str) {
 
 /// Has the other end of a veth pair send frames as a wire would carry them: with checksums, one packet each.
 pub fn plain(interface: &str) -> Result<(), SwitchError> {
-    const TRANSMIT_CHECKSUMS: u32 = 0x17;
-    const SEGMENTATION: u32 = 0x1f;
-    const GENERIC_SEGMENTATION: u32 = 0x24;
     number(interface)?;
     // Segmentation needs checksums, so it goes first.
-    for command in [SEGMENTATION, GENERIC_SEGMENTATION, GENERIC_RECEIVE, TRANSMIT_CHECKSUMS] {
-        match switch_feature(interface, command, false) {
-            Err(error) if command == TRANSMIT_CHECKSUMS => {
+    let features =
+        [Feature::Segmentation, Feature::GenericSegmentation, Feature::GenericReceive, Feature::TransmitChecksums];
+    for feature in features {
+        match martlet_interface::turn(interface, feature, false) {
+            Err(error) if feature == Feature::TransmitChecksums => {
                 return Err(failed(interface, "it keeps leaving checksums to others", error));
             }
             _ => {}
@@ -77,85 +77,17 @@ pub fn plain(interface: &str) -> Result<(), SwitchError> {
     Ok(())
 }
 
-/// What puts packets together when they are received.
-const GENERIC_RECEIVE: u32 = 0x2c;
-
-fn switch_feature(interface: &str, command: u32, on: bool) -> std::io::Result<()> {
-    /// `struct ethtool_value`.
-    #[repr(C)]
-    struct Value {
-        command: u32,
-        value: u32,
-    }
-    let mut value = Value { command, value: on.into() };
-    ethtool(interface, (&raw mut value).cast())
-}
-
 /// Has one end of a veth pair take the frames that XDP programs send at the other end when there is no program here, too:
 /// without it they are lost there.
 pub(crate) fn take_from_programs(interface: &str, on: bool) {
-    if let Err(error) = switch_feature(interface, GENERIC_RECEIVE, on) {
+    if let Err(error) = martlet_interface::turn(interface, Feature::GenericReceive, on) {
         tracing::debug!(interface, %error, on, "generic receive offload cannot be turned");
     }
 }
 
 /// The longest packet that an interface sends, in octets.
 pub(crate) fn longest(interface: &str) -> Result<u32, SwitchError> {
-    /// `struct ifreq` with `ifr_mtu`.
-    #[repr(C)]
-    struct Request {
-        name: [u8; 16],
-        longest: i32,
-        rest: [u32; 5],
-    }
-    let asked = || -> std::io::Result<i32> {
-        let control = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
-        let mut request = Request { name: name_of(interface), longest: 0, rest: [0; 5] };
-        // SAFETY: a request as long as `struct ifreq`, which lives until the end of the call.
-        let status = unsafe { libc::ioctl(control.as_raw_fd(), libc::SIOCGIFMTU as libc::Ioctl, &raw mut request) };
-        if status < 0 { Err(std::io::Error::last_os_error()) } else { Ok(request.longest) }
-    };
-    let longest = asked().map_err(|error| failed(interface, "its longest packet is not told", error))?;
-    Ok(longest.unsigned_abs())
-}
-
-/// The name of an interface as the kernel wants it.
-fn name_of(interface: &str) -> [u8; 16] {
-    let mut name = [0; 16];
-    let length = interface.len().min(15);
-    name[..length].copy_from_slice(&interface.as_bytes()[..length]);
-    name
-}
-
-/// Asks the driver of an interface something: `data` is what SIOCETHTOOL points to, as long as its command says.
-pub(crate) fn ethtool(interface: &str, data: *mut libc::c_void) -> std::io::Result<()> {
-    /// `struct ifreq` with `ifr_data`.
-    #[repr(C)]
-    struct Request {
-        name: [u8; 16],
-        data: *mut libc::c_void,
-        rest: [u64; 2],
-    }
-    const SIOCETHTOOL: libc::Ioctl = 0x8946;
-    let control = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
-    let request = Request { name: name_of(interface), data, rest: [0; 2] };
-    // SAFETY: a request as long as `struct ifreq`, whose data lives until the end of the call.
-    let status = unsafe { libc::ioctl(control.as_raw_fd(), SIOCETHTOOL, &raw const request) };
-    if status < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
-}
-
-/// Whether an interface is one end of a veth pair.
-pub(crate) fn is_veth(interface: &str) -> bool {
-    /// `struct ethtool_drvinfo`.
-    #[repr(C)]
-    struct Driver {
-        command: u32,
-        name: [u8; 32],
-        rest: [u8; 160],
-    }
-    const GET_DRIVER: u32 = 0x03;
-    let mut driver = Driver { command: GET_DRIVER, name: [0; 32], rest: [0; 160] };
-    ethtool(interface, (&raw mut driver).cast()).is_ok() && driver.name.starts_with(b"veth\0")
+    martlet_interface::longest(interface).map_err(|error| failed(interface, "its longest packet is not told", error))
 }
 
 /// A port on an interface.

@@ -1,5 +1,5 @@
 //! A switch: a pipeline with its tables, counters, meters and ports.
-use crate::assemble::{Engine, Ports, assemble};
+use crate::assemble::{Engine, Ports, assemble, load};
 use crate::error::{SwitchError, checked};
 use crate::ffi::{self, PortCounters, Raw};
 use crate::lanes::Alive;
@@ -92,13 +92,29 @@ const BUFFERS: u32 = 32 * 1024 - 1;
 impl Switch {
     /// Makes a switch of a program. [`dpdk::start`](crate::dpdk::start) comes first.
     pub fn new(program: Arc<Program>, ports: Ports<'_>, engine: Engine) -> Result<Switch, SwitchError> {
+        let spec = program.clone();
+        Switch::built(program, engine, |raw| assemble(raw, &spec.spec, ports, engine))
+    }
+
+    /// The same of a pipeline of others, between rings: what DPDK wrote as C text for a `.spec` file, as a library. `program` says
+    /// what its tables are, to write entries.
+    #[doc(hidden)]
+    pub fn of_library(program: Arc<Program>, library: &[u8]) -> Result<Switch, SwitchError> {
+        Switch::built(program, Engine::MachineCode, |raw| load(raw, library, None))
+    }
+
+    fn built(
+        program: Arc<Program>,
+        engine: Engine,
+        assemble: impl FnOnce(*mut Raw) -> Result<(), SwitchError>,
+    ) -> Result<Switch, SwitchError> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = CString::new(format!("switch{}", NEXT.fetch_add(1, Ordering::Relaxed))).expect("no zeroes");
         let mut raw = std::ptr::null_mut();
         // SAFETY: a place for the pointer, and a text that lives until the end of the call.
         checked(unsafe { ffi::mswx_new(&mut raw, name.as_ptr(), BUFFERS) }, || "no memory for packets".into())?;
         let handle = Arc::new(Handle(raw));
-        assemble(raw, &program.spec, ports, engine)?;
+        assemble(raw)?;
         let eventfd = || {
             EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
                 .map_err(|error| SwitchError::Port(format!("no eventfd: {error}")))

@@ -19,9 +19,9 @@ fn numbered(n: u32) -> Vec<u8> {
     uplink(&ipv4(17, 64, UE, REMOTE, &udp(1000, 53, &payload)))
 }
 
-fn start() -> Process {
+fn start(engine: &str) -> Process {
     let wires = ["--access", "access", "--native-n3", "native3", "--core", "core", "--native-n6", "native6"];
-    Process::start(&wires)
+    Process::start(&[&wires[..], &["--engine", engine]].concat())
 }
 
 fn write(address: SocketAddr, operation: Operation, text: &str) {
@@ -39,14 +39,18 @@ fn write(address: SocketAddr, operation: Operation, text: &str) {
     });
 }
 
-fn in_wires() {
+/// With an engine; the far ends may take frames that programs of the kernel send.
+fn in_wires(engine: &str, take_from_programs: bool) {
     for (far, near) in [("gnb", "access"), ("upf3", "native3"), ("dn", "core"), ("upf6", "native6")] {
         ip(&format!("link add {far} type veth peer name {near}"));
         ip(&format!("link set {far} up"));
         ip(&format!("link set {near} up"));
+        if take_from_programs {
+            martlet_interface::turn(far, martlet_interface::Feature::GenericReceive, true).expect("a feature of veth");
+        }
     }
     let (gnb, upf, dn) = (End::open("gnb"), End::open("upf3"), End::open("dn"));
-    let switch = start();
+    let switch = start(engine);
     // No rules: the native side, once, as it came; and back.
     (0..50).for_each(|n| gnb.send(&numbered(n)));
     assert_eq!(upf.wait(50), (0..50).collect::<Vec<_>>());
@@ -107,7 +111,7 @@ fn in_wires() {
     assert!(native.is_sorted_by(|a, b| a < b), "in order, none twice");
     println!("{} packets, sent one a millisecond, were lost when the switch was killed", lost.len());
     // And a new one takes over in its turn.
-    let switch = start();
+    let switch = start(engine);
     (0..20).for_each(|n| gnb.send(&numbered(20_000 + n)));
     assert_eq!(upf.wait(20).len(), 20);
 
@@ -140,5 +144,15 @@ fn in_wires() {
 
 #[test]
 fn the_switch_in_its_wires() {
-    in_namespace(in_wires);
+    in_namespace(|| in_wires("swx", false));
+}
+
+#[test]
+fn the_switch_in_the_kernel_in_its_wires() {
+    in_namespace(|| in_wires("xdp", true));
+}
+
+#[test]
+fn the_switch_in_the_kernel_where_nobody_takes_frames_of_programs() {
+    in_namespace(|| in_wires("xdp", false));
 }

@@ -4,6 +4,7 @@ use crate::error::{Code, WriteError, refuse};
 use crate::model::*;
 use martlet_p4c_swx::P4Info;
 use martlet_p4c_swx::p4info::{MatchKind, Table};
+use std::fmt::{Display, Formatter};
 
 type Result<T> = std::result::Result<T, WriteError>;
 
@@ -15,7 +16,7 @@ pub fn to_octets(value: u64) -> Vec<u8> {
 }
 
 /// A number of so many bits from P4Runtime's form.
-pub fn from_octets(octets: &[u8], bits: u32, of: &str) -> Result<u64> {
+pub fn from_octets(octets: &[u8], bits: u32, of: impl Display) -> Result<u64> {
     let significant = &octets[octets.iter().position(|octet| *octet != 0).unwrap_or(octets.len())..];
     if octets.is_empty() {
         return refuse(Code::InvalidArgument, format!("{of}: a value has at least one octet"));
@@ -28,6 +29,16 @@ pub fn from_octets(octets: &[u8], bits: u32, of: &str) -> Result<u64> {
         );
     }
     Ok(value)
+}
+
+/// A field of a table, or a parameter of an action: put into words only where something is wrong with it.
+#[derive(Clone, Copy)]
+struct Named<'a>(&'a str, &'a str);
+
+impl Display for Named<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.0, self.1)
+    }
 }
 
 fn table_of(info: &P4Info, id: u32) -> Result<(usize, &Table)> {
@@ -53,7 +64,7 @@ pub fn key(table: &Table, entry: &m::TableEntry) -> Result<Key> {
     }
     let mut fields = Vec::new();
     for described in &table.keys {
-        let (of, bits) = (format!("{name}.{}", described.name), described.bits);
+        let (of, bits) = (Named(name, &described.name), described.bits);
         let given = entry.r#match.iter().find(|field| field.field_id == described.id);
         let all = if bits == 64 { u64::MAX } else { (1 << bits) - 1 };
         let field = match (given.map(|field| &field.value), described.kind) {
@@ -61,18 +72,18 @@ pub fn key(table: &Table, entry: &m::TableEntry) -> Result<Key> {
             (None, MatchKind::Ternary) => FieldMatch::Ternary(0, 0),
             (None, MatchKind::Range) => FieldMatch::Range(0, all),
             (None, MatchKind::Exact) => return refuse(Code::InvalidArgument, format!("{of} is missing")),
-            (Some(Some(m::MatchValue::Exact(exact))), _) => FieldMatch::Exact(from_octets(&exact.value, bits, &of)?),
+            (Some(Some(m::MatchValue::Exact(exact))), _) => FieldMatch::Exact(from_octets(&exact.value, bits, of)?),
             (Some(Some(m::MatchValue::Ternary(ternary))), _) => {
-                FieldMatch::Ternary(from_octets(&ternary.value, bits, &of)?, from_octets(&ternary.mask, bits, &of)?)
+                FieldMatch::Ternary(from_octets(&ternary.value, bits, of)?, from_octets(&ternary.mask, bits, of)?)
             }
             (Some(Some(m::MatchValue::Lpm(lpm))), _) => {
                 let Ok(length) = u32::try_from(lpm.prefix_len) else {
                     return refuse(Code::InvalidArgument, format!("{of}: a prefix of {} is none", lpm.prefix_len));
                 };
-                FieldMatch::Lpm(from_octets(&lpm.value, bits, &of)?, length)
+                FieldMatch::Lpm(from_octets(&lpm.value, bits, of)?, length)
             }
             (Some(Some(m::MatchValue::Range(range))), _) => {
-                FieldMatch::Range(from_octets(&range.low, bits, &of)?, from_octets(&range.high, bits, &of)?)
+                FieldMatch::Range(from_octets(&range.low, bits, of)?, from_octets(&range.high, bits, of)?)
             }
             (Some(None), _) => return refuse(Code::InvalidArgument, format!("{of} has no value")),
         };
@@ -98,7 +109,7 @@ pub fn call(info: &P4Info, action: &m::Action) -> Result<Call> {
         let (Some(value), None) = (given.next(), given.next()) else {
             return refuse(Code::InvalidArgument, format!("{name}.{} is given once", parameter.name));
         };
-        arguments.push(from_octets(&value.value, parameter.bits, &format!("{name}.{}", parameter.name))?);
+        arguments.push(from_octets(&value.value, parameter.bits, Named(name, &parameter.name))?);
     }
     if action.params.len() != arguments.len() {
         return refuse(

@@ -1,9 +1,9 @@
-//! The compiler as a program: `p4c-swx upf.p4 [--spec out.spec] [--p4info out.txt]`.
+//! The compiler as a program: `p4c-swx upf.p4 [--spec out.spec] [--p4info out.txt] [--ebpf out.h]`.
 use std::path::Path;
 use std::process::ExitCode;
 
 fn run(arguments: &[String]) -> Result<(), String> {
-    let usage = "p4c-swx PROGRAM.p4 [--spec FILE] [--p4info FILE]";
+    let usage = "p4c-swx PROGRAM.p4 [--spec FILE] [--p4info FILE] [--ebpf FILE]";
     let [source, options @ ..] = arguments else { return Err(usage.into()) };
     let text = std::fs::read_to_string(source).map_err(|error| format!("{source} cannot be read: {error}"))?;
     let program = martlet_p4c_swx::compile(&text).map_err(|error| format!("{source}:{error}"))?;
@@ -16,6 +16,10 @@ fn run(arguments: &[String]) -> Result<(), String> {
         let (file, text) = match pair {
             [option, file] if option == "--spec" => (file, program.spec.to_string()),
             [option, file] if option == "--p4info" => (file, program.info.to_text(&name)),
+            [option, file] if option == "--ebpf" => {
+                let output = martlet_p4c_swx::compile_ebpf(&text).map_err(|error| format!("{source}:{error}"))?;
+                (file, output.code)
+            }
             _ => return Err(usage.into()),
         };
         std::fs::write(file, text).map_err(|error| format!("{file} cannot be written: {error}"))?;

@@ -3,7 +3,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use martlet_switch_target::bench::{self, Bench, Way};
 use martlet_switch_target::ports::Binding;
 use martlet_switch_target::serve::{Settings, serve};
-use martlet_switch_target::{Engine, issue, parent, sockets};
+use martlet_switch_target::{Engine, in_kernel, issue, parent, sockets};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,15 +18,20 @@ struct Arguments {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Engines {
+    /// On DPDK, the better way that this build has
+    #[value(alias = "swx")]
     Best,
     Interpreter,
     MachineCode,
+    /// In the kernel, at the entrances of the ports: XDP
+    Xdp,
 }
 
 impl Engines {
+    /// On DPDK.
     fn engine(self) -> Engine {
         match self {
-            Engines::Best => Engine::best(),
+            Engines::Best | Engines::Xdp => Engine::best(),
             Engines::Interpreter => Engine::Interpreter,
             Engines::MachineCode => Engine::MachineCode,
         }
@@ -122,14 +127,18 @@ fn run(arguments: &Run) -> Result<(), String> {
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
-    runtime.block_on(serve(settings, async {
+    let end = async {
         let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).expect("signals");
         tokio::select! {
             _ = terminate.recv() => {}
             _ = tokio::signal::ctrl_c() => {}
         }
         parent::end_within(parent::PATIENCE);
-    }))
+    };
+    match arguments.engine {
+        Engines::Xdp => runtime.block_on(in_kernel::serve(settings, end)),
+        _ => runtime.block_on(serve(settings, end)),
+    }
 }
 
 /// Runs the switch as a child, and again when it fails. While there is none, the kernel forwards between the wires' ends.

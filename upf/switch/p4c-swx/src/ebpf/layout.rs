@@ -1,0 +1,112 @@
+//! How tables lie in memory that programs of the kernel and user space share.
+use super::values;
+use crate::Program;
+use crate::ast;
+use crate::error::error;
+use crate::lower::Result;
+use crate::p4info::MatchKind;
+
+/// Most words that fields of a key under masks are put into.
+const MOST_WORDS: u32 = 3;
+
+/// Where all is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    /// By table of the program.
+    pub tables: Vec<TableLayout>,
+    /// By action: where its parameters are. The number of the action is the first four octets.
+    pub actions: Vec<Vec<Place>>,
+}
+
+/// A number in memory, in the processor's order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Octets before it.
+    pub offset: u32,
+    /// Octets of it.
+    pub octets: u32,
+}
+
+/// A table. There are two copies of each of its arrays, one behind the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableLayout {
+    /// Lines of keys in a copy, four keys each.
+    pub lines: u32,
+    /// Most entries; slot 0 has the default action, so a copy has one more.
+    pub slots: u32,
+    /// Octets of a slot.
+    pub value: u32,
+    /// Words of 64 bits that a key under masks has; 0 where the key is exact, and has one.
+    pub words: u32,
+    /// By field of the key: its word, and the bits behind it there.
+    pub fields: Vec<(u32, u32)>,
+}
+
+impl TableLayout {
+    /// The words of a key: of its values, or of its masks.
+    pub fn pack(&self, of: &[u64]) -> Vec<u64> {
+        let mut words = vec![0; self.words.max(1) as usize];
+        for (value, (word, shift)) in of.iter().zip(&self.fields) {
+            words[*word as usize] |= value << shift;
+        }
+        words
+    }
+}
+
+impl Layout {
+    pub(super) fn of(program: &Program, written: &[ast::Table]) -> Result<Layout> {
+        let info = &program.info;
+        let actions: Vec<Vec<Place>> = info
+            .actions
+            .iter()
+            .map(|action| {
+                let mut offset = 4;
+                let place = |parameter: &crate::p4info::Parameter| {
+                    let octets = values::octets(parameter.bits);
+                    let place = Place { offset: u32::next_multiple_of(offset, octets), octets };
+                    offset = place.offset + octets;
+                    place
+                };
+                action.parameters.iter().map(place).collect()
+            })
+            .collect();
+        let mut tables = Vec::new();
+        for (table, written) in info.tables.iter().zip(written) {
+            let uses = |id: &u32| info.actions.iter().position(|action| action.id == *id).expect("an action");
+            let end = |n: usize| actions[n].last().map_or(4, |place| place.offset + place.octets);
+            let longest = table.actions.iter().map(|(id, ..)| end(uses(id))).max().unwrap_or(4);
+            // No slot is in two lines of the cache.
+            let value = if longest > 32 { longest.next_multiple_of(64) } else { longest.next_power_of_two().max(8) };
+            let exact = table.keys.iter().all(|key| key.kind == MatchKind::Exact);
+            // Each field goes into the first word that has room, from the top.
+            let (mut fields, mut filled): (Vec<(u32, u32)>, Vec<u32>) = (Vec::new(), vec![0]);
+            for key in &table.keys {
+                let word = filled.iter().position(|bits| bits + key.bits <= 64).unwrap_or_else(|| {
+                    filled.push(0);
+                    filled.len() - 1
+                });
+                filled[word] += key.bits;
+                fields.push((word as u32, 64 - filled[word]));
+            }
+            let words = filled.len() as u32;
+            let name = &written.name;
+            if exact && words > 1 {
+                return error(name.at, format!("the key of {:?} has more than 64 bits", name.text));
+            }
+            if words > MOST_WORDS {
+                return error(
+                    name.at,
+                    format!("the key of {:?} takes more than {MOST_WORDS} words of 64 bits", name.text),
+                );
+            }
+            if !exact && matches!(table.keys[0].kind, MatchKind::Range | MatchKind::Lpm) {
+                let message = "the first field of a key under masks is exact or ternary: entries are found by it";
+                return error(written.keys[0].kind.at, message);
+            }
+            // Four fifths full at the most.
+            let lines = (table.size * 5 / 4).div_ceil(4).max(4);
+            tables.push(TableLayout { lines, slots: table.size, value, words: if exact { 0 } else { words }, fields });
+        }
+        Ok(Layout { tables, actions })
+    }
+}

@@ -1,0 +1,220 @@
+//! The same rules and the same frames for both engines, DPDK's pipeline and the programs of the kernel: what comes out is the same,
+//! octet for octet, and so is what is counted.
+mod bed;
+mod common;
+
+use bed::*;
+use common::*;
+use martlet_switch_control::Target;
+use martlet_switch_control::model::Operation;
+use martlet_switch_control::tables::Tables;
+use martlet_switch_target::Engine;
+use martlet_switch_target::serve::base;
+use martlet_switch_xdp::{Outcome, XdpSwitch};
+use std::sync::Arc;
+
+const RULES: &str = "
+    decap teid 0x1000 ue 10.60.0.1 via 1 counter 5
+    encap ue 10.60.0.1 teid 0x2000 from 192.168.70.1 to 192.168.70.2 qfi 9 via 2 counter 6
+    decap-filtered teid 0x1002 ue 10.60.0.2 session 4
+    encap-filtered ue 10.60.0.2 session 4
+    application application 1 session 4 remote 8.8.0.0/16 ports 80-90 protocol tcp priority 10
+    application application 2 session 4 protocol udp priority 5
+    uplink session 4 application 1 via 1 counter 10
+    uplink-closed session 4 application 2 counter 11
+    downlink session 4 application 1 teid 0x2002 from 192.168.70.1 to 192.168.70.2 qfi 7 via 2 counter 12
+    downlink-closed session 4 application 2 counter 13
+    peer6 number 3 from fd70::1 to fd70::2
+    encap6 ue 10.60.0.6 teid 0x2006 peer 3 qfi 5 via 2 counter 15
+    encap6 ue 10.60.0.7 teid 0x2007 peer 4 qfi 5 via 2 counter 16
+    decap-v6 teid 0x100a prefix 2001:db8:45:a::/64 ue 10.60.0.10 via 1 via-v6 3 counter 20
+    encap-v6 prefix 2001:db8:45:a::/64 teid 0x200a from 192.168.70.1 to 192.168.70.2 qfi 9 via 2 counter 21
+    decap-filtered-v6 teid 0x100b prefix 2001:db8:45:b::/64 session 11
+    encap-filtered-v6 prefix 2001:db8:45:b::/64 session 11
+    application-v6 application 1 session 11 remote 2001:db8:98::/48 ports 80-90 protocol tcp priority 10
+    application-v6 application 2 session 11 protocol udp priority 5
+    uplink-v6 session 11 application 1 via 1 via-v6 3 counter 22
+    uplink-closed session 11 application 2 counter 23
+    downlink session 11 application 1 teid 0x200b from 192.168.70.1 to 192.168.70.2 qfi 7 via 2 counter 24
+    downlink-closed session 11 application 2 counter 25
+    hop number 3 source 02:00:00:00:00:05 destination 02:00:00:00:00:06 port 1
+";
+/// Counters of them.
+const COUNTERS: u32 = 32;
+
+struct Both {
+    swx: Bed,
+    xdp: Arc<XdpSwitch>,
+    tables: Tables,
+}
+
+impl Both {
+    fn new(text: &str) -> Option<Both> {
+        let xdp = match XdpSwitch::new() {
+            Ok(xdp) => Arc::new(xdp),
+            Err(error) => {
+                eprintln!("SKIPPED: {error}");
+                return None;
+            }
+        };
+        let swx = Bed::new(Engine::best(), text);
+        let tables = Tables::new(swx.tables.program().clone(), xdp.clone());
+        tables.write(&base(swx.tables.program())).expect("the ports");
+        let both = Both { swx, xdp, tables };
+        write(&both.tables, Operation::Insert, text).expect("rules");
+        Some(both)
+    }
+
+    fn write(&self, operation: Operation, text: &str) {
+        assert_eq!(self.swx.write(operation, text), write(&self.tables, operation, text));
+    }
+
+    /// What comes out of both: port and frame; nothing of what is dropped, or does not see the pipeline.
+    fn through(&self, what: &str, port: u32, frame: &[u8]) -> Option<(u32, Vec<u8>)> {
+        let swx = self.swx.through(port, frame);
+        let (outcome, octets) = self.xdp.through(port, frame).expect("the program runs");
+        let xdp = match outcome {
+            Outcome::Out(port) => Some((port, octets)),
+            Outcome::Gone | Outcome::Past => None,
+        };
+        let mut one = swx.into_iter().next();
+        // What waits has the octets behind it with which short packets are filled up.
+        if let (Some((6, frame)), Some((6, other))) = (&mut one, &xdp) {
+            frame.truncate(other.len());
+        }
+        assert_eq!(xdp, one, "{what}: in by port {port}: {frame:02x?}");
+        one
+    }
+
+    fn counters_are_the_same(&self) {
+        for index in 0..COUNTERS {
+            for (n, counter) in ["rules", "dropped"].into_iter().enumerate() {
+                assert_eq!(self.xdp.counter(n, index), Ok(self.swx.count(counter, index)), "{counter} {index}");
+            }
+        }
+    }
+}
+
+/// Frames that meet rules, one for each way.
+fn frames() -> Vec<(u32, Vec<u8>)> {
+    let ue = |n: u8| [10, 60, 0, n];
+    let v6 = |n: u16| std::net::Ipv6Addr::new(0x2001, 0xdb8, 0x45, n, 0, 0, 0, 7);
+    let host = std::net::Ipv6Addr::new(0x2001, 0xdb8, 0x98, 0, 0, 0, 0, 2);
+    let in_tunnel = |teid, inner: &[u8]| ethernet(&ipv4(17, 64, GNB, N3, &udp(2152, 2152, &gtp(teid, 1, 9, inner))));
+    let tcp6 = |source, destination, ports: (u16, u16)| {
+        let mut packet = ipv6(64, source, destination, &tcp(ports.0, ports.1));
+        packet[6] = 6;
+        packet
+    };
+    let mut all = Vec::new();
+    for n in [1, 2, 6, 7, 9, 10] {
+        for teid in [0x1000, 0x1002, 0x100a, 0x7777] {
+            let web = ipv4(6, 64, ue(n), REMOTE, &tcp(1000, 85));
+            let dns = ipv4(17, 64, ue(n), REMOTE, &udp(1000, 53, &[n; 70]));
+            all.extend([&web, &dns].map(|inner| (0, in_tunnel(teid, inner))));
+            all.extend([&web, &dns].map(|inner| (0, in_tunnel6(teid, inner))));
+        }
+        all.push((1, ethernet(&ipv4(6, 64, REMOTE, ue(n), &tcp(85, 1000)))));
+        all.push((1, ethernet(&ipv4(17, 64, REMOTE, ue(n), &udp(53, 1000, &[n; 9])))));
+        all.push((0, ethernet(&ipv4(17, 64, REMOTE, ue(n), &udp(53, 1000, &[n; 9])))));
+        all.push((2, ethernet(&ipv4(17, 64, REMOTE, ue(n), &udp(53, 1000, &[n; 9])))));
+    }
+    for n in [0xa, 0xb, 0xc] {
+        for inner in [tcp6(v6(n), host, (1000, 85)), ipv6(64, v6(n), host, &udp(1000, 53, &[7; 40]))] {
+            all.extend([0x100a, 0x100b, 0x1000].map(|teid| (0, in_tunnel(teid, &inner))));
+            all.extend([0x100a, 0x100b].map(|teid| (0, in_tunnel6(teid, &inner))));
+        }
+        all.push((1, ethernet6(&tcp6(host, v6(n), (85, 1000)))));
+        all.push((1, ethernet6(&ipv6(64, host, v6(n), &udp(53, 1000, &[7; 40])))));
+        all.push((3, ethernet6(&ipv6(64, host, v6(n), &udp(53, 1000, &[7; 40])))));
+    }
+    all.push((0, [&[0xff; 6][..], &[2, 0, 0, 0, 0, 9], &[8, 6], &[1; 28]].concat()));
+    all
+}
+
+#[test]
+fn both_engines_make_the_same_of_every_way() {
+    let Some(both) = Both::new(&[HOPS, RULES].concat()) else { return };
+    let out: Vec<_> = frames().iter().map(|(port, frame)| both.through("whole", *port, frame)).collect();
+    for port in 0..4 {
+        assert!(out.iter().flatten().any(|(by, _)| *by == port), "something leaves by port {port}");
+    }
+    // Short frames are filled up on their links, and that does not leave.
+    for (port, frame) in frames() {
+        both.through("padded", port, &[&frame[..], &[0xee; 30]].concat());
+    }
+    both.counters_are_the_same();
+    both.write(Operation::Delete, "uplink session 4 application 1");
+    both.write(Operation::Delete, "application application 2 session 4 protocol udp priority 5");
+    both.write(Operation::Delete, "decap teid 0x1000");
+    for (port, frame) in frames() {
+        both.through("with fewer rules", port, &frame);
+    }
+    both.counters_are_the_same();
+}
+
+/// The next of a row of numbers that looks like chance.
+fn next(random: &mut u64) -> usize {
+    *random ^= *random << 13;
+    *random ^= *random >> 7;
+    *random ^= *random << 17;
+    (*random >> 11) as usize
+}
+
+/// The outer header adds up again, whatever has been changed in it.
+fn with_sum(mut frame: Vec<u8>) -> Vec<u8> {
+    if frame.len() >= 34 && frame[12..15] == [8, 0, 0x45] {
+        frame[24..26].fill(0);
+        let sum = checksum(&frame[14..34]);
+        frame[24..26].copy_from_slice(&sum.to_be_bytes());
+    }
+    frame
+}
+
+#[test]
+fn both_engines_make_the_same_of_frames_that_are_damaged() {
+    let Some(both) = Both::new(&[HOPS, RULES].concat()) else { return };
+    let mut random = std::env::var("MARTLET_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0x5eed_5eed);
+    let rounds = std::env::var("MARTLET_DIFFERENTIAL").ok().and_then(|n| n.parse().ok()).unwrap_or(40);
+    for _ in 0..rounds {
+        for (port, frame) in frames() {
+            let mut frame = frame.clone();
+            for _ in 0..=next(&mut random) % 2 {
+                let at = match next(&mut random) % 3 {
+                    0 => next(&mut random) % frame.len(),
+                    // Headers, of which there are up to 122 octets.
+                    _ => 12 + next(&mut random) % (frame.len().min(122) - 12),
+                };
+                frame[at] = match next(&mut random) % 4 {
+                    0 => frame[at].wrapping_add(1),
+                    1 => frame[at].wrapping_sub(1),
+                    2 => frame[at] ^ 1 << (next(&mut random) % 8),
+                    _ => next(&mut random) as u8,
+                };
+            }
+            if next(&mut random) % 8 == 0 {
+                frame.truncate(14 + next(&mut random) % (frame.len() - 14));
+            }
+            both.through("damaged", port, &with_sum(frame));
+        }
+    }
+    both.counters_are_the_same();
+}
+
+#[test]
+fn packets_cut_off_within_their_headers_are_the_same_to_both() {
+    let Some(both) = Both::new(&[HOPS, RULES].concat()) else { return };
+    for (port, frame) in frames() {
+        for length in (14 + 20..frame.len()).step_by(3) {
+            // The IP header says so, too: the parser comes to the end.
+            let mut short = frame[..length].to_vec();
+            match short[12..14] {
+                [8, 0] => short[16..18].copy_from_slice(&((length - 14) as u16).to_be_bytes()),
+                [0x86, 0xdd] if length >= 54 => short[18..20].copy_from_slice(&((length - 54) as u16).to_be_bytes()),
+                _ => {}
+            }
+            both.through("cut off", port, &with_sum(short));
+        }
+    }
+    both.counters_are_the_same();
+}

@@ -1,0 +1,139 @@
+//! Programs at the entrances of ports, for as long as the [`Links`] live: the kernel takes them off when the process ends, however
+//! it ends, and the way without a switch is there from the next frame on.
+//!
+//! Frames that programs send come to the other end of a veth only where it takes such: it has a program, too, or generic receive
+//! offload. So a frame that means nothing asks first. Where one is not taken, all ports have their programs behind the driver
+//! (generic XDP), which sends as everybody does, and slower.
+use crate::error::XdpError;
+use crate::frames::Frame;
+use crate::switch::{CONTROLLER, PORTS, XdpSwitch};
+use libbpf_rs::{MapCore, MapFlags, libbpf_sys};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::Ordering::Release;
+
+/// A port in its wire.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wired {
+    /// Its number.
+    pub port: u32,
+    /// Its interface.
+    pub interface: String,
+    /// The port at the other end of the wire, for what the pipeline must not see.
+    pub bypass: u32,
+    /// The native UPF is behind it: where the far end of a veth is here, it is made to take frames that programs send.
+    pub native: bool,
+}
+
+/// What keeps the programs on their interfaces.
+#[derive(Debug)]
+pub struct Links {
+    _links: Vec<OwnedFd>,
+    /// Whether programs run in the drivers.
+    pub in_driver: bool,
+}
+
+/// Packets that an interface has sent; 0 where that is not told.
+fn sent_by(interface: &str) -> u64 {
+    let table = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
+    let line = |line: &str| {
+        let (name, numbers) = line.split_once(':')?;
+        (name.trim() == interface).then(|| numbers.split_whitespace().nth(9)?.parse().ok())?
+    };
+    table.lines().find_map(line).unwrap_or(0)
+}
+
+impl XdpSwitch {
+    fn link(&self, program: &OwnedFd, ifindex: u32, flags: u32) -> io::Result<OwnedFd> {
+        let options = libbpf_sys::bpf_link_create_opts {
+            sz: size_of::<libbpf_sys::bpf_link_create_opts>() as _,
+            flags,
+            ..Default::default()
+        };
+        // SAFETY: the program's descriptor is open, and the options are as long as they say and outlive the call.
+        let link = unsafe {
+            libbpf_sys::bpf_link_create(program.as_raw_fd(), ifindex as i32, libbpf_sys::BPF_XDP, &raw const options)
+        };
+        if link < 0 {
+            return Err(io::Error::from_raw_os_error(-link));
+        }
+        // SAFETY: the kernel has just given this descriptor to us, and to nobody else.
+        Ok(unsafe { OwnedFd::from_raw_fd(link) })
+    }
+
+    /// Whether the other end of a veth takes frames that programs send.
+    fn is_taken(&self, port: &Wired) -> bool {
+        if !martlet_interface::is_veth(&port.interface) {
+            return true;
+        }
+        let mut octets = port.port.to_be_bytes().to_vec();
+        // For local experiments, to an address that no bridge forwards to.
+        octets.extend([0x01, 0x80, 0xc2, 0, 0, 0x0e, 0x02, 0, 0, 0, 0, 0, 0x88, 0xb5]);
+        octets.resize(64, 0);
+        let before = sent_by(&port.interface);
+        let sent = self.send_frames(&[Frame { port: CONTROLLER, past: false, octets }]);
+        sent.is_ok() && sent_by(&port.interface) > before
+    }
+
+    /// Has the programs at the entrances of these interfaces.
+    ///
+    /// # Errors
+    /// An interface is not there, or has a program of somebody else's.
+    pub fn attach(&self, ports: &[Wired]) -> Result<Links, XdpError> {
+        let exits = self.loaded.map("exits")?;
+        let mut numbers = Vec::new();
+        for port in ports {
+            let failed = |why: String| XdpError::Port(port.interface.clone(), why);
+            let ifindex = nix::net::if_::if_nametoindex(port.interface.as_str())
+                .map_err(|error| failed(format!("there is no such interface ({error})")))?;
+            assert!(port.port < PORTS && port.bypass < PORTS, "ports of the program");
+            exits
+                .update(&port.port.to_ne_bytes(), &ifindex.to_ne_bytes(), MapFlags::ANY)
+                .map_err(|error| failed(format!("nothing can be sent there: {error}")))?;
+            if port.native
+                && let Some(far) = martlet_interface::peer(&port.interface)
+                && let Err(error) = martlet_interface::turn(&far, martlet_interface::Feature::GenericReceive, true)
+            {
+                tracing::debug!(far, %error, "generic receive offload cannot be turned on");
+            }
+            self.control.bypass(port.port).store(port.bypass, Release);
+            self.control.ifindex(port.port).store(ifindex, Release);
+            numbers.push(ifindex);
+        }
+        let program = self.loaded.enter()?;
+        let all = |flags| -> Result<Vec<OwnedFd>, (usize, io::Error)> {
+            let link = |(n, ifindex): (usize, &u32)| self.link(&program, *ifindex, flags).map_err(|error| (n, error));
+            numbers.iter().enumerate().map(link).collect()
+        };
+        let failed = |(n, error): (usize, io::Error)| {
+            let why = match error.raw_os_error() {
+                Some(libc::EBUSY) => "it has a program already: ip link set dev IFACE xdp off takes it away".into(),
+                _ => format!("no program may be attached: {error}"),
+            };
+            XdpError::Port(ports[n].interface.clone(), why)
+        };
+        match all(libbpf_sys::XDP_FLAGS_DRV_MODE) {
+            Ok(links) => {
+                let Some(port) = ports.iter().find(|port| !self.is_taken(port)) else {
+                    self.send_by_sockets(None);
+                    return Ok(Links { _links: links, in_driver: true });
+                };
+                tracing::warn!(
+                    interface = port.interface,
+                    "its other end takes no frames of XDP programs (ethtool -K IFACE gro on there): XDP behind the driver, which is slower"
+                );
+            }
+            Err((_, error)) if error.raw_os_error() == Some(libc::EBUSY) => return Err(failed((0, error))),
+            Err((n, error)) => {
+                tracing::warn!(interface = ports[n].interface, %error, "XDP behind the driver, which is slower")
+            }
+        }
+        // What is put together when it is received would be too long.
+        for port in ports {
+            let _ = martlet_interface::turn(&port.interface, martlet_interface::Feature::GenericReceive, false);
+        }
+        let links = all(libbpf_sys::XDP_FLAGS_SKB_MODE).map_err(failed)?;
+        self.send_by_sockets(Some(ports.iter().zip(&numbers).map(|(port, ifindex)| (port.port, *ifindex)).collect()));
+        Ok(Links { _links: links, in_driver: false })
+    }
+}

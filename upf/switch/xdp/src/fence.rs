@@ -1,0 +1,45 @@
+//! Waiting until the programs that run have ended.
+//!
+//! Programs run where no thread can take the processor from them. So once this thread has run on each processor, all of them have
+//! ended; it takes some microseconds. Where it may not run everywhere, or on a real-time kernel, where programs can be interrupted
+//! by threads, the kernel is asked, which takes some milliseconds.
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
+use std::os::fd::{AsFd, AsRawFd};
+
+/// A map of maps: the kernel waits for programs when it changes.
+#[derive(Debug)]
+pub(crate) struct Fence {
+    pub fence: MapHandle,
+    pub slot: MapHandle,
+}
+
+impl Fence {
+    /// Returns once every program that ran when this was called has ended.
+    pub fn wait(&self) -> Result<(), String> {
+        if !std::path::Path::new("/sys/kernel/realtime").exists() && visit_all_processors() {
+            return Ok(());
+        }
+        let slot = self.slot.as_fd().as_raw_fd().to_ne_bytes();
+        let waited = self.fence.update(&0u32.to_ne_bytes(), &slot, MapFlags::ANY);
+        waited.map_err(|error| format!("programs that run cannot be waited for: {error}"))
+    }
+}
+
+/// Has this thread run on each processor; false where it may not.
+fn visit_all_processors() -> bool {
+    let this = Pid::from_raw(0);
+    let Ok(before) = sched_getaffinity(this) else { return false };
+    let allowed: Vec<usize> = (0..CpuSet::count()).filter(|n| before.is_set(*n).unwrap_or(false)).collect();
+    // SAFETY: no memory is involved.
+    if allowed.len() as i64 != unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) } {
+        return false;
+    }
+    let everywhere = allowed.iter().all(|processor| {
+        let mut one = CpuSet::new();
+        one.set(*processor).is_ok() && sched_setaffinity(this, &one).is_ok()
+    });
+    let _ = sched_setaffinity(this, &before);
+    everywhere
+}

@@ -1,0 +1,185 @@
+//! Frames of ours for the pipeline: the program `again` takes them out of memory that it shares with this process, and has them
+//! go where the pipeline says (BPF_PROG_TEST_RUN with live frames, Linux 5.18).
+use crate::control::Control;
+use crate::error::XdpError;
+use crate::memory::Memory;
+use libbpf_rs::libbpf_sys;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+
+/// Frames that are sent at once, octets of `struct slot` (`bpf/ports.h`), and where its frame begins.
+pub(crate) const SLOTS: usize = 256;
+const SLOT: usize = 2064;
+const FRAME: usize = 16;
+/// The longest frame, in octets, as `LONGEST_FRAME` there.
+pub const LONGEST: usize = 2032;
+const SHORTEST: usize = 14;
+/// Frames that the kernel takes before it looks at what comes: fewer than the queue of a veth holds.
+const AT_ONCE: u32 = 64;
+
+/// What becomes of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Dropped.
+    Gone,
+    /// To the other end of its wire: the pipeline must not see it.
+    Past,
+    /// Out of this port.
+    Out(u32),
+}
+
+/// A frame for the pipeline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// The port that it came in by; the controller's frames begin with the one that they leave by.
+    pub port: u32,
+    /// It has to take the way without the pipeline.
+    pub past: bool,
+    /// Its octets.
+    pub octets: Vec<u8>,
+}
+
+/// Memory and program.
+#[derive(Debug)]
+pub(crate) struct Frames {
+    program: OwnedFd,
+    memory: Memory,
+    control: Arc<Control>,
+    /// Where interfaces take no frames of programs: a packet socket, and by port its interface.
+    sockets: Option<(OwnedFd, Vec<(u32, u32)>)>,
+}
+
+impl Frames {
+    pub fn new(
+        program: OwnedFd,
+        map: impl Fn(&str, usize) -> Result<Memory, XdpError>,
+        control: Arc<Control>,
+    ) -> Result<Frames, XdpError> {
+        Ok(Frames { program, memory: map("frames", SLOTS * SLOT)?, control, sockets: None })
+    }
+
+    /// Has frames leave by packet sockets, by port its interface; or by the program.
+    pub fn by_sockets(&mut self, interfaces: Option<Vec<(u32, u32)>>) {
+        use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+        self.sockets = interfaces.and_then(|interfaces| {
+            let made = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, None);
+            let failed =
+                |error: &nix::Error| tracing::warn!(%error, "packets that wait are lost: there is no packet socket");
+            Some((made.inspect_err(failed).ok()?, interfaces))
+        });
+    }
+
+    /// Sends a frame out of a port by its socket.
+    fn send_by_socket(&self, port: u32, octets: &[u8]) -> io::Result<()> {
+        let Some((socket, interfaces)) = &self.sockets else { return Ok(()) };
+        let Some((_, ifindex)) = interfaces.iter().find(|(of, _)| *of == port) else { return Ok(()) };
+        // SAFETY: `sockaddr_ll` is plain data for which all zeroes is a value.
+        let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        to.sll_family = libc::AF_PACKET as u16;
+        to.sll_ifindex = *ifindex as i32;
+        // SAFETY: a frame and an address as long as said.
+        let sent = unsafe {
+            libc::sendto(
+                socket.as_raw_fd(),
+                octets.as_ptr().cast(),
+                octets.len(),
+                0,
+                (&raw const to).cast(),
+                size_of_val(&to) as u32,
+            )
+        };
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    fn send_by_sockets(&self, frames: &[Frame]) -> io::Result<Vec<Outcome>> {
+        let one = |frame: &Frame| {
+            let (outcome, octets) = self.try_one(frame)?;
+            let port = match outcome {
+                Outcome::Out(port) => port,
+                Outcome::Past => self.control.bypass(frame.port).load(std::sync::atomic::Ordering::Acquire),
+                Outcome::Gone => return Ok(outcome),
+            };
+            self.send_by_socket(port, &octets)?;
+            Ok(outcome)
+        };
+        frames.iter().map(one).collect()
+    }
+
+    fn place(&self, n: usize, frame: &Frame) -> io::Result<()> {
+        if !(SHORTEST..=LONGEST).contains(&frame.octets.len()) {
+            let length = frame.octets.len();
+            return Err(io::Error::other(format!("a frame has {SHORTEST} to {LONGEST} octets, not {length}")));
+        }
+        let head = [frame.octets.len() as u32, frame.port, frame.past.into(), 0].map(u32::to_ne_bytes).concat();
+        self.memory.write(n * SLOT, &head);
+        self.memory.write(n * SLOT + FRAME, &frame.octets);
+        Ok(())
+    }
+
+    fn outcome(&self, n: usize) -> Outcome {
+        match self.memory.u32(n * SLOT + 12).load(std::sync::atomic::Ordering::Acquire) {
+            0 => Outcome::Gone,
+            1 => Outcome::Past,
+            port => Outcome::Out(port & 0xff),
+        }
+    }
+
+    /// Sends frames, [`SLOTS`] at the most, in their order. Frames for port 6 stay: who gave them keeps them.
+    pub fn send(&self, frames: &[Frame]) -> io::Result<Vec<Outcome>> {
+        if self.sockets.is_some() {
+            return self.send_by_sockets(frames);
+        }
+        let mut longest = 60;
+        for (n, frame) in frames.iter().enumerate() {
+            self.place(n, frame)?;
+            longest = longest.max(frame.octets.len());
+        }
+        self.control.next().store(0, std::sync::atomic::Ordering::Release);
+        loop {
+            let done = self.control.next().load(std::sync::atomic::Ordering::Acquire);
+            if done as usize >= frames.len() {
+                return Ok((0..frames.len()).map(|n| self.outcome(n)).collect());
+            }
+            let input = vec![0u8; longest];
+            let mut options = libbpf_sys::bpf_test_run_opts {
+                sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
+                data_in: input.as_ptr().cast(),
+                data_size_in: longest as u32,
+                repeat: frames.len() as i32 - done as i32,
+                flags: libbpf_sys::BPF_F_TEST_XDP_LIVE_FRAMES,
+                batch_size: AT_ONCE,
+                ..Default::default()
+            };
+            // SAFETY: the program's descriptor is open; what the options point to is as long as they say, and outlives the call.
+            let status = unsafe { libbpf_sys::bpf_prog_test_run_opts(self.program.as_raw_fd(), &raw mut options) };
+            let error = io::Error::from_raw_os_error(-status);
+            if status < 0 && error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+    }
+
+    /// Has one frame go through the pipeline without sending it: what becomes of it, and what it is then.
+    pub fn try_one(&self, frame: &Frame) -> io::Result<(Outcome, Vec<u8>)> {
+        self.place(0, frame)?;
+        self.control.next().store(0, std::sync::atomic::Ordering::Release);
+        let (input, mut output) = ([0u8; 64], vec![0u8; 2 * LONGEST]);
+        let mut options = libbpf_sys::bpf_test_run_opts {
+            sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
+            data_in: input.as_ptr().cast(),
+            data_size_in: input.len() as u32,
+            data_out: output.as_mut_ptr().cast(),
+            data_size_out: output.len() as u32,
+            repeat: 1,
+            ..Default::default()
+        };
+        // SAFETY: as above.
+        let status = unsafe { libbpf_sys::bpf_prog_test_run_opts(self.program.as_raw_fd(), &raw mut options) };
+        if status < 0 {
+            return Err(io::Error::from_raw_os_error(-status));
+        }
+        output.truncate(options.data_size_out as usize);
+        Ok((self.outcome(0), output))
+    }
+}

@@ -1,0 +1,31 @@
+//! The switch in the kernel: the P4 program of `../p4`, compiled to XDP, at the entrances of ports.
+//!
+//! It does what the switch on DPDK does ([`martlet_switch_control::Target`]), without DPDK: tables are memory that this process and
+//! the programs share, of which packets meet one copy while the other is written.
+//!
+//! | module | what it is |
+//! | --- | --- |
+//! | [`load`], [`control`], [`memory`] | the programs of `bpf/`, and what this process shares with them |
+//! | [`table`], [`exact`] | a table's two copies |
+//! | [`switch`] | batches, counters, meters: what the control writes to |
+//! | [`hold`], [`frames`], [`ring`], [`fence`] | packets that wait, and their way back |
+//! | [`attach`], [`keeper`] | interfaces as ports, and the thread beside the programs |
+mod attach;
+mod control;
+mod error;
+mod exact;
+mod fence;
+mod frames;
+mod hold;
+mod keeper;
+mod load;
+mod memory;
+mod ring;
+mod switch;
+mod table;
+
+pub use attach::{Links, Wired};
+pub use error::XdpError;
+pub use frames::{LONGEST, Outcome};
+pub use keeper::Keeper;
+pub use switch::{CONTROLLER, HOLD, PORTS, PortCounts, XdpSwitch};

@@ -1,0 +1,63 @@
+//! Frames that programs give to user space: a ring in memory that both share (Linux, Documentation/bpf/ringbuf.rst).
+use crate::memory::Memory;
+use libbpf_rs::MapHandle;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::Ordering;
+
+const PAGE: usize = 4096;
+const BUSY: u32 = 1 << 31;
+const DISCARDED: u32 = 1 << 30;
+/// Octets in front of each record: its length, and where its page is.
+const HEADER: usize = 8;
+
+/// Our end of the ring.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    map: MapHandle,
+    consumer: Memory,
+    /// The producer's place, and behind it the data, twice, so that no record has a gap.
+    rest: Memory,
+    octets: usize,
+}
+
+impl Ring {
+    /// Maps a ring of so many octets.
+    pub fn map(map: MapHandle, octets: usize) -> io::Result<Ring> {
+        let consumer = Memory::map_at(map.as_fd(), PAGE, 0, libc::PROT_READ | libc::PROT_WRITE)?;
+        let rest = Memory::map_at(map.as_fd(), PAGE + 2 * octets, PAGE, libc::PROT_READ)?;
+        Ok(Ring { map, consumer, rest, octets })
+    }
+
+    /// Gives each frame that is there to `each`, in their order, and says how many they were.
+    pub fn take(&mut self, mut each: impl FnMut(Vec<u8>)) -> u64 {
+        let mut at = self.consumer.u64(0).load(Ordering::Relaxed);
+        let mut n = 0;
+        while at < self.rest.u64(0).load(Ordering::Acquire) {
+            let place = PAGE + (at as usize & (self.octets - 1));
+            let length = self.rest.u32(place).load(Ordering::Acquire);
+            if length & BUSY != 0 {
+                break;
+            }
+            let octets = (length & !DISCARDED) as usize;
+            if length & DISCARDED == 0 {
+                // `struct given` of bpf/ports.h: length, a gap, and the frame.
+                let frame = self.rest.u32(place + HEADER).load(Ordering::Relaxed) as usize;
+                let mut taken = vec![0; frame.min(octets.saturating_sub(8))];
+                self.rest.read(place + HEADER + 8, &mut taken);
+                each(taken);
+                n += 1;
+            }
+            at += (octets + HEADER).next_multiple_of(8) as u64;
+            self.consumer.u64(0).store(at, Ordering::Release);
+        }
+        n
+    }
+}
+
+impl AsFd for Ring {
+    /// Readable while a frame is there.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.map.as_fd()
+    }
+}

@@ -1,0 +1,318 @@
+//! The switch: programs, tables, counters, meters and ports.
+use crate::control::Control;
+use crate::error::XdpError;
+use crate::fence::Fence;
+use crate::frames::{Frame, Frames, Outcome};
+use crate::hold::Holding;
+use crate::load::Loaded;
+use crate::memory::Memory;
+use crate::table::Table;
+use martlet_p4c_swx::ebpf::Output;
+use martlet_switch_control::model::{self, Call, Change, RawEntry, Rebuild};
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How many ports a switch has; the last is the controller's.
+pub const PORTS: u32 = 8;
+/// Where packets wait while their flow moves here from the native side.
+pub const HOLD: u32 = 6;
+/// The controller's port.
+pub const CONTROLLER: u32 = PORTS - 1;
+/// Frames for the controller that wait; more are lost.
+const MOST_FOR_CONTROLLER: usize = 1024;
+
+/// Packets of a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PortCounts {
+    /// That came.
+    pub came: u64,
+    /// That left by another port, for what the pipeline said.
+    pub left: u64,
+    /// That went by the pipeline to the other end of their wire.
+    pub bypassed: u64,
+    /// That found no room.
+    pub refused: u64,
+}
+/// Octets of `struct port_counts`.
+const PORT_COUNTS: usize = 64;
+
+/// Octets of `struct count` and `struct meter`.
+const COUNT: usize = 16;
+const METER: usize = 32;
+
+/// The switch.
+pub struct XdpSwitch {
+    made: Output,
+    pub(crate) loaded: Loaded,
+    pub(crate) control: Arc<Control>,
+    fence: Fence,
+    tables: Mutex<Vec<Table>>,
+    counters: Vec<Memory>,
+    meters: Vec<Memory>,
+    port_counts: Memory,
+    /// Who sends frames of ours has this.
+    frames: Mutex<Frames>,
+    holding: Mutex<Holding>,
+    for_controller: Mutex<(crate::ring::Ring, VecDeque<Vec<u8>>)>,
+    /// Places of the actions that have packets wait.
+    holds: Vec<usize>,
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl XdpSwitch {
+    /// Loads the program of the user plane function. No interface has it yet.
+    ///
+    /// # Errors
+    /// The kernel refuses it.
+    pub fn new() -> Result<XdpSwitch, XdpError> {
+        let made = martlet_p4c_swx::compile_ebpf(martlet_switch_control::UPF);
+        let made =
+            made.map_err(|error| XdpError::Table(format!("upf.p4:{error}"), std::io::ErrorKind::InvalidInput.into()))?;
+        let loaded = Loaded::new(&made)?;
+        let control = Arc::new(Control::new(|name, octets| loaded.memory(name, octets))?);
+        let info = &made.program.info;
+        let actions = Arc::new(made.layout.actions.clone());
+        let mut tables = Vec::new();
+        for (table, layout) in info.tables.iter().zip(&made.layout.tables) {
+            let memory = |what: &str, octets| loaded.memory(&format!("{}_{what}", table.alias), octets);
+            tables.push(Table::new(layout, &actions, table.keys[0].bits, memory)?);
+        }
+        for ((table, described), spec) in tables.iter().zip(&info.tables).zip(&made.program.spec.tables) {
+            if described.constant_default.is_none() {
+                let action = info.actions.iter().position(|action| action.alias == spec.default_action).unwrap_or(0);
+                (0..2).for_each(|copy| table.set_default(copy, action, &[]));
+            }
+        }
+        let arrays =
+            |of: &[martlet_p4c_swx::p4info::Array], what: &str, octets: usize| -> Result<Vec<Memory>, XdpError> {
+                of.iter()
+                    .map(|array| loaded.memory(&format!("{}_{what}", array.alias), array.size as usize * octets))
+                    .collect()
+            };
+        let counters = arrays(&info.counters, "counter", COUNT * loaded.processors as usize)?;
+        let meters = arrays(&info.meters, "meter", METER)?;
+        let port_counts = loaded.memory("port_counts", PORT_COUNTS * (PORTS * loaded.processors) as usize)?;
+        let frames = Frames::new(loaded.again()?, |name, octets| loaded.memory(name, octets), control.clone())?;
+        let holding = Holding::new(loaded.ring("held", 16 << 20)?);
+        let for_controller = Mutex::new((loaded.ring("for_controller", 1 << 20)?, VecDeque::new()));
+        let fence = Fence { fence: loaded.map("fence")?, slot: loaded.map("fence_slot")? };
+        let holds =
+            info.actions.iter().enumerate().filter(|(_, of)| of.alias.starts_with("hold_")).map(|(n, _)| n).collect();
+        Ok(XdpSwitch {
+            made,
+            loaded,
+            control,
+            fence,
+            tables: Mutex::new(tables),
+            counters,
+            meters,
+            port_counts,
+            frames: Mutex::new(frames),
+            holding: Mutex::new(holding),
+            for_controller,
+            holds,
+        })
+    }
+
+    /// What the compiler made.
+    pub fn made(&self) -> &Output {
+        &self.made
+    }
+
+    /// Has a frame go through the pipeline, and gives what becomes of it without sending it.
+    ///
+    /// # Errors
+    /// The kernel does not run the program, or the frame is too long or too short.
+    pub fn through(&self, port: u32, octets: &[u8]) -> std::io::Result<(Outcome, Vec<u8>)> {
+        lock(&self.frames).try_one(&Frame { port, past: false, octets: octets.to_vec() })
+    }
+
+    /// Sends frames through the pipeline.
+    pub(crate) fn send_frames(&self, frames: &[Frame]) -> std::io::Result<Vec<Outcome>> {
+        lock(&self.frames).send(frames)
+    }
+
+    /// Has frames of ours leave by packet sockets, by port its interface; or by the kernel's programs.
+    pub(crate) fn send_by_sockets(&self, interfaces: Option<Vec<(u32, u32)>>) {
+        lock(&self.frames).by_sockets(interfaces);
+    }
+
+    /// What a port has counted.
+    pub fn port(&self, port: u32) -> PortCounts {
+        let mut all = PortCounts::default();
+        for processor in 0..self.loaded.processors {
+            let at = (processor * PORTS + port) as usize * PORT_COUNTS;
+            let word = |n: usize| self.port_counts.u64(at + 8 * n).load(Relaxed);
+            all.came += word(0);
+            all.left += word(1);
+            all.bypassed += word(2);
+            all.refused += word(3);
+        }
+        all
+    }
+
+    /// Frames that waited, for which there was no room.
+    pub fn lost(&self) -> u64 {
+        lock(&self.holding).lost
+    }
+
+    /// Looks after what waits: takes what has been given, and lets nothing wait for too long. Says whether anything does.
+    pub(crate) fn look_after(&self) -> bool {
+        let mut holding = lock(&self.holding);
+        holding.look(&lock(&self.frames));
+        holding.waits()
+    }
+
+    /// What waits goes to the native side.
+    pub(crate) fn give_back(&self) {
+        lock(&self.holding).give_back(&lock(&self.frames));
+    }
+
+    /// Takes frames for the controller out of the ring; says whether there are any.
+    pub(crate) fn look_for_controller(&self) -> bool {
+        let (ring, waiting) = &mut *lock(&self.for_controller);
+        ring.take(|frame| {
+            if waiting.len() < MOST_FOR_CONTROLLER {
+                waiting.push_back(frame);
+            }
+        });
+        !waiting.is_empty()
+    }
+
+    /// Descriptors that are readable when there is something to look after, and when something has come for the controller.
+    pub(crate) fn descriptors(&self) -> [i32; 2] {
+        use std::os::fd::AsRawFd;
+        [self.loaded.held.as_raw_fd(), self.loaded.for_controller.as_raw_fd()]
+    }
+
+    /// Makes changes in the copy that no packet meets; what went well is taken back where one does not.
+    fn write(
+        &self,
+        tables: &mut [Table],
+        copy: usize,
+        changes: &[Change],
+        rebuilds: &[Rebuild],
+        mark: bool,
+    ) -> Result<(), String> {
+        let key = |entry: &Option<RawEntry>| entry.as_ref().map(|entry| entry.values.clone());
+        for (n, change) in changes.iter().enumerate() {
+            let Some(values) = key(&change.after).or_else(|| key(&change.before)) else { continue };
+            let released = mark && change.before.as_ref().is_some_and(|entry| self.holds.contains(&entry.action));
+            let table = &mut tables[change.table];
+            let done = table.change(copy, &values, change.after.as_ref().map(|entry| (entry, released)));
+            if let Err(why) = done {
+                for change in changes[..n].iter().rev() {
+                    let Some(values) = key(&change.after).or_else(|| key(&change.before)) else { continue };
+                    let before = change.before.as_ref().map(|entry| (entry, false));
+                    tables[change.table].change(copy, &values, before)?;
+                }
+                return Err(format!("change {n} does not fit ({why}): nothing of the batch was written"));
+            }
+        }
+        rebuilds.iter().try_for_each(|rebuild| tables[rebuild.table].rebuild(copy, &rebuild.entries))
+    }
+
+    fn commit_now(&self, changes: &[Change], rebuilds: &[Rebuild]) -> Result<(), String> {
+        let mut tables = lock(&self.tables);
+        rebuilds.iter().try_for_each(|rebuild| tables[rebuild.table].check(&rebuild.entries))?;
+        let (now, next) = self.copies();
+        self.write(&mut tables, next, changes, rebuilds, true)?;
+        self.change_over(next)?;
+        // What went well on one copy goes well on its equal.
+        self.write(&mut tables, now, changes, rebuilds, false)
+    }
+
+    /// The copy that packets meet, and the other one.
+    fn copies(&self) -> (usize, usize) {
+        let now = self.control.active().load(Acquire) as usize & 1;
+        (now, 1 - now)
+    }
+
+    fn change_over(&self, to: usize) -> Result<(), String> {
+        self.control.active().store(to as u32, Release);
+        self.fence.wait()
+    }
+}
+
+impl model::Target for XdpSwitch {
+    fn commit(&self, changes: &[Change], rebuilds: &[Rebuild]) -> Result<(), String> {
+        let held = |entry: &RawEntry| self.holds.contains(&entry.action);
+        if !changes.iter().any(|change| change.before.as_ref().is_some_and(held)) {
+            return self.commit_now(changes, rebuilds);
+        }
+        let (mut holding, frames) = (lock(&self.holding), lock(&self.frames));
+        holding.release(&self.control, &self.fence, &frames, || self.commit_now(changes, rebuilds))
+    }
+
+    fn set_default(&self, table: usize, call: &Call) -> Result<(), String> {
+        let tables = lock(&self.tables);
+        let (now, next) = self.copies();
+        tables[table].set_default(next, call.action, &call.arguments);
+        self.change_over(next)?;
+        tables[table].set_default(now, call.action, &call.arguments);
+        Ok(())
+    }
+
+    fn counter(&self, counter: usize, index: u32) -> Result<(u64, u64), String> {
+        let size = self.made.program.info.counters[counter].size;
+        if index >= size {
+            return Err(format!("there is no counter {index}"));
+        }
+        let (mut packets, mut octets) = (0u64, 0u64);
+        for processor in 0..self.loaded.processors {
+            let at = (processor as usize * size as usize + index as usize) * COUNT;
+            packets = packets.wrapping_add(self.counters[counter].u64(at).load(Relaxed));
+            octets = octets.wrapping_add(self.counters[counter].u64(at + 8).load(Relaxed));
+        }
+        Ok((packets, octets))
+    }
+
+    fn set_meter(&self, meter: usize, index: u32, rate: Option<(u64, u64)>) -> Result<(), String> {
+        let at = index as usize * METER;
+        let word = |n: usize| self.meters[meter].u64(at + 8 * n);
+        // Nothing is metered meanwhile. It begins full.
+        word(1).store(0, Release);
+        word(0).store(0, Release);
+        if let Some((rate, burst)) = rate {
+            // Sixteenths of a nanosecond, and 65536ths of those (`bpf/pipeline.h`).
+            let per_octet = (16_000_000_000u128 << 16) / u128::from(rate.max(1));
+            let time = (u128::from(burst) * per_octet) >> 16;
+            // A packet of 65,535 octets must not run over: at four octets a second it does not.
+            word(2).store(u64::try_from(time).unwrap_or(u64::MAX >> 1).min(u64::MAX >> 1), Release);
+            word(1).store(u64::try_from(per_octet).unwrap_or(u64::MAX).clamp(1, (1 << 48) - 1), Release);
+        }
+        Ok(())
+    }
+
+    fn send(&self, port: u32, frame: &[u8]) -> Result<(), String> {
+        let octets = [&port.to_be_bytes()[..], frame].concat();
+        let sent = lock(&self.frames).send(&[Frame { port: CONTROLLER, past: false, octets }]);
+        sent.map(drop).map_err(|error| format!("a frame out of port {port}: {error}"))
+    }
+
+    fn receive(&self) -> Option<(u32, Vec<u8>)> {
+        self.look_for_controller();
+        let frame = lock(&self.for_controller).1.pop_front()?;
+        let (port, payload) = frame.split_first_chunk::<4>()?;
+        Some((u32::from_be_bytes(*port), payload.to_vec()))
+    }
+
+    fn ports(&self) -> u32 {
+        HOLD
+    }
+
+    fn status(&self) -> Vec<(String, String)> {
+        let mut status = vec![
+            ("target".into(), "XDP, in the kernel (a software switch: no hardware)".into()),
+            ("engine".into(), "xdp".into()),
+        ];
+        for port in 0..HOLD {
+            status.push((format!("port {port}"), format!("{:?}", self.port(port))));
+        }
+        status
+    }
+}

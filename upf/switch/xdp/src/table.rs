@@ -1,0 +1,166 @@
+//! A table of the program: two copies, of which packets meet one.
+use crate::error::XdpError;
+use crate::exact::Exact;
+use crate::memory::Memory;
+use martlet_p4c_swx::ebpf::{Place, TableLayout};
+use martlet_switch_control::model::RawEntry;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The highest bit of an action's number: packets of this entry waited until now (`bpf/pipeline.h`).
+const RELEASED: u32 = 1 << 31;
+/// Octets of `struct list` and `struct listed`, words of a key there, and most entries of one list.
+const LIST: usize = 8;
+const LISTED: usize = 56;
+const WORDS: usize = 3;
+const LONGEST_LIST: usize = 256;
+
+/// What is done, as it lies in a slot.
+pub(crate) fn call(action: usize, arguments: &[u64], places: &[Place], octets: u32, released: bool) -> Vec<u8> {
+    let mut slot = vec![0; octets as usize];
+    let number = action as u32 | if released { RELEASED } else { 0 };
+    slot[..4].copy_from_slice(&number.to_ne_bytes());
+    for (value, Place { offset, octets }) in arguments.iter().zip(places) {
+        let at = *offset as usize;
+        match octets {
+            1 => slot[at] = *value as u8,
+            2 => slot[at..at + 2].copy_from_slice(&(*value as u16).to_ne_bytes()),
+            4 => slot[at..at + 4].copy_from_slice(&(*value as u32).to_ne_bytes()),
+            _ => slot[at..at + 8].copy_from_slice(&value.to_ne_bytes()),
+        }
+    }
+    slot
+}
+
+/// The table.
+#[derive(Debug)]
+pub(crate) struct Table {
+    layout: TableLayout,
+    actions: Arc<Vec<Vec<Place>>>,
+    /// Bits of the key's first field.
+    first: u32,
+    copies: [Exact; 2],
+    slots: Memory,
+    /// Heads of lists and what is on them, where the table has masks.
+    lists: Option<(Memory, Memory)>,
+}
+
+impl Table {
+    /// Its memory is `map(suffix, octets)`.
+    pub fn new(
+        layout: &TableLayout,
+        actions: &Arc<Vec<Vec<Place>>>,
+        first: u32,
+        map: impl Fn(&str, usize) -> Result<Memory, XdpError>,
+    ) -> Result<Table, XdpError> {
+        let TableLayout { lines, slots, value, words, .. } = *layout;
+        let keys = Arc::new(map("lines", Exact::octets(lines))?);
+        let copies = [0, 1].map(|copy| Exact::new(keys.clone(), copy, lines, slots));
+        let rows = 2 * (slots as usize + 1);
+        let lists = match words {
+            0 => None,
+            _ => Some((map("heads", rows * LIST)?, map("listed", rows * LISTED)?)),
+        };
+        let slots = map("slots", rows * value as usize)?;
+        Ok(Table { layout: layout.clone(), actions: actions.clone(), first, copies, slots, lists })
+    }
+
+    fn write_slot(&self, copy: usize, slot: u32, entry: &RawEntry, released: bool) {
+        let call = call(entry.action, &entry.arguments, &self.actions[entry.action], self.layout.value, released);
+        self.slots.write(self.offset(copy, slot), &call);
+    }
+
+    fn offset(&self, copy: usize, slot: u32) -> usize {
+        (copy * (self.layout.slots as usize + 1) + slot as usize) * self.layout.value as usize
+    }
+
+    /// Sets what a copy does where no entry matches.
+    pub fn set_default(&self, copy: usize, action: usize, arguments: &[u64]) {
+        let call = call(action, arguments, &self.actions[action], self.layout.value, false);
+        self.slots.write(self.offset(copy, 0), &call);
+    }
+
+    /// Has a key of a copy have this entry; none takes the key away.
+    pub fn change(&mut self, copy: usize, key: &[u64], entry: Option<(&RawEntry, bool)>) -> Result<(), String> {
+        let key = self.layout.pack(key)[0];
+        match entry {
+            None => drop(self.copies[copy].remove(key)),
+            Some((entry, released)) => {
+                let slot = self.copies[copy].insert(key).ok_or("the table has no room for one more")?;
+                self.write_slot(copy, slot, entry, released);
+            }
+        }
+        Ok(())
+    }
+
+    /// The mask of a key's first field that has all bits.
+    fn whole(&self) -> u64 {
+        if self.first == 64 { u64::MAX } else { (1 << self.first) - 1 }
+    }
+
+    /// Entries by the list that they are on: of one value of the first field, or of all where that has a mask.
+    fn lists<'a>(&self, entries: &'a [RawEntry]) -> BTreeMap<Option<u64>, Vec<&'a RawEntry>> {
+        let mut lists: BTreeMap<_, Vec<&RawEntry>> = BTreeMap::new();
+        for entry in entries {
+            let whole = entry.masks.as_ref().is_some_and(|masks| masks[0] == self.whole());
+            lists.entry(whole.then_some(entry.values[0])).or_default().push(entry);
+        }
+        lists.values_mut().for_each(|list| list.sort_by_key(|entry| entry.priority));
+        lists
+    }
+
+    /// Whether a copy takes these entries.
+    pub fn check(&self, entries: &[RawEntry]) -> Result<(), String> {
+        if entries.len() > self.layout.slots as usize {
+            return Err(format!("the table has room for {} entries", self.layout.slots));
+        }
+        match self.lists(entries).into_iter().find(|(_, list)| list.len() > LONGEST_LIST) {
+            None => Ok(()),
+            Some((first, list)) => {
+                let of = first.map_or("any value".into(), |value| format!("{value}"));
+                Err(format!(
+                    "{} entries, with their ranges taken apart, have {of} in the key's first field: this engine looks at {LONGEST_LIST} for a packet",
+                    list.len()
+                ))
+            }
+        }
+    }
+
+    /// Has a copy have these entries alone; they have been checked.
+    pub fn rebuild(&mut self, copy: usize, entries: &[RawEntry]) -> Result<(), String> {
+        let (mut next, base) = (0u32, copy * (self.layout.slots as usize + 1));
+        self.copies[copy].clear();
+        let lists = self.lists(entries);
+        let Some((heads, listed)) = &self.lists else { return Err("the table has no masks".into()) };
+        heads.write(base * LIST, &[0; LIST]);
+        let mut calls = Vec::new();
+        for (first, list) in lists {
+            let head = match first {
+                None => 0,
+                Some(value) => self.copies[copy].insert(value).ok_or("the table has no room for one more")?,
+            };
+            let octets = [next.to_ne_bytes(), (list.len() as u32).to_ne_bytes()].concat();
+            heads.write((base + head as usize) * LIST, &octets);
+            for entry in list {
+                let masks = entry.masks.as_ref().ok_or("an entry without masks")?;
+                let words = |of: &[u64]| {
+                    let mut words = self.layout.pack(of);
+                    words.resize(WORDS, 0);
+                    words.into_iter().flat_map(u64::to_ne_bytes)
+                };
+                // Slot 0 has the default action.
+                let slot = next + 1;
+                let mut octets: Vec<u8> = words(&entry.values).chain(words(masks)).collect();
+                octets.extend(entry.priority.to_ne_bytes());
+                octets.extend(slot.to_ne_bytes());
+                listed.write((base + next as usize) * LISTED, &octets);
+                calls.push((slot, entry));
+                next += 1;
+            }
+        }
+        for (slot, entry) in calls {
+            self.write_slot(copy, slot, entry, false);
+        }
+        Ok(())
+    }
+}
