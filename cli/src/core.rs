@@ -34,6 +34,7 @@ pub fn secure_environment(
 ) -> Result<Environment> {
     let tls = config.sbi.tls(name)?;
     let mut environment = environment(sbi, listen, shutdown);
+    environment.limits.requests = config.sbi.max_requests;
     if tls.is_some() {
         let binding = HttpBinding::new(ClientLimits::default()).with_tls(tls.clone());
         environment.bindings = environment.bindings.with_remote(Arc::new(binding));

@@ -32,7 +32,7 @@ pub struct NfArgs {
 /// Runs the command.
 pub fn run(args: NfArgs) -> Result<()> {
     let config = Config::load(args.config.as_deref())?;
-    args.capture.start()?;
+    args.capture.start(Some(&args.name))?;
     let _traces = martlet_nf::traces::start(&config.oam.traces, &format!("martlet-{}", args.name))?;
     runtime::block_on(async move {
         let (trigger, shutdown) = Shutdown::new();

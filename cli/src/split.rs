@@ -7,6 +7,7 @@ use martlet::core::{FabricManager, Sbi};
 use martlet::functions::names;
 use martlet_nf::Shutdown;
 use martlet_nf::oam::OamServer;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
@@ -20,11 +21,19 @@ const WINDOW: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Runs the core with one process for each function.
-pub fn run(config: Config, file: Option<PathBuf>, sbi: Sbi, log: &str, format: LogFormat) -> Result<()> {
-    runtime::block_on(supervise(config, file, sbi, log.to_string(), format))
+pub fn run(
+    config: Config,
+    file: Option<PathBuf>,
+    sbi: Sbi,
+    log: &str,
+    format: LogFormat,
+    capture: Vec<OsString>,
+) -> Result<()> {
+    let launch = Launch { name: "", file, sbi, log: log.to_string(), format, capture };
+    runtime::block_on(supervise(config, launch))
 }
 
-async fn supervise(config: Config, file: Option<PathBuf>, sbi: Sbi, log: String, format: LogFormat) -> Result<()> {
+async fn supervise(config: Config, launch: Launch) -> Result<()> {
     let started = Instant::now();
     let (trigger, shutdown) = Shutdown::new();
     runtime::on_signal(trigger.clone())?;
@@ -44,14 +53,13 @@ async fn supervise(config: Config, file: Option<PathBuf>, sbi: Sbi, log: String,
     trim::once_settled();
     let oam = OamServer::bind(config.oam.bind, status).await?.ready_when(ready);
     let oam = tokio::spawn(oam.run());
-    let _manager = (sbi == Sbi::Fabric).then(|| FabricManager::start(&config)).transpose()?;
+    let _manager = (launch.sbi == Sbi::Fabric).then(|| FabricManager::start(&config)).transpose()?;
 
     let running = Running::default();
     pass_on_hangup(running.clone())?;
     let mut watched = JoinSet::new();
     for name in names(&config) {
-        let command = Launch { name, file: file.clone(), sbi, log: log.clone(), format };
-        watched.spawn(watch(command, running.clone(), shutdown.clone()));
+        watched.spawn(watch(Launch { name, ..launch.clone() }, running.clone(), shutdown.clone()));
     }
     let gather = tokio::spawn(gather_status(config.clone(), seen, up, started));
     let mut outcome = Ok(());
@@ -66,12 +74,15 @@ async fn supervise(config: Config, file: Option<PathBuf>, sbi: Sbi, log: String,
 }
 
 /// How a function's process is started.
+#[derive(Clone)]
 struct Launch {
     name: &'static str,
     file: Option<PathBuf>,
     sbi: Sbi,
     log: String,
     format: LogFormat,
+    /// What is captured, as arguments.
+    capture: Vec<OsString>,
 }
 
 impl Launch {
@@ -84,6 +95,7 @@ impl Launch {
         if let Some(file) = &self.file {
             command.arg("-c").arg(file);
         }
+        command.args(&self.capture);
         // A terminal's Ctrl-C would reach the children too: only this process decides when they end.
         command.process_group(0).kill_on_drop(true);
         command.spawn().with_context(|| format!("cannot start the process of {}", self.name))

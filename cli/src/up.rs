@@ -3,10 +3,11 @@ use crate::log::LogFormat;
 use crate::{runtime, split, trim};
 use anyhow::Result;
 use clap::Args;
-use martlet::config::Config;
+use martlet::config::{Config, FUNCTIONS};
 use martlet::core::{Core, Sbi, secure_environment};
-use martlet_nf::Shutdown;
 use martlet_nf::oam::OamServer;
+use martlet_nf::{Shutdown, capture};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -29,21 +30,35 @@ pub struct UpArgs {
 /// What is captured.
 #[derive(Args)]
 pub struct CaptureArgs {
-    /// Capture N2, N4 and the SBI into this file, which Wireshark opens (pcapng)
+    /// Capture N2, N4 and the SBI, whatever carries it, into this file, which Wireshark opens (pcapng)
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
     /// Capture N1 too, as it is before it is ciphered
     #[arg(long, requires = "pcap")]
     pub pcap_n1: bool,
+    /// The file is there: other functions write into it as well
+    #[arg(long, requires = "pcap", hide = true)]
+    pub pcap_join: bool,
 }
 
 impl CaptureArgs {
-    /// Starts the capture that is asked for.
-    pub fn start(&self) -> Result<()> {
-        match &self.pcap {
-            Some(file) => Ok(martlet_nf::capture::start(file, self.pcap_n1)?),
-            None => Ok(()),
+    /// Starts the capture that is asked for: of the function of this name, or of all.
+    pub fn start(&self, function: Option<&str>) -> Result<()> {
+        let Some(file) = &self.pcap else { return Ok(()) };
+        match function.and_then(|name| FUNCTIONS.iter().position(|function| *function == name)) {
+            Some(place) if self.pcap_join => capture::join(file, &FUNCTIONS, place, self.pcap_n1)?,
+            _ => capture::start(file, self.pcap_n1)?,
         }
+        Ok(())
+    }
+
+    /// Makes the file in which functions write that have a process each, and gives the arguments that tell them.
+    pub fn shared(&self) -> Result<Vec<OsString>> {
+        let Some(file) = &self.pcap else { return Ok(Vec::new()) };
+        capture::create(file, &FUNCTIONS)?;
+        let mut arguments = vec!["--pcap".into(), file.into(), "--pcap-join".into()];
+        arguments.extend(self.pcap_n1.then(|| "--pcap-n1".into()));
+        Ok(arguments)
     }
 }
 
@@ -52,15 +67,12 @@ pub fn run(args: UpArgs, log: &str, format: LogFormat) -> Result<()> {
     let started = Instant::now();
     let config = Config::load(args.config.as_deref())?;
     if args.split {
-        anyhow::ensure!(
-            args.capture.pcap.is_none(),
-            "--pcap is for one process: with --split, start functions with martlet nf"
-        );
         let sbi = args.sbi.unwrap_or(Sbi::Fabric);
         anyhow::ensure!(sbi != Sbi::Local, "--split and --sbi local exclude each other: use --sbi fabric or http");
-        return split::run(config, args.config, sbi, log, format);
+        let capture = args.capture.shared()?;
+        return split::run(config, args.config, sbi, log, format, capture);
     }
-    args.capture.start()?;
+    args.capture.start(None)?;
     let _traces = martlet_nf::traces::start(&config.oam.traces, "martlet")?;
     runtime::block_on(one_process(config, args.config, args.sbi.unwrap_or(Sbi::Local), started))
 }

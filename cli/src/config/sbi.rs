@@ -34,6 +34,8 @@ pub struct SbiSection {
     pub timeout_ms: u32,
     /// Seconds between heartbeats to the NRF.
     pub heartbeat_s: u16,
+    /// Requests that a function answers at a time over HTTP; more are told to come back (503 with Retry-After).
+    pub max_requests: usize,
     /// Folder that `martlet pki init` has made: with it, functions speak TLS with certificates on both sides, and ask each
     /// other for access tokens of the NRF. Empty for neither, which is for the addresses of one machine alone; `none` for
     /// neither wherever the functions are.
@@ -70,6 +72,7 @@ impl Default for SbiSection {
             listen: false,
             timeout_ms: 5000,
             heartbeat_s: 10,
+            max_requests: 4096,
             pki: String::new(),
             elsewhere: Vec::new(),
             nrf: at(10),
@@ -179,6 +182,9 @@ impl SbiSection {
         }
         if self.timeout_ms == 0 {
             findings.push(Finding::new("timeout_ms", "0 lets no call succeed: write 5000"));
+        }
+        if self.max_requests == 0 {
+            findings.push(Finding::new("max_requests", "0 lets no request in: write 4096"));
         }
         if self.heartbeat_s == 0 {
             findings.push(Finding::new("heartbeat_s", "0 is no interval: write 10"));

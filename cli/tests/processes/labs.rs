@@ -1,112 +1,119 @@
 //! The experiments of `martlet lab`, in their short forms.
 use crate::site::*;
-use anyhow::{Context, ensure};
+use anyhow::{Context, Result, ensure};
 use martlet_tests::in_namespace;
+use serde_json::Value;
+use std::path::PathBuf;
 use std::process::Command;
+
+/// What an experiment has left in its folder, which goes with this.
+struct Lab {
+    folder: PathBuf,
+    figures: Vec<Value>,
+}
+
+impl Lab {
+    /// Runs an experiment to its end.
+    fn ran(name: &str, words: &[&str]) -> Result<Lab> {
+        let folder = std::env::temp_dir().join(format!("martlet-lab-{name}-test-{}", std::process::id()));
+        let mut lab = Lab { folder, figures: Vec::new() };
+        let ran = Command::new(MARTLET)
+            .args(["--log", "warn", "lab", name, "--out"])
+            .arg(&lab.folder)
+            .args(words)
+            .output()?;
+        ensure!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        let summary: Value = serde_json::from_str(&lab.text("summary.json")?)?;
+        ensure!(summary["lab"] == name, "{summary}");
+        lab.figures = summary["figures"].as_array().context("figures")?.clone();
+        Ok(lab)
+    }
+
+    fn text(&self, file: &str) -> Result<String> {
+        std::fs::read_to_string(self.folder.join(file)).with_context(|| file.to_string())
+    }
+
+    fn figure(&self, id: &str) -> Result<&Value> {
+        self.figures.iter().find(|figure| figure["id"] == id).with_context(|| format!("{id}: {:?}", self.figures))
+    }
+
+    fn value(&self, id: &str) -> Result<f64> {
+        self.figure(id)?["value"].as_f64().with_context(|| id.to_string())
+    }
+
+    /// The figures have values between these, both left out.
+    fn between(&self, low: f64, high: f64, ids: &[&str]) -> Result<()> {
+        for id in ids {
+            let value = self.value(id)?;
+            ensure!(low < value && value < high, "{id} is {value}, not between {low} and {high}");
+        }
+        Ok(())
+    }
+
+    /// The files have something in them.
+    fn has(&self, files: &[&str]) -> Result<()> {
+        for file in files {
+            let length = std::fs::metadata(self.folder.join(file)).with_context(|| file.to_string())?.len();
+            ensure!(length > 1000, "{file} has {length} octets");
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
 
 #[test]
 fn the_control_plane_lab_leaves_raw_data_figures_a_report_and_plots() {
     in_namespace(|| async {
-        let folder = std::env::temp_dir().join(format!("martlet-lab-{}", std::process::id()));
-        let out = folder.display().to_string();
-        let lab = ["--log", "warn", "lab", "control-plane", "--quick", "--rounds", "2", "--ues", "1,3", "--out", &out];
-        let ran = Command::new(MARTLET).args(lab).output()?;
-        ensure!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-        let rows = std::fs::read_to_string(folder.join("raw.csv"))?.lines().count();
+        let lab = Lab::ran("control-plane", &["--quick", "--rounds", "2", "--ues", "1,3"])?;
+        let rows = lab.text("raw.csv")?.lines().count();
         ensure!(rows == 1 + 2 * 3 * 6 * (1 + 3), "a row for each UE, procedure, round and variant, not {rows}");
-        let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("summary.json"))?)?;
-        let figures = summary["figures"].as_array().context("figures")?;
-        for id in [
-            "registration.local.ues1.p50",
-            "pdu_session.http.ues3.p50",
-            "paging.fabric.ues3.p50",
-            "resident.local.ues100",
-        ] {
-            let figure = figures.iter().find(|figure| figure["id"] == id).with_context(|| id.to_string())?;
-            ensure!(figure["value"].as_f64().is_some_and(|value| value > 0.0), "{figure}");
-        }
-        for file in ["report.md", "latency.svg", "latency.png", "core-time.svg", "core-time.png"] {
-            ensure!(std::fs::metadata(folder.join(file))?.len() > 1000, "{file} has something in it");
-        }
-        std::fs::remove_dir_all(&folder)?;
-        Ok(())
+        let some = ["registration.local.ues1.p50", "pdu_session.http.ues3.p50", "paging.fabric.ues3.p50"];
+        lab.between(0.0, f64::INFINITY, &some)?;
+        lab.between(0.0, f64::INFINITY, &["resident.local.ues100"])?;
+        lab.has(&["report.md", "latency.svg", "latency.png", "core-time.svg", "core-time.png"])
     });
 }
 
 #[test]
 fn the_sbi_lab_compares_ways_of_carrying_calls_between_two_processes() {
     in_namespace(|| async {
-        let folder = std::env::temp_dir().join(format!("martlet-lab-sbi-test-{}", std::process::id()));
-        let out = folder.display().to_string();
-        let ran = Command::new(MARTLET).args(["--log", "warn", "lab", "sbi", "--quick", "--out", &out]).output()?;
-        ensure!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-        let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("summary.json"))?)?;
-        let figures = summary["figures"].as_array().context("figures")?;
-        let ways = [
-            "http_tcp",
-            "http_unix",
-            "http1_fabric",
-            "http_fabric",
-            "frame_json",
-            "frame_binary",
-            "frame_octets",
-            "socket_octets",
-            "local",
-        ];
-        let each = ways.map(|way| format!("roundtrip.{way}.inflight16_gap3ms.p99"));
-        let ratio = "roundtrip.http_tcp_over_http_fabric.inflight16.per_call".to_string();
-        for id in each.into_iter().chain([ratio]) {
-            let figure = figures.iter().find(|figure| figure["id"] == id.as_str()).with_context(|| id.clone())?;
-            ensure!(figure["value"].as_f64().is_some_and(|value| value > 0.0), "{figure}");
+        let lab = Lab::ran("sbi", &["--quick"])?;
+        let http = ["http_tcp", "http_unix", "http1_fabric", "http_fabric"];
+        let others = ["frame_json", "frame_binary", "frame_octets", "socket_octets", "local"];
+        for way in http.into_iter().chain(others) {
+            lab.between(0.0, f64::INFINITY, &[&format!("roundtrip.{way}.inflight16_gap3ms.p99")])?;
         }
-        for file in ["report.md", "raw.csv", "round-trip.svg", "round-trip.png"] {
-            ensure!(std::fs::metadata(folder.join(file))?.len() > 1000, "{file} has something in it");
-        }
-        std::fs::remove_dir_all(&folder)?;
-        Ok(())
+        lab.between(0.0, f64::INFINITY, &["roundtrip.http_tcp_over_http_fabric.inflight16.per_call"])?;
+        lab.has(&["report.md", "raw.csv", "round-trip.svg", "round-trip.png"])
     });
 }
 
 #[test]
 fn the_crowd_lab_has_a_storm_and_restarts_and_loses_nobody() {
     in_namespace(|| async {
-        let folder = std::env::temp_dir().join(format!("martlet-lab-crowd-test-{}", std::process::id()));
-        let out = folder.display().to_string();
-        let lab = ["--log", "warn", "lab", "crowd", "--ues", "60", "--storm", "40", "--out", &out];
-        let ran = Command::new(MARTLET).args(lab).output()?;
-        ensure!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-        let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("summary.json"))?)?;
-        let figures = summary["figures"].as_array().context("figures")?;
-        let value = |id: &str| figures.iter().find(|figure| figure["id"] == id).and_then(|f| f["value"].as_f64());
-        let sum = value("crowd.local.storm_registered").zip(value("crowd.local.storm_told_to_back_off"));
-        ensure!(sum.is_some_and(|(done, told)| done + told == 40.0), "{figures:?}");
-        ensure!(value("crowd.local.storm_lost") == Some(0.0), "{figures:?}");
-        for id in ["crowd.local.restart", "crowd.fabric.restart_amf", "crowd.fabric.restart_smf"] {
-            // An unoptimised build on a busy machine.
-            ensure!(value(id).is_some_and(|seconds| seconds > 0.0 && seconds < 30.0), "{id}: {figures:?}");
-        }
-        std::fs::remove_dir_all(&folder)?;
-        Ok(())
+        let lab = Lab::ran("crowd", &["--ues", "60", "--storm", "40"])?;
+        let told = lab.value("crowd.local.storm_told_to_back_off")?;
+        ensure!(lab.value("crowd.local.storm_registered")? + told == 40.0, "{:?}", lab.figures);
+        ensure!(lab.value("crowd.local.storm_lost")? == 0.0, "{:?}", lab.figures);
+        // An unoptimised build on a busy machine.
+        lab.between(0.0, 30.0, &["crowd.local.restart", "crowd.fabric.restart_amf", "crowd.fabric.restart_smf"])
     });
 }
 
 #[test]
 fn the_idle_lab_says_what_a_core_uses_that_has_nothing_to_do() {
     in_namespace(|| async {
-        let folder = std::env::temp_dir().join(format!("martlet-lab-idle-test-{}", std::process::id()));
-        let out = folder.display().to_string();
-        let lab = ["--log", "warn", "lab", "idle", "--quick", "--sbi", "fabric", "--out", &out];
-        let ran = Command::new(MARTLET).args(lab).output()?;
-        ensure!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-        let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("summary.json"))?)?;
-        let figures = summary["figures"].as_array().context("figures")?;
-        let value = |id: &str| figures.iter().find(|figure| figure["id"] == id).and_then(|f| f["value"].as_f64());
-        ensure!(value("idle.fabric.processes") == Some(10.0), "{figures:?}");
+        let lab = Lab::ran("idle", &["--quick", "--sbi", "fabric"])?;
+        ensure!(lab.value("idle.fabric.processes")? == 10.0, "{:?}", lab.figures);
         // An unoptimised build on a busy machine: only a function that spins or leaks would miss these.
-        ensure!(value("idle.fabric.cpu").is_some_and(|cpu| cpu > 0.0 && cpu < 20.0), "{figures:?}");
-        ensure!(value("idle.fabric.proportional").is_some_and(|size| size > 1.0 && size < 400.0), "{figures:?}");
-        ensure!(std::fs::read_to_string(folder.join("report.md"))?.contains("idle.fabric.cpu"), "the report says it");
-        std::fs::remove_dir_all(&folder)?;
+        lab.between(0.0, 20.0, &["idle.fabric.cpu"])?;
+        lab.between(1.0, 400.0, &["idle.fabric.proportional"])?;
+        ensure!(lab.text("report.md")?.contains("idle.fabric.cpu"), "the report says it");
         Ok(())
     });
 }
@@ -114,24 +121,14 @@ fn the_idle_lab_says_what_a_core_uses_that_has_nothing_to_do() {
 #[test]
 fn the_positioning_lab_carries_messages_over_every_channel_and_keeps_every_sample() {
     in_namespace(|| async {
-        let folder = std::env::temp_dir().join(format!("martlet-lab-lcs-upp-test-{}", std::process::id()));
-        let out = folder.display().to_string();
-        let ran = Command::new(MARTLET)
-            .args(["--log", "warn", "lab", "lcs-upp", "--quick", "--rounds", "20", "--out", &out])
-            .output()?;
-        ensure!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-        let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("summary.json"))?)?;
-        let figures = summary["figures"].as_array().context("figures")?;
-        let raw = std::fs::read_to_string(folder.join("raw.csv"))?;
+        let lab = Lab::ran("lcs-upp", &["--quick", "--rounds", "20"])?;
+        let raw = lab.text("raw.csv")?;
         for channel in ["raw_tcp", "raw_udp", "rustls", "quinn"] {
-            let id = format!("transport_time.{channel}.n65535_loopback.mean");
-            let figure = figures.iter().find(|figure| figure["id"] == id[..]).with_context(|| id.clone())?;
+            let figure = lab.figure(&format!("transport_time.{channel}.n65535_loopback.mean"))?;
             ensure!(figure["low"].as_f64() <= figure["value"].as_f64() && figure["n"] == 20, "{figure}");
             let samples = raw.lines().filter(|line| line.starts_with(&format!("{channel},1024,"))).count();
             ensure!(samples == 20, "{channel}: {samples} samples");
         }
-        ensure!(std::fs::metadata(folder.join("type-1.png"))?.len() > 1000, "there is no plot");
-        std::fs::remove_dir_all(&folder)?;
-        Ok(())
+        lab.has(&["type-1.png"])
     });
 }

@@ -3,6 +3,7 @@ use crate::site::*;
 use anyhow::{Context, Result, ensure};
 use martlet_ran::PduSessionRequest;
 use martlet_tests::in_namespace;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::Duration;
 
@@ -106,39 +107,65 @@ fn systemd_is_told_and_the_configuration_is_read_anew_and_what_phones_did_is_kep
     });
 }
 
+/// What tshark finds in a capture of a core in which a phone was: a line a message with the interface, the protocols, and what is malformed.
+async fn captured(name: &str, arguments: &[&str]) -> Result<String> {
+    let site = Site::new(name)?;
+    let pcap = site.0.join("core.pcapng");
+    let file = pcap.display().to_string();
+    let core = site.start(&[&["--pcap", &file, "--pcap-n1"], arguments].concat())?;
+    let gnb = gnb().await?;
+    a_day(&phone(&gnb, 1)?).await?;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    gnb.shutdown().await;
+    core.stop()?;
+    ensure!(std::fs::metadata(&pcap)?.permissions().mode() & 0o077 == 0, "for its owner alone");
+    let fields = ["frame.interface_name", "frame.protocols", "_ws.col.Info", "_ws.malformed"];
+    let fields = fields.iter().flat_map(|field| ["-e", field]);
+    let read = Command::new("tshark").args(["-r", &file, "-T", "fields"]).args(fields).output()?;
+    ensure!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+    let text = String::from_utf8_lossy(&read.stdout).into_owned();
+    for what in [
+        "ngap",
+        "pfcp",
+        "http",
+        "nas-5gs",
+        "Registration request",
+        "Registration accept",
+        "NGSetupRequest",
+        "PFCP Session Establishment Request",
+        "PDU session establishment accept",
+        "nausf-auth",
+    ] {
+        ensure!(text.contains(what), "{what} is not in the capture:\n{text}");
+    }
+    ensure!(!text.to_lowercase().contains("malformed"), "{text}");
+    Ok(text)
+}
+
 #[test]
 fn a_capture_has_every_interface_and_tshark_finds_nothing_wrong_in_it() {
+    in_namespace(|| async {
+        if martlet_tests::has("tshark") {
+            captured("pcap", &[]).await?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_capture_of_functions_with_a_process_each_has_their_calls_over_the_fabric() {
     in_namespace(|| async {
         if !martlet_tests::has("tshark") {
             return Ok(());
         }
-        let site = Site::new("pcap")?;
-        let pcap = site.0.join("core.pcapng").display().to_string();
-        let core = site.start(Box::leak(vec!["--pcap", &*pcap.clone().leak(), "--pcap-n1"].into_boxed_slice()))?;
-        let gnb = gnb().await?;
-        a_day(&phone(&gnb, 1)?).await?;
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        gnb.shutdown().await;
-        core.stop()?;
-        let fields = ["-T", "fields", "-e", "frame.protocols", "-e", "_ws.col.Info", "-e", "_ws.malformed"];
-        let read = Command::new("tshark").args(["-r", &pcap]).args(fields).output()?;
-        let text = String::from_utf8_lossy(&read.stdout);
-        ensure!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
-        for what in [
-            "ngap",
-            "pfcp",
-            "http",
-            "nas-5gs",
-            "Registration request",
-            "Registration accept",
-            "NGSetupRequest",
-            "PFCP Session Establishment Request",
-            "PDU session establishment accept",
-            "nausf-auth",
-        ] {
-            ensure!(text.contains(what), "{what} is not in the capture:\n{text}");
+        let text = captured("pcap-split", &["--split"]).await?;
+        for (interface, what) in
+            [("ausf", "nausf-auth"), ("udm", "nudm-"), ("amf", "NGSetup"), ("smf", "PFCP"), ("smf", "nsmf-")]
+        {
+            let of = format!("{interface}\t");
+            let found = text.lines().any(|line| line.starts_with(&of) && line.contains(what));
+            ensure!(found, "{what} of {interface} is not in the capture:\n{text}");
         }
-        ensure!(!text.to_lowercase().contains("malformed"), "{text}");
         Ok(())
     });
 }
@@ -163,7 +190,6 @@ fn subscribers_are_taken_over_and_given_away_without_showing_keys() -> Result<()
     let exported = martlet(&["subscriber", "export", "--format", "csv", "-o", &written, "-c", &config])?;
     ensure!(exported.status.success(), "{}", String::from_utf8_lossy(&exported.stderr));
     ensure!(std::fs::read_to_string(&csv)?.lines().count() == 4, "three subscribers");
-    use std::os::unix::fs::PermissionsExt;
     ensure!(std::fs::metadata(&csv)?.permissions().mode() & 0o077 == 0, "for its owner alone");
     // The database has no key as it is, and its owner's key opens them.
     for name in ["martlet.db", "martlet.db-wal"] {

@@ -125,6 +125,8 @@ pub struct SecurityConfig {
     pub request_imeisv: bool,
     /// Authenticate also a UE whose initial registration is protected by a security context that the AMF has.
     pub always_authenticate: bool,
+    /// Refuse UEs that lack an algorithm which each UE has (TS 33.501, 5.2.2 and 5.2.3; TS 24.501, 5.5.1.2.8).
+    pub mandatory_algorithms: bool,
     /// Whether another AMF gets a K_AMF derived for it (horizontal key derivation; TS 33.501, 6.9.3), or the one in use.
     pub derive_k_amf: bool,
     /// NAS COUNT at which a connected UE gets new keys, below its end of 2^24.
@@ -246,6 +248,7 @@ impl Default for SecurityConfig {
             ciphering: vec![CipheringName::NEA2, CipheringName::NEA1, CipheringName::NEA3, CipheringName::NEA0],
             request_imeisv: true,
             always_authenticate: false,
+            mandatory_algorithms: false,
             derive_k_amf: true,
             rekey_at_count: 0xff_0000,
         }

@@ -121,13 +121,14 @@ async fn resynchronisation(binding: Binding) {
     assert_eq!(network.store.subscriber(SUPI).unwrap().unwrap().sqn, usim.sqn());
 }
 
+/// TS 33.514, 4.2.2.1: what the UDM does with a synchronisation failure.
 #[tokio::test]
-async fn resynchronisation_locally() {
+async fn ts_33_514_4_2_2_1_resynchronisation_locally() {
     resynchronisation(Binding::Local).await;
 }
 
 #[tokio::test]
-async fn resynchronisation_over_http() {
+async fn ts_33_514_4_2_2_1_resynchronisation_over_http() {
     resynchronisation(Binding::Http).await;
 }
 
@@ -174,8 +175,9 @@ async fn wrong_answers_over_http() {
     wrong_answers(Binding::Http).await;
 }
 
+/// TS 33.514, 4.2.1.1, TC_DE_CONCEAL_SUPI_from_SUCI_UDM.
 #[tokio::test]
-async fn concealed_subscribers_of_every_scheme_authenticate() {
+async fn ts_33_514_4_2_1_1_concealed_subscribers_of_every_scheme_authenticate() {
     let pairs = [Scheme::A, Scheme::B].map(|scheme| (scheme, generate_key_pair(scheme).unwrap()));
     let keys = pairs.iter().enumerate().map(|(n, (scheme, pair))| HomeNetworkKey {
         id: n as u8 + 1,

@@ -9,8 +9,8 @@ use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
 use std::borrow::Cow;
-use std::fs::OpenOptions;
-use std::io::{BufWriter, Write};
+use std::fs::{File, OpenOptions};
+use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -20,6 +20,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Messages that wait to be written; more are lost, rather than that a function waits for the disk.
 const MOST_WAITING: usize = 8192;
+/// Messages that are written in one piece.
+const MOST_TOGETHER: usize = 256;
 
 /// Tags of an exported PDU (Wireshark's `epan/exported_pdu.h`).
 const DISSECTOR: u16 = 12;
@@ -69,38 +71,79 @@ struct Sink {
 
 static SINK: OnceLock<Sink> = OnceLock::new();
 
+/// What a file begins with, and what makes its blocks: a section, and an interface for each name.
+fn blocks(interfaces: &[&str]) -> std::io::Result<PcapNgWriter<Vec<u8>>> {
+    let wrong = |error: pcap_file::PcapError| std::io::Error::other(error.to_string());
+    let mut writer = PcapNgWriter::new(Vec::new()).map_err(wrong)?;
+    for name in interfaces {
+        // Times are in nanoseconds.
+        let name = InterfaceDescriptionOption::IfName(Cow::Owned((*name).to_owned()));
+        let options = vec![name, InterfaceDescriptionOption::IfTsResol(9)];
+        let interface = InterfaceDescriptionBlock { linktype: DataLink::WIRESHARK_UPPER_PDU, snaplen: 0, options };
+        writer.write_pcapng_block(interface).map_err(wrong)?;
+    }
+    Ok(writer)
+}
+
+fn named(file: &Path, error: &std::io::Error) -> std::io::Error {
+    std::io::Error::new(error.kind(), format!("{}: {error}", file.display()))
+}
+
+/// Makes a new file, for its owner alone, in which processes write ([`join`]), an interface each.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn create(file: &Path, interfaces: &[&str]) -> std::io::Result<()> {
+    let begin = blocks(interfaces)?;
+    let mut open = OpenOptions::new();
+    let opened = open.write(true).create(true).truncate(true).mode(0o600).open(file);
+    opened.and_then(|mut open| open.write_all(begin.get_ref())).map_err(|error| named(file, &error))
+}
+
 /// Writes what is said from now on into a new file, for its owner alone; with `decipher` N1 too.
 ///
 /// # Errors
 /// The file cannot be written.
 pub fn start(file: &Path, decipher: bool) -> std::io::Result<()> {
-    let named = |error: std::io::Error| std::io::Error::new(error.kind(), format!("{}: {error}", file.display()));
-    let mut open = OpenOptions::new();
-    let file = open.write(true).create(true).truncate(true).mode(0o600).open(file).map_err(named)?;
-    let wrong = |error: pcap_file::PcapError| std::io::Error::other(error.to_string());
-    let mut writer = PcapNgWriter::new(BufWriter::new(file)).map_err(wrong)?;
-    // Times are in nanoseconds.
-    let options = vec![InterfaceDescriptionOption::IfTsResol(9)];
-    let interface = InterfaceDescriptionBlock { linktype: DataLink::WIRESHARK_UPPER_PDU, snaplen: 0, options };
-    writer.write_pcapng_block(interface).map_err(wrong)?;
-    writer.get_mut().flush()?;
+    let all = ["martlet"];
+    create(file, &all)?;
+    join(file, &all, 0, decipher)
+}
+
+/// Writes what is said from now on to the end of a file that was made for these interfaces, as the one of this place among them; with
+/// `decipher` N1 too. Other processes may write there at the same time.
+///
+/// # Errors
+/// There is no such file.
+pub fn join(file: &Path, interfaces: &[&str], place: usize, decipher: bool) -> std::io::Result<()> {
+    let writer = blocks(interfaces)?;
+    let file = OpenOptions::new().append(true).open(file).map_err(|error| named(file, &error))?;
     let (sender, packets) = sync_channel(MOST_WAITING);
-    std::thread::Builder::new().name("capture".into()).spawn(move || write(writer, &packets))?;
+    std::thread::Builder::new().name("capture".into()).spawn(move || write(file, writer, place as u32, &packets))?;
     let _ = SINK.set(Sink { packets: sender, decipher });
     Ok(())
 }
 
-fn write(mut writer: PcapNgWriter<BufWriter<std::fs::File>>, packets: &Receiver<(Duration, Vec<u8>)>) {
+fn write(
+    mut file: File,
+    mut writer: PcapNgWriter<Vec<u8>>,
+    interface_id: u32,
+    packets: &Receiver<(Duration, Vec<u8>)>,
+) {
     while let Ok(first) = packets.recv() {
-        for (timestamp, data) in std::iter::once(first).chain(packets.try_iter()) {
+        writer.get_mut().clear();
+        for (timestamp, data) in std::iter::once(first).chain(packets.try_iter().take(MOST_TOGETHER)) {
             let original_len = data.len() as u32;
             let data = Cow::Owned(data);
-            let block = EnhancedPacketBlock { interface_id: 0, timestamp, original_len, data, options: vec![] };
+            let block = EnhancedPacketBlock { interface_id, timestamp, original_len, data, options: vec![] };
             if writer.write_pcapng_block(block).is_err() {
                 return;
             }
         }
-        let _ = writer.get_mut().flush();
+        // Whole blocks in one piece: the kernel puts nobody else's between them.
+        if file.write_all(writer.get_ref()).is_err() {
+            return;
+        }
     }
 }
 

@@ -84,7 +84,7 @@ pub fn carried_out(session: &Session, outcome: Option<SecurityOutcome>) {
     }
 }
 
-/// What a gNB is told at a path switch: the policy, where it has another one (TS 33.501, 6.6.1; TS 33.515, 4.2.2.1.2). One that comes with
+/// What a gNB is told at a path switch: the policy, where it has another one (TS 33.501, 6.6.1; TS 33.515, 4.2.2.1.3). One that comes with
 /// less than is required would have the session go on unprotected.
 pub fn corrected(session: &Session, of_gnb: Option<UserPlaneSecurity>) -> Option<UserPlaneSecurity> {
     let not_needed = UserPlaneSecurity {

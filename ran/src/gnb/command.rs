@@ -80,6 +80,7 @@ pub(crate) enum Command {
     SendRawNas { nas: Vec<u8>, reply: Reply<()> },
     SendSessionMessage { psi: u8, message: Box<Nas5gsMessage>, reply: Reply<()> },
     Replay { reply: Reply<()> },
+    Withhold { messages: u8, reply: Reply<()> },
     WrongMac { message: Box<Nas5gsMessage>, reply: Reply<()> },
     Status { reply: Reply<UeStatus> },
     Forget { reply: Reply<()> },

@@ -12,6 +12,7 @@ pub(super) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
         req key: SecurityKey = SecurityKey(key) => key,
         opt sessions: PDUSessionResourceSetupListCxtReq = PDUSessionResourceSetupListCxtReq(list) => list,
         opt nas: NASPDU = NAS_PDU(nas) => nas,
+        opt radio: UERadioCapability = UERadioCapability(radio) => radio,
     );
     ue.learn_amf_id(amf_id);
     if !ue.k_gnb_agrees(key.0.as_octets()) {
@@ -59,6 +60,9 @@ pub(super) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
         response.set_protocol_ies(ies)?;
     }
     ue.transmit(response.encode()?).await?;
+    if radio.is_none() && !ue.nas.config().radio_capability.is_empty() {
+        tell_radio_capability(ue, amf_id, ran_id).await?;
+    }
     if let Some(nas) = nas {
         ue.nas_received(&nas.0);
     }
@@ -67,6 +71,20 @@ pub(super) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
             ue.nas_received(&nas.0);
         }
     }
+    Ok(())
+}
+
+/// UE RADIO CAPABILITY INFO INDICATION: what the gNB has asked the UE for (8.14.1).
+async fn tell_radio_capability(ue: &mut UeTask, amf_id: u64, ran_id: u32) -> Result<(), Fault> {
+    let indication = build_ngap!(
+        InitiatingMessage,
+        UERadioCapabilityInfoIndication,
+        UERadioCapabilityInfoIndication,
+        AMF_UE_NGAP_ID(amf_id),
+        RAN_UE_NGAP_ID(ran_id),
+        UERadioCapability(ue.nas.config().radio_capability.clone()),
+    )?;
+    ue.transmit(indication.encode()?).await?;
     Ok(())
 }
 

@@ -219,6 +219,15 @@ impl Ue {
         self.ask(|reply| Command::Replay { reply }).await
     }
 
+    /// The gNB does not deliver so many NAS messages that come for the UE from now on, and says that it is being handed over (NAS NON
+    /// DELIVERY INDICATION).
+    ///
+    /// # Errors
+    /// The UE no longer exists.
+    pub async fn withhold_nas(&self, messages: u8) -> Result<(), UeError> {
+        self.ask(|reply| Command::Withhold { messages, reply }).await
+    }
+
     /// Send a 5GSM message as it is, on behalf of a session that there may be or not.
     ///
     /// # Errors

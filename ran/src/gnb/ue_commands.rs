@@ -146,6 +146,10 @@ impl UeTask {
                 };
                 reply.done(outcome);
             }
+            Command::Withhold { messages, reply } => {
+                self.withheld = messages;
+                reply.done(Ok(()));
+            }
             Command::WrongMac { message, reply } => {
                 let outcome = match self.nas.with_wrong_mac(&message) {
                     Ok(nas) => self.send_raw_nas(nas).await,

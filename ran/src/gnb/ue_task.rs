@@ -134,6 +134,8 @@ pub(crate) struct UeTask {
     pub(super) cell: u16,
     /// What the AMF wants to be told of its place.
     pub(super) reporting: Option<LocationReportingRequestType>,
+    /// NAS messages that the gNB does not deliver, and tells the AMF of.
+    pub(super) withheld: u8,
     pub(super) camped: Option<STmsi>,
     pub(super) paged: bool,
     /// When what is being handled was received.
@@ -173,6 +175,7 @@ impl UeTask {
             measured: nrppa::Measured::default(),
             cell: 1,
             reporting: None,
+            withheld: 0,
             camped: None,
             paged: false,
             received: Instant::now(),
@@ -284,7 +287,7 @@ impl UeTask {
     async fn on_downlink(&mut self, pdu: NGAP_PDU) {
         let kind = pdu.kind();
         let outcome = match kind {
-            Kind::Initiating_DownlinkNASTransport => nas_transport::downlink(self, &pdu).map_err(Fault::from),
+            Kind::Initiating_DownlinkNASTransport => nas_transport::downlink(self, &pdu).await,
             Kind::Initiating_InitialContextSetup => initial_context_setup::run(self, &pdu).await,
             Kind::Initiating_PDUSessionResourceSetup => pdu_session_resource_setup::run(self, &pdu).await,
             Kind::Initiating_PDUSessionResourceRelease => pdu_session_resource_release::run(self, &pdu).await,

@@ -160,6 +160,9 @@ pub struct UeConfig {
     pub lpp: bool,
     /// Whether it has positioning over the user plane (5GMM capability, octet 10).
     pub lcs_upp: bool,
+    /// What it can do on the radio (UE Radio Capability Information, TS 38.331), which a gNB asks for that the AMF does not tell; empty:
+    /// gNBs do not ask.
+    pub radio_capability: Vec<u8>,
 }
 
 /// A value of [`UeConfig`] that is not one.
@@ -208,6 +211,7 @@ impl UeConfig {
             modifications_lost: 0,
             lpp: false,
             lcs_upp: false,
+            radio_capability: Vec::new(),
         })
     }
 

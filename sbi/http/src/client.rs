@@ -1,4 +1,5 @@
 //! Calls producers over HTTP/2, one connection per producer, kept.
+use crate::first_flight::FirstFlight;
 use crate::net::{Dial, Tcp};
 use crate::{Tls, convert, metrics};
 use bytes::Bytes;
@@ -188,7 +189,7 @@ async fn connect(dial: &dyn Dial, tls: Option<&Tls>, to: &ApiRoot) -> Result<Sen
         .timer(TokioTimer::new())
         .keep_alive_interval(Duration::from_secs(20))
         .keep_alive_timeout(Duration::from_secs(10))
-        .handshake(TokioIo::new(stream));
+        .handshake(TokioIo::new(FirstFlight::new(stream)));
     let (sender, connection) = handshake.await.map_err(|e| not_sent(format!("{to}: {e}")))?;
     metrics::CONNECTIONS.with_label_values(&["client"]).inc();
     tokio::spawn(async move {

@@ -3,6 +3,7 @@
 
 mod client;
 mod convert;
+mod first_flight;
 mod metrics;
 mod net;
 mod server;

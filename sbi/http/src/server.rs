@@ -20,6 +20,8 @@ pub struct ServerLimits {
     pub connections: usize,
     /// Requests at a time on one connection.
     pub streams: u32,
+    /// Requests at a time on all connections: who comes beyond them is told to come back (TS 29.500, 6.4.2.2).
+    pub requests: usize,
     /// Octets of a body.
     pub body: usize,
     /// Longest time that a request may take where its consumer names none.
@@ -43,6 +45,9 @@ impl std::fmt::Debug for Guard {
     }
 }
 
+/// When who was told to come back may do so, seconds.
+const BACK_OFF: u32 = 1;
+
 /// How long a client may take for its part of a TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(5);
 
@@ -51,6 +56,7 @@ impl Default for ServerLimits {
         ServerLimits {
             connections: 256,
             streams: 1024,
+            requests: 4096,
             body: 1 << 20,
             longest: Duration::from_secs(60),
             tls: None,
@@ -90,6 +96,7 @@ impl<L: Listen> HttpServer<L> {
     /// Serves until the future is dropped; its connections end with it.
     pub async fn run(self) {
         let slots = Arc::new(Semaphore::new(self.limits.connections));
+        let places = Arc::new(Semaphore::new(self.limits.requests));
         let mut connections = tokio::task::JoinSet::new();
         loop {
             let accepted = tokio::select! {
@@ -110,12 +117,12 @@ impl<L: Listen> HttpServer<L> {
                 continue;
             };
             metrics::CONNECTIONS.with_label_values(&["server"]).inc();
-            let (router, limits) = (self.router.clone(), self.limits.clone());
+            let (router, limits, places) = (self.router.clone(), self.limits.clone(), places.clone());
             connections.spawn(async move {
                 match limits.tls.clone() {
-                    None => serve(stream, router, limits).await,
+                    None => serve(stream, router, limits, places).await,
                     Some(tls) => match tokio::time::timeout(HANDSHAKE, tls.acceptor.accept(stream)).await {
-                        Ok(Ok(stream)) => serve(stream, router, limits).await,
+                        Ok(Ok(stream)) => serve(stream, router, limits, places).await,
                         Ok(Err(error)) => {
                             metrics::REFUSED.with_label_values(&["TLS"]).inc();
                             tracing::warn!(%error, "an SBI connection is refused: is the certificate one of sbi.tls?");
@@ -129,13 +136,13 @@ impl<L: Listen> HttpServer<L> {
     }
 }
 
-async fn serve(stream: impl Stream, router: Arc<Router>, limits: Arc<ServerLimits>) {
+async fn serve(stream: impl Stream, router: Arc<Router>, limits: Arc<ServerLimits>, places: Arc<Semaphore>) {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http2().timer(TokioTimer::new()).max_concurrent_streams(limits.streams).max_header_list_size(16 << 10);
     builder.http1().timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(10));
     let service = service_fn(|request| {
-        let (router, limits) = (router.clone(), limits.clone());
-        async move { Ok::<_, Infallible>(answer(request, &router, &limits).await) }
+        let (router, limits, places) = (router.clone(), limits.clone(), places.clone());
+        async move { Ok::<_, Infallible>(answer(request, &router, &limits, &places).await) }
     });
     if let Err(error) = builder.serve_connection(TokioIo::new(stream), service).await {
         tracing::debug!(%error, "an SBI connection ended with an error");
@@ -146,8 +153,16 @@ async fn answer(
     request: http::Request<Incoming>,
     router: &Router,
     limits: &ServerLimits,
+    places: &Semaphore,
 ) -> http::Response<convert::Answered> {
     let (parts, mut incoming) = request.into_parts();
+    let Ok(_place) = places.try_acquire() else {
+        metrics::REFUSED.with_label_values(&["too many requests"]).inc();
+        let mut problem =
+            Problem::new(503, "NF_CONGESTION").detail("too many requests are under way: see sbi.max_requests");
+        problem.retry_after = Some(BACK_OFF);
+        return written(Response::problem(problem), incoming);
+    };
     let wait = parts.headers.get(headers::MAX_RSP_TIME).and_then(|v| v.to_str().ok()?.parse().ok());
     let wait = wait.map_or(limits.longest, Duration::from_millis).min(limits.longest);
     let collected = tokio::time::timeout(wait, convert::collect(&parts.headers, &mut incoming, limits.body)).await;
@@ -175,6 +190,11 @@ async fn answer(
             Response::problem(problem)
         }
     };
+    written(response, incoming)
+}
+
+/// The answer to a request, of which what is left is read as well.
+fn written(response: Response, incoming: Incoming) -> http::Response<convert::Answered> {
     let encoded = response.body.to_encoded();
     let (status, encoded, mut fields) = match encoded {
         Ok(encoded) => (response.status, encoded, response.headers),

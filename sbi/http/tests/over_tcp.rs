@@ -48,7 +48,7 @@ impl Echo for Server {
 
 async fn start(address: SocketAddr) -> (SocketAddr, tokio::task::JoinHandle<()>) {
     let router = Arc::new(Router::new().serve(ECHO.routes(Arc::new(Server::default()))));
-    let limits = ServerLimits { body: 64 << 10, ..Default::default() };
+    let limits = ServerLimits { body: 64 << 10, requests: 80, ..Default::default() };
     let server = HttpServer::bind(address, router, limits).await.unwrap();
     (server.local_addr().unwrap(), tokio::spawn(server.run()))
 }
@@ -102,6 +102,28 @@ async fn a_producer_that_is_gone_or_mute_is_told_apart() {
 }
 
 #[tokio::test]
+async fn who_comes_beyond_the_limit_is_told_to_come_back_and_the_served_go_on() {
+    let (address, _server) = start(ANY.parse().unwrap()).await;
+    // From two consumers, as many as there may be, which take until they are given up.
+    let (one, other) = (client(address), client(address));
+    let hanging: Vec<_> = (0..80)
+        .map(|n| {
+            let consumer = [&one, &other][n % 2].clone();
+            tokio::spawn(async move { consumer.hang().await.unwrap_err().cause().to_string() })
+        })
+        .collect();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    for consumer in [&one, &other, &client(address)] {
+        let shed = consumer.read("1").await.unwrap_err();
+        assert_eq!((shed.status(), shed.cause(), shed.retry_after), (503, "NF_CONGESTION", Some(1)));
+    }
+    for call in hanging {
+        assert_eq!(call.await.unwrap(), "TIMED_OUT_REQUEST");
+    }
+    assert_eq!(one.read("1").await.unwrap().text, "1");
+}
+
+#[tokio::test]
 async fn a_body_over_the_limit_is_refused() {
     let (address, _server) = start(ANY.parse().unwrap()).await;
     let big = Multipart::new(Note { text: "x".repeat(80 << 10) });
@@ -117,4 +139,51 @@ async fn garbage_on_the_socket_disturbs_nobody() {
     let mut garbage = tokio::net::TcpStream::connect(address).await.unwrap();
     garbage.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff\xff\xff\xff\xff\xff\xff").await.unwrap();
     assert_eq!(client.read("1").await.unwrap().text, "1");
+}
+
+/// A server that takes a request only if it is there right behind the preface, as one that closes idle connections at once would;
+/// it answers 404.
+fn hasty() -> (SocketAddr, Arc<AtomicU32>) {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind(ANY).unwrap();
+    let address = listener.local_addr().unwrap();
+    let turned_away = Arc::new(AtomicU32::new(0));
+    let counted = turned_away.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut preface = [0; 24];
+            stream.read_exact(&mut preface).unwrap();
+            stream.set_nonblocking(true).unwrap();
+            let mut rest = [0; 2000];
+            let read = stream.read(&mut rest).unwrap_or(0);
+            stream.set_nonblocking(false).unwrap();
+            let (mut at, mut asked) = (0, false);
+            while let Some(header) = rest[..read].get(at..at + 9) {
+                asked |= header[3] == 1;
+                at += 9 + usize::from(header[1]) * 256 + usize::from(header[2]);
+            }
+            // SETTINGS, then HEADERS with ":status: 404", else GOAWAY of stream 0 without an error.
+            let answer: &[u8] = match asked {
+                true => &[0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 1, 1, 5, 0, 0, 0, 1, 0x8d],
+                false => &[0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+            };
+            counted.fetch_add(u32::from(!asked), Ordering::Relaxed);
+            stream.write_all(answer).unwrap();
+            stream.shutdown(std::net::Shutdown::Write).unwrap();
+            let _ = std::io::copy(&mut stream, &mut std::io::sink());
+        }
+    });
+    (address, turned_away)
+}
+
+#[tokio::test]
+async fn a_request_goes_with_the_preface_to_servers_that_do_not_wait_for_one() {
+    let (address, turned_away) = hasty();
+    let client = client(address);
+    for n in 0..30 {
+        let problem = client.read(&n.to_string()).await.unwrap_err();
+        assert_eq!(problem.status(), 404, "{problem}");
+    }
+    assert_eq!(turned_away.load(Ordering::Relaxed), 0);
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/hex"
+	"reflect"
 
 	"github.com/free5gc/aper"
 	"github.com/free5gc/ngap"
@@ -21,7 +22,43 @@ var (
 	ignore = ngapType.Criticality{Value: ngapType.CriticalityPresentIgnore}
 )
 
-func id(value int64) ngapType.ProtocolIEID { return ngapType.ProtocolIEID{Value: value} }
+// An information element of a message: its identifier, its criticality, and its value.
+type element struct {
+	id          int64
+	criticality ngapType.Criticality
+	value       any
+}
+
+// Puts elements into a message, whose list has a type of its own for each message: where the type of the value stands among those
+// that the message may have is also what tells them apart.
+func with[M any](message *M, elements ...element) *M {
+	list := reflect.ValueOf(message).Elem().FieldByName("ProtocolIEs").FieldByName("List")
+	for _, element := range elements {
+		ie := reflect.New(list.Type().Elem()).Elem()
+		ie.FieldByName("Id").Set(reflect.ValueOf(ngapType.ProtocolIEID{Value: element.id}))
+		ie.FieldByName("Criticality").Set(reflect.ValueOf(element.criticality))
+		choice, value := ie.FieldByName("Value"), reflect.ValueOf(element.value)
+		for at := range choice.NumField() {
+			if choice.Field(at).Type() == value.Type() {
+				choice.Field(at).Set(value)
+				choice.FieldByName("Present").SetInt(int64(at))
+			}
+		}
+		if choice.FieldByName("Present").Int() == 0 {
+			fail("%T has no %T", message, element.value)
+		}
+		list.Set(reflect.Append(list, ie))
+	}
+	return message
+}
+
+// Who a message is about.
+func about(amfUe ngapType.AMFUENGAPID, criticality ngapType.Criticality) []element {
+	return []element{
+		{ngapType.ProtocolIEIDAMFUENGAPID, criticality, &amfUe},
+		{ngapType.ProtocolIEIDRANUENGAPID, criticality, &ngapType.RANUENGAPID{Value: ranUe}},
+	}
+}
 
 func encoded(pdu ngapType.NGAPPDU) []byte {
 	octets, err := ngap.Encoder(pdu)
@@ -66,29 +103,12 @@ func setupRequest() []byte {
 			TAISliceSupportList: ngapType.SliceSupportList{List: []ngapType.SliceSupportItem{slice}},
 		}}},
 	}}}
-	request := new(ngapType.NGSetupRequest)
-	request.ProtocolIEs.List = []ngapType.NGSetupRequestIEs{{
-		Id: id(ngapType.ProtocolIEIDGlobalRANNodeID), Criticality: reject,
-		Value: ngapType.NGSetupRequestIEsValue{
-			Present: ngapType.NGSetupRequestIEsPresentGlobalRANNodeID, GlobalRANNodeID: &number,
-		},
-	}, {
-		Id: id(ngapType.ProtocolIEIDRANNodeName), Criticality: ignore,
-		Value: ngapType.NGSetupRequestIEsValue{
-			Present: ngapType.NGSetupRequestIEsPresentRANNodeName, RANNodeName: &ngapType.RANNodeName{Value: "of-others"},
-		},
-	}, {
-		Id: id(ngapType.ProtocolIEIDSupportedTAList), Criticality: reject,
-		Value: ngapType.NGSetupRequestIEsValue{
-			Present: ngapType.NGSetupRequestIEsPresentSupportedTAList, SupportedTAList: &areas,
-		},
-	}, {
-		Id: id(ngapType.ProtocolIEIDDefaultPagingDRX), Criticality: ignore,
-		Value: ngapType.NGSetupRequestIEsValue{
-			Present:          ngapType.NGSetupRequestIEsPresentDefaultPagingDRX,
-			DefaultPagingDRX: &ngapType.PagingDRX{Value: ngapType.PagingDRXPresentV128},
-		},
-	}}
+	request := with(new(ngapType.NGSetupRequest),
+		element{ngapType.ProtocolIEIDGlobalRANNodeID, reject, &number},
+		element{ngapType.ProtocolIEIDRANNodeName, ignore, &ngapType.RANNodeName{Value: "of-others"}},
+		element{ngapType.ProtocolIEIDSupportedTAList, reject, &areas},
+		element{ngapType.ProtocolIEIDDefaultPagingDRX, ignore, &ngapType.PagingDRX{Value: ngapType.PagingDRXPresentV128}},
+	)
 	return initiating(ngapType.ProcedureCodeNGSetup, ngapType.InitiatingMessageValue{
 		Present: ngapType.InitiatingMessagePresentNGSetupRequest, NGSetupRequest: request,
 	})
@@ -109,44 +129,17 @@ func location() *ngapType.UserLocationInformation {
 
 // A phone that has a 5G-GUTI is told of by its 5G-S-TMSI, which has its place in the message (TS 38.413, 9.2.5.1 and 10.3.6).
 func initialUeMessage(cause aper.Enumerated, nasPdu []byte, guti []byte) []byte {
-	message := new(ngapType.InitialUEMessage)
-	message.ProtocolIEs.List = []ngapType.InitialUEMessageIEs{{
-		Id: id(ngapType.ProtocolIEIDRANUENGAPID), Criticality: reject,
-		Value: ngapType.InitialUEMessageIEsValue{
-			Present: ngapType.InitialUEMessageIEsPresentRANUENGAPID, RANUENGAPID: &ngapType.RANUENGAPID{Value: ranUe},
-		},
-	}, {
-		Id: id(ngapType.ProtocolIEIDNASPDU), Criticality: reject,
-		Value: ngapType.InitialUEMessageIEsValue{
-			Present: ngapType.InitialUEMessageIEsPresentNASPDU, NASPDU: &ngapType.NASPDU{Value: nasPdu},
-		},
-	}, {
-		Id: id(ngapType.ProtocolIEIDUserLocationInformation), Criticality: reject,
-		Value: ngapType.InitialUEMessageIEsValue{
-			Present: ngapType.InitialUEMessageIEsPresentUserLocationInformation, UserLocationInformation: location(),
-		},
-	}, {
-		Id: id(ngapType.ProtocolIEIDRRCEstablishmentCause), Criticality: ignore,
-		Value: ngapType.InitialUEMessageIEsValue{
-			Present:               ngapType.InitialUEMessageIEsPresentRRCEstablishmentCause,
-			RRCEstablishmentCause: &ngapType.RRCEstablishmentCause{Value: cause},
-		},
-	}}
+	message := with(new(ngapType.InitialUEMessage),
+		element{ngapType.ProtocolIEIDRANUENGAPID, reject, &ngapType.RANUENGAPID{Value: ranUe}},
+		element{ngapType.ProtocolIEIDNASPDU, reject, &ngapType.NASPDU{Value: nasPdu}},
+		element{ngapType.ProtocolIEIDUserLocationInformation, reject, location()},
+		element{ngapType.ProtocolIEIDRRCEstablishmentCause, ignore, &ngapType.RRCEstablishmentCause{Value: cause}},
+	)
 	if guti != nil {
-		message.ProtocolIEs.List = append(message.ProtocolIEs.List, ngapType.InitialUEMessageIEs{
-			Id: id(ngapType.ProtocolIEIDFiveGSTMSI), Criticality: reject,
-			Value: ngapType.InitialUEMessageIEsValue{
-				Present: ngapType.InitialUEMessageIEsPresentFiveGSTMSI, FiveGSTMSI: temporary(guti),
-			},
-		})
+		with(message, element{ngapType.ProtocolIEIDFiveGSTMSI, reject, temporary(guti)})
 	}
-	message.ProtocolIEs.List = append(message.ProtocolIEs.List, ngapType.InitialUEMessageIEs{
-		Id: id(ngapType.ProtocolIEIDUEContextRequest), Criticality: ignore,
-		Value: ngapType.InitialUEMessageIEsValue{
-			Present:          ngapType.InitialUEMessageIEsPresentUEContextRequest,
-			UEContextRequest: &ngapType.UEContextRequest{Value: ngapType.UEContextRequestPresentRequested},
-		},
-	})
+	requested := ngapType.UEContextRequest{Value: ngapType.UEContextRequestPresentRequested}
+	with(message, element{ngapType.ProtocolIEIDUEContextRequest, ignore, &requested})
 	return initiating(ngapType.ProcedureCodeInitialUEMessage, ngapType.InitiatingMessageValue{
 		Present: ngapType.InitiatingMessagePresentInitialUEMessage, InitialUEMessage: message,
 	})
@@ -167,58 +160,23 @@ func contextReleaseRequest(amfUe ngapType.AMFUENGAPID) []byte {
 	sessions := ngapType.PDUSessionResourceListCxtRelReq{List: []ngapType.PDUSessionResourceItemCxtRelReq{{
 		PDUSessionID: ngapType.PDUSessionID{Value: sessionIdentity},
 	}}}
-	request := new(ngapType.UEContextReleaseRequest)
-	request.ProtocolIEs.List = []ngapType.UEContextReleaseRequestIEs{{
-		Id: id(ngapType.ProtocolIEIDAMFUENGAPID), Criticality: reject,
-		Value: ngapType.UEContextReleaseRequestIEsValue{
-			Present: ngapType.UEContextReleaseRequestIEsPresentAMFUENGAPID, AMFUENGAPID: &amfUe,
-		},
-	}, {
-		Id: id(ngapType.ProtocolIEIDRANUENGAPID), Criticality: reject,
-		Value: ngapType.UEContextReleaseRequestIEsValue{
-			Present: ngapType.UEContextReleaseRequestIEsPresentRANUENGAPID, RANUENGAPID: &ngapType.RANUENGAPID{Value: ranUe},
-		},
-	}, {
-		Id: id(ngapType.ProtocolIEIDPDUSessionResourceListCxtRelReq), Criticality: reject,
-		Value: ngapType.UEContextReleaseRequestIEsValue{
-			Present:                         ngapType.UEContextReleaseRequestIEsPresentPDUSessionResourceListCxtRelReq,
-			PDUSessionResourceListCxtRelReq: &sessions,
-		},
-	}, {
-		Id: id(ngapType.ProtocolIEIDCause), Criticality: ignore,
-		Value: ngapType.UEContextReleaseRequestIEsValue{
-			Present: ngapType.UEContextReleaseRequestIEsPresentCause,
-			Cause:   &ngapType.Cause{Present: ngapType.CausePresentRadioNetwork, RadioNetwork: &inactive},
-		},
-	}}
+	cause := ngapType.Cause{Present: ngapType.CausePresentRadioNetwork, RadioNetwork: &inactive}
+	request := with(new(ngapType.UEContextReleaseRequest), about(amfUe, reject)...)
+	with(request,
+		element{ngapType.ProtocolIEIDPDUSessionResourceListCxtRelReq, reject, &sessions},
+		element{ngapType.ProtocolIEIDCause, ignore, &cause},
+	)
 	return initiating(ngapType.ProcedureCodeUEContextReleaseRequest, ngapType.InitiatingMessageValue{
 		Present: ngapType.InitiatingMessagePresentUEContextReleaseRequest, UEContextReleaseRequest: request,
 	})
 }
 
 func uplinkNas(amfUe ngapType.AMFUENGAPID, nasPdu []byte) []byte {
-	message := new(ngapType.UplinkNASTransport)
-	message.ProtocolIEs.List = []ngapType.UplinkNASTransportIEs{{
-		Id: id(ngapType.ProtocolIEIDAMFUENGAPID), Criticality: reject,
-		Value: ngapType.UplinkNASTransportIEsValue{
-			Present: ngapType.UplinkNASTransportIEsPresentAMFUENGAPID, AMFUENGAPID: &amfUe,
-		},
-	}, {
-		Id: id(ngapType.ProtocolIEIDRANUENGAPID), Criticality: reject,
-		Value: ngapType.UplinkNASTransportIEsValue{
-			Present: ngapType.UplinkNASTransportIEsPresentRANUENGAPID, RANUENGAPID: &ngapType.RANUENGAPID{Value: ranUe},
-		},
-	}, {
-		Id: id(ngapType.ProtocolIEIDNASPDU), Criticality: reject,
-		Value: ngapType.UplinkNASTransportIEsValue{
-			Present: ngapType.UplinkNASTransportIEsPresentNASPDU, NASPDU: &ngapType.NASPDU{Value: nasPdu},
-		},
-	}, {
-		Id: id(ngapType.ProtocolIEIDUserLocationInformation), Criticality: ignore,
-		Value: ngapType.UplinkNASTransportIEsValue{
-			Present: ngapType.UplinkNASTransportIEsPresentUserLocationInformation, UserLocationInformation: location(),
-		},
-	}}
+	message := with(new(ngapType.UplinkNASTransport), about(amfUe, reject)...)
+	with(message,
+		element{ngapType.ProtocolIEIDNASPDU, reject, &ngapType.NASPDU{Value: nasPdu}},
+		element{ngapType.ProtocolIEIDUserLocationInformation, ignore, location()},
+	)
 	return initiating(ngapType.ProcedureCodeUplinkNASTransport, ngapType.InitiatingMessageValue{
 		Present: ngapType.InitiatingMessagePresentUplinkNASTransport, UplinkNASTransport: message,
 	})
@@ -226,31 +184,13 @@ func uplinkNas(amfUe ngapType.AMFUENGAPID, nasPdu []byte) []byte {
 
 // With the gNB's end of the session, if there is one.
 func initialContextSetupResponse(amfUe ngapType.AMFUENGAPID, transfer aper.OctetString) []byte {
-	response := new(ngapType.InitialContextSetupResponse)
-	response.ProtocolIEs.List = []ngapType.InitialContextSetupResponseIEs{{
-		Id: id(ngapType.ProtocolIEIDAMFUENGAPID), Criticality: ignore,
-		Value: ngapType.InitialContextSetupResponseIEsValue{
-			Present: ngapType.InitialContextSetupResponseIEsPresentAMFUENGAPID, AMFUENGAPID: &amfUe,
-		},
-	}, {
-		Id: id(ngapType.ProtocolIEIDRANUENGAPID), Criticality: ignore,
-		Value: ngapType.InitialContextSetupResponseIEsValue{
-			Present:     ngapType.InitialContextSetupResponseIEsPresentRANUENGAPID,
-			RANUENGAPID: &ngapType.RANUENGAPID{Value: ranUe},
-		},
-	}}
+	response := with(new(ngapType.InitialContextSetupResponse), about(amfUe, ignore)...)
 	if transfer != nil {
 		list := ngapType.PDUSessionResourceSetupListCxtRes{List: []ngapType.PDUSessionResourceSetupItemCxtRes{{
 			PDUSessionID:                            ngapType.PDUSessionID{Value: sessionIdentity},
 			PDUSessionResourceSetupResponseTransfer: transfer,
 		}}}
-		response.ProtocolIEs.List = append(response.ProtocolIEs.List, ngapType.InitialContextSetupResponseIEs{
-			Id: id(ngapType.ProtocolIEIDPDUSessionResourceSetupListCxtRes), Criticality: ignore,
-			Value: ngapType.InitialContextSetupResponseIEsValue{
-				Present:                           ngapType.InitialContextSetupResponseIEsPresentPDUSessionResourceSetupListCxtRes,
-				PDUSessionResourceSetupListCxtRes: &list,
-			},
-		})
+		with(response, element{ngapType.ProtocolIEIDPDUSessionResourceSetupListCxtRes, ignore, &list})
 	}
 	return successful(ngapType.ProcedureCodeInitialContextSetup, ngapType.SuccessfulOutcomeValue{
 		Present: ngapType.SuccessfulOutcomePresentInitialContextSetupResponse, InitialContextSetupResponse: response,
@@ -299,43 +239,15 @@ func sessionSetupResponse(amfUe ngapType.AMFUENGAPID, transfer aper.OctetString)
 		PDUSessionID:                            ngapType.PDUSessionID{Value: sessionIdentity},
 		PDUSessionResourceSetupResponseTransfer: transfer,
 	}}}
-	response := new(ngapType.PDUSessionResourceSetupResponse)
-	response.ProtocolIEs.List = []ngapType.PDUSessionResourceSetupResponseIEs{{
-		Id: id(ngapType.ProtocolIEIDAMFUENGAPID), Criticality: ignore,
-		Value: ngapType.PDUSessionResourceSetupResponseIEsValue{
-			Present: ngapType.PDUSessionResourceSetupResponseIEsPresentAMFUENGAPID, AMFUENGAPID: &amfUe,
-		},
-	}, {
-		Id: id(ngapType.ProtocolIEIDRANUENGAPID), Criticality: ignore,
-		Value: ngapType.PDUSessionResourceSetupResponseIEsValue{
-			Present:     ngapType.PDUSessionResourceSetupResponseIEsPresentRANUENGAPID,
-			RANUENGAPID: &ngapType.RANUENGAPID{Value: ranUe},
-		},
-	}, {
-		Id: id(ngapType.ProtocolIEIDPDUSessionResourceSetupListSURes), Criticality: ignore,
-		Value: ngapType.PDUSessionResourceSetupResponseIEsValue{
-			Present:                          ngapType.PDUSessionResourceSetupResponseIEsPresentPDUSessionResourceSetupListSURes,
-			PDUSessionResourceSetupListSURes: &list,
-		},
-	}}
+	response := with(new(ngapType.PDUSessionResourceSetupResponse), about(amfUe, ignore)...)
+	with(response, element{ngapType.ProtocolIEIDPDUSessionResourceSetupListSURes, ignore, &list})
 	return successful(ngapType.ProcedureCodePDUSessionResourceSetup, ngapType.SuccessfulOutcomeValue{
 		Present: ngapType.SuccessfulOutcomePresentPDUSessionResourceSetupResponse, PDUSessionResourceSetupResponse: response,
 	})
 }
 
 func contextReleaseComplete(amfUe ngapType.AMFUENGAPID) []byte {
-	complete := new(ngapType.UEContextReleaseComplete)
-	complete.ProtocolIEs.List = []ngapType.UEContextReleaseCompleteIEs{{
-		Id: id(ngapType.ProtocolIEIDAMFUENGAPID), Criticality: ignore,
-		Value: ngapType.UEContextReleaseCompleteIEsValue{
-			Present: ngapType.UEContextReleaseCompleteIEsPresentAMFUENGAPID, AMFUENGAPID: &amfUe,
-		},
-	}, {
-		Id: id(ngapType.ProtocolIEIDRANUENGAPID), Criticality: ignore,
-		Value: ngapType.UEContextReleaseCompleteIEsValue{
-			Present: ngapType.UEContextReleaseCompleteIEsPresentRANUENGAPID, RANUENGAPID: &ngapType.RANUENGAPID{Value: ranUe},
-		},
-	}}
+	complete := with(new(ngapType.UEContextReleaseComplete), about(amfUe, ignore)...)
 	return successful(ngapType.ProcedureCodeUEContextRelease, ngapType.SuccessfulOutcomeValue{
 		Present: ngapType.SuccessfulOutcomePresentUEContextReleaseComplete, UEContextReleaseComplete: complete,
 	})

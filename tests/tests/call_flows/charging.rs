@@ -135,7 +135,7 @@ fn without_a_chf_sessions_are_refused_where_the_policy_has_it_so() {
 
 /// TS 33.515, 4.2.2.1.4, TC_CHARGING_ID_UNIQUENESS_SMF: no two sessions have the same charging identifier, not even one after the other.
 #[test]
-fn no_two_sessions_have_the_same_charging_identifier() {
+fn ts_33_515_4_2_2_1_4_no_two_sessions_have_the_same_charging_identifier() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, online).await?;
         let gnb = core.gnb(1).await?;

@@ -52,3 +52,49 @@ fn what_is_done_names_a_test_that_is_there() {
     assert!(rows > 200, "the tables are not read: {rows} rows");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// The names of all tests of the tree that begin so.
+fn tests_named(start: &str) -> Vec<String> {
+    fn collect(folder: &Path, start: &str, into: &mut Vec<String>) {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() && !path.is_symlink() {
+                collect(&path, start, into);
+            } else if path.extension().is_some_and(|kind| kind == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let names = text.split("fn ").skip(1).filter_map(|rest| rest.split(['(', '<']).next());
+                into.extend(names.filter(|name| name.starts_with(start)).map(str::to_owned));
+            }
+        }
+    }
+    let mut names = Vec::new();
+    for folder in ["tests/tests", "nf"] {
+        collect(&root().join(folder), start, &mut names);
+    }
+    names
+}
+
+/// The numbers of clauses in a text, such as 4.2.2.1.1.
+fn clauses(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split([' ', ',']).filter(|word| word.starts_with("4."));
+    words.filter(|word| word.chars().all(|c| c.is_ascii_digit() || c == '.'))
+}
+
+#[test]
+fn each_security_assurance_test_that_is_done_is_a_test_by_its_number() {
+    let text = std::fs::read_to_string(root().join("CONFORMANCE.md")).unwrap();
+    let (mut cases, mut missing) = (0, Vec::new());
+    for line in text.lines().filter(|line| line.starts_with("| 33.5") && line.contains(" | done | ")) {
+        let case = line.trim_matches('|').split(" | ").next().unwrap_or_default().trim();
+        let names = tests_named(&format!("ts_{}_", case[..6].replace('.', "_")));
+        for clause in clauses(case) {
+            cases += 1;
+            let number = format!("_{}_", clause.replace('.', "_"));
+            if !names.iter().any(|name| name.contains(&number)) {
+                missing.push(format!("{clause} of {case}"));
+            }
+        }
+    }
+    assert!(cases > 18, "the table is not read: {cases} cases");
+    assert!(missing.is_empty(), "no test has the number {}", missing.join(", "));
+}

@@ -17,6 +17,7 @@ mod intermediate_upf;
 mod location_reporting;
 mod mobility;
 mod n3_ipv6;
+mod other_ausf;
 mod other_types;
 mod positioning;
 mod refusals;

@@ -4,14 +4,17 @@ use crate::authentication::{REGISTRATION_REQUEST, octets};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_amf::{CipheringName, IntegrityName};
+use martlet_nas::{
+    AccessTypeValue, KeySetIdentifier, Nas5gsMessage, NasDeRegistrationType, NasDeregistrationRequestUeOriginating,
+    NasFGsMobileIdentity, NasKeySetIdentifier,
+};
 use martlet_ngap::ngap::NGAP_PDU;
 use martlet_ngap::{NgapPduKind, ie};
 use martlet_ran::ue::ServicePurpose;
 use martlet_ran::{RegistrationType, XnPlan};
-use martlet_sbi::{ApiRoot, CallPolicy, Created, Peer, Problem};
+use martlet_sbi::{ApiRoot, CallPolicy, Peer};
 use martlet_sbi_api::Json;
 use martlet_sbi_api::common::{ExtSnssai, Snssai};
-use martlet_sbi_api::nausf_ueauthentication::*;
 use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
 use martlet_sbi_api::nnrf_nfmanagement::{NfManagementClient, NfProfile, NfStatus, NfType};
 use martlet_sbi_api::nudr_dr::{FieldsQuery, UdrDataRepositoryClient};
@@ -19,21 +22,20 @@ use martlet_sbi_http::{ClientLimits, HttpBinding};
 use martlet_tests::{GATEWAY, RawGnb, TestCore, in_namespace, internet, metric, ping, reaches};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A consumer of services of the function at `127.0.0.LAST`.
-fn peer(last: u8) -> Result<Peer> {
+pub fn peer(last: u8) -> Result<Peer> {
     let binding = HttpBinding::new(ClientLimits::default());
     let (root, _) = ApiRoot::split(&format!("http://127.0.0.{last}:7777")).context("a root")?;
     Ok(Peer::new(Arc::new(binding), root, "AMF", CallPolicy::default()))
 }
 
-fn problem(problem: martlet_sbi::Problem) -> anyhow::Error {
+pub fn problem(problem: martlet_sbi::Problem) -> anyhow::Error {
     anyhow::anyhow!("{problem}")
 }
 
 /// AUTHENTICATION REQUEST with RAND (0x21): the AMF UE NGAP ID, and RAND.
-async fn challenge(gnb: &RawGnb) -> Result<(u64, Vec<u8>)> {
+pub async fn challenge(gnb: &RawGnb) -> Result<(u64, Vec<u8>)> {
     let (amf_id, nas) = gnb.next_nas().await?;
     ensure!(nas.starts_with(&[0x7e, 0x00, 0x56]) && nas[7] == 0x21, "AUTHENTICATION REQUEST is due: {nas:02x?}");
     Ok((amf_id, nas[8..24].to_vec()))
@@ -105,7 +107,7 @@ fn ts_33_512_4_2_2_3_1_replayed_nas() {
 /// TS 33.512, 4.2.2.3.2, TC_NAS_NULL_INT_AMF, and 4.2.2.3.3, TC_NAS_INT_SELECTION_USE_AMF: SECURITY MODE COMMAND has the
 /// integrity algorithm that the operator likes best of those that the UE has, never NIA0, and is protected with it.
 #[test]
-fn ts_33_512_4_2_2_3_2_and_3_integrity_is_never_null_and_the_best_in_common() {
+fn ts_33_512_4_2_2_3_2_and_4_2_2_3_3_integrity_is_never_null_and_the_best_in_common() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |config| {
             config.amf.security.integrity = vec![IntegrityName::NIA0, IntegrityName::NIA3, IntegrityName::NIA1];
@@ -197,19 +199,23 @@ fn ts_33_512_4_2_2_5_1_a_new_5g_guti_each_time() {
     });
 }
 
-/// TS 33.512, 4.2.2.6.1, TC_UE_SEC_CAP_HANDLING_AMF: capabilities with NIA0 alone, or with no integrity at all, lead to a
-/// rejection.
+/// TS 33.512, 4.2.2.6.1, TC_UE_SEC_CAP_HANDLING_AMF: no encryption algorithm, no integrity algorithm, NIA0 alone, and a mandatory algorithm
+/// that is missing lead to a rejection.
 #[test]
 fn ts_33_512_4_2_2_6_1_security_capabilities_that_are_none() {
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let core = TestCore::start(Sbi::Local, |config| config.amf.security.mandatory_algorithms = true).await?;
         let gnb = core.gnb(1).await?;
-        for (nea, nia) in [(0x80, 0x80), (0xf0, 0x80), (0x80, 0x00)] {
+        let none = [(0x00, 0xf0), (0xf0, 0x00), (0x80, 0x80), (0xf0, 0x80), (0x80, 0x00)];
+        let mandatory = [(0x10, 0xf0), (0xb0, 0xf0), (0xf0, 0x10), (0xf0, 0xb0)];
+        for (nea, nia) in none.into_iter().chain(mandatory) {
             let mut config = core.phone(1);
             (config.nea, config.nia) = (nea, nia);
-            let refused = gnb.new_ue(config)?.register().await.expect_err("no algorithm in common");
-            ensure!(refused.cause() == Some(23), "{refused}");
+            let refused =
+                gnb.new_ue(config)?.register().await.err().with_context(|| format!("({nea:02x}, {nia:02x})"))?;
+            ensure!(refused.cause() == Some(23), "({nea:02x}, {nia:02x}): {refused}");
         }
+        gnb.new_ue(core.phone(1))?.register().await?;
         Ok(())
     });
 }
@@ -391,81 +397,65 @@ fn ts_33_512_4_2_2_4_1_bidding_down_at_an_xn_handover() {
     });
 }
 
-/// An AUSF that answers the first request as the core's own does, and none that is about a synchronisation failure.
-struct SilentAusf {
-    real: AusfUeAuthenticationClient,
-    asked: AtomicUsize,
-}
-
-impl AusfUeAuthentication for SilentAusf {
-    async fn ue_authentications_post(&self, body: AuthenticationInfo) -> Result<Created<UeAuthenticationCtx>, Problem> {
-        if body.resynchronization_info.is_some() {
-            self.asked.fetch_add(1, Ordering::Relaxed);
-            std::future::pending::<()>().await;
-        }
-        self.real.ue_authentications_post(body).await
-    }
-
-    async fn confirm_5g_aka(&self, id: &str, body: ConfirmationData) -> Result<ConfirmationDataResponse, Problem> {
-        self.real.confirm_5g_aka(id, body).await
-    }
-
-    async fn delete_5g_aka_authentication_result(&self, id: &str) -> Result<(), Problem> {
-        self.real.delete_5g_aka_authentication_result(id).await
-    }
-
-    async fn delete_eap_authentication_result(&self, id: &str) -> Result<(), Problem> {
-        self.real.delete_eap_authentication_result(id).await
-    }
-
-    async fn eap_auth_method(&self, id: &str, body: EapSession) -> Result<EapSession, Problem> {
-        self.real.eap_auth_method(id, body).await
-    }
-}
-
-/// TS 33.512, 4.2.2.1.1, TC_SYNC_FAIL_SEAF_AMF, the AUSF does not answer: no new challenge before it does.
+/// TS 33.512, 4.2.2.1.4 (since Release 18), TC_AMF_NAS_INTEGRITY_FAILURE: what is protected wrongly, or not at all, is dropped once NAS
+/// security is there, and does nothing to the UE; a registration request that is protected wrongly lets nobody in.
 #[test]
-fn ts_33_512_4_2_2_1_1_synchronisation_failure_and_an_ausf_that_does_not_answer() {
+fn ts_33_512_4_2_2_1_4_nas_integrity_failure() {
     in_namespace(|| async {
-        let core = TestCore::start_on(Sbi::Http, |config| config.sbi.timeout_ms = 1000).await?;
-        let real = AusfUeAuthenticationClient::new(peer(
-            core.config().sbi.ausf.ip().to_string().rsplit('.').next().context("an address")?.parse()?,
-        )?);
-        let ausf = Arc::new(SilentAusf { real, asked: AtomicUsize::new(0) });
-        let router = Arc::new(martlet_sbi::Router::new().serve(NAUSF_AUTH.routes(ausf.clone())));
-        let server = martlet_sbi_http::HttpServer::bind("127.0.0.77:7777".parse()?, router, Default::default()).await?;
-        tokio::spawn(server.run());
-        // It takes the place of the core's own.
-        let nrf = peer(core.config().sbi.nrf.ip().to_string().rsplit('.').next().context("an address")?.parse()?)?;
-        let query = SearchQuery {
-            target_nf_type: Some(NfType::Ausf),
-            requester_nf_type: Some(NfType::Amf),
-            ..Default::default()
-        };
-        let found = NfDiscoveryClient::new(nrf.clone()).search_nf_instances(query).await.map_err(problem)?;
-        let mut profile = found.nf_instances.into_iter().next().context("the AUSF")?;
-        let management = NfManagementClient::new(nrf);
-        let own = profile.nf_instance_id.to_string();
-        let at = "127.0.0.77".parse()?;
-        profile.nf_instance_id = "6d1c6d3a-7a55-4b14-8c3a-2f7f6a7c1f77".parse()?;
-        profile.ipv4_addresses = Some(vec![at]);
-        for service in profile.nf_service_list.iter_mut().flat_map(|list| list.values_mut()) {
-            for endpoint in service.ip_end_points.iter_mut().flatten() {
-                endpoint.ipv4_address = Some(at);
-            }
+        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let gnb = core.gnb(1).await?;
+        let (phone, _) = core.phone_with_session(&gnb, 1).await?;
+        let guti = phone.status().await?.guti.context("a 5G-GUTI")?;
+        let ngksi = NasKeySetIdentifier::from_key_set_identifier(KeySetIdentifier::Native(0))?;
+        let kind = NasDeRegistrationType::default().with_access_type(AccessTypeValue::ThreeGppAccess);
+        let identity = NasFGsMobileIdentity::from_guti(guti);
+        let leave = Nas5gsMessage::new_5gmm(NasDeregistrationRequestUeOriginating::new(kind, ngksi, identity));
+        let dropped = || metric("martlet_amf_nas_errors_total", &[]);
+        let before = (core.counts(), dropped());
+        phone.send_with_wrong_mac(leave.clone()).await?;
+        phone.send_raw_nas(leave.encode()?).await?;
+        reaches(&phone, 1, GATEWAY).await?;
+        ensure!(dropped() >= before.1 + 2.0, "both are counted");
+        ensure!(core.counts() == before.0, "and nothing more: {:?}", core.counts());
+        // As an initial message: its registration request with another MAC is of nobody that the AMF knows.
+        let raw = RawGnb::set_up(&core, 2).await?;
+        let mut request = vec![0x7e, 0x01, 0x12, 0x34, 0x56, 0x78, 0x00, 0x7e, 0x00, 0x41, 0x01, 0x00, 0x0b];
+        request.extend_from_slice(&NasFGsMobileIdentity::from_guti(guti).value);
+        raw.send(raw.initial(1, &request)).await?;
+        let (_, nas) = raw.next_nas().await?;
+        ensure!(nas == [0x7e, 0x00, 0x5b, 0x01], "IDENTITY REQUEST, not protected, is due: {nas:02x?}");
+        reaches(&phone, 1, GATEWAY).await?;
+        phone.deregister().await?;
+        Ok(())
+    });
+}
+
+/// TS 33.512, 4.2.2.6.2, TC_UE_SEC_CAP_AS_CONTEXT_SETUP: the gNB gets the capabilities that the UE has said in its registration request.
+#[test]
+fn ts_33_512_4_2_2_6_2_security_capabilities_for_the_access_stratum() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let gnb = core.gnb(1).await?;
+        for (nea, nia) in [(0xf0, 0x70), (0xa0, 0x60), (0xe0, 0x20)] {
+            let mut config = core.phone(1);
+            (config.nea, config.nia) = (nea, nia);
+            let mut heard = gnb.subscribe();
+            let phone = gnb.new_ue(config)?;
+            phone.register().await?;
+            let told = loop {
+                let message = heard.recv().await?;
+                let pdu = NGAP_PDU::decode(&message)?;
+                if pdu.kind() == NgapPduKind::Initiating_InitialContextSetup {
+                    let told =
+                        pdu.ie::<ie::UESecurityCapabilities>().transpose()?.context("UE Security Capabilities")?;
+                    let integrity = told.nr_integrity_protection_algorithms.0.as_octets()[0];
+                    break (told.nr_encryption_algorithms.0.as_octets()[0], integrity);
+                }
+            };
+            // NGAP begins with algorithm 1.
+            ensure!(told == (nea << 1, nia << 1), "({nea:02x}, {nia:02x}) was said, and the gNB was told {told:02x?}");
+            phone.deregister().await?;
         }
-        management.register_nf_instance(profile.nf_instance_id.as_ref(), profile.clone()).await.map_err(problem)?;
-        management.deregister_nf_instance(&own).await.map_err(problem)?;
-        let gnb = RawGnb::set_up(&core, 1).await?;
-        gnb.send(gnb.initial(1, &octets(REGISTRATION_REQUEST))).await?;
-        let (amf_id, _) = challenge(&gnb).await?;
-        let mut failure = vec![0x7e, 0x00, 0x59, 21, 0x30, 14];
-        failure.extend([0x5a; 14]);
-        gnb.send(gnb.uplink(amf_id, 1, &failure)).await?;
-        // It gives up, and does not challenge the UE anew: REGISTRATION REJECT with #22.
-        let (_, nas) = gnb.next_nas().await?;
-        ensure!(nas.starts_with(&[0x7e, 0x00, 0x44, 22]), "REGISTRATION REJECT is due: {nas:02x?}");
-        ensure!(ausf.asked.load(Ordering::Relaxed) == 1, "the AUSF was asked");
         Ok(())
     });
 }

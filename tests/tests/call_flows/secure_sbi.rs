@@ -43,8 +43,9 @@ fn peer(tls: Option<Tls>, at: &str) -> Result<Peer> {
     Ok(Peer::new(Arc::new(binding), root, "AMF", CallPolicy::default()))
 }
 
+/// TS 33.117, TC_PROTECT_TRANSPORT_LAYER and TC_AUTHORIZATION_TOKEN_VERIFICATION_FAILURE_ONE_PLMN, of each function.
 #[test]
-fn phones_are_served_over_tls_with_tokens_and_strangers_are_not() {
+fn ts_33_117_phones_are_served_over_tls_with_tokens_and_strangers_are_not() {
     in_namespace(|| async {
         let folder = Folder::new("served")?;
         let path = folder.0.clone();

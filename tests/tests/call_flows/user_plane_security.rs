@@ -87,9 +87,9 @@ fn a_gnb_that_cannot_protect_leaves_what_is_preferred_and_refuses_what_is_requir
     });
 }
 
-/// TS 33.515, 4.2.2.1.2, TC_UP_SECURITY_POLICY_SMF: a target gNB that names another policy at a path switch gets the SMF's.
+/// TS 33.515, 4.2.2.1.3, TC_UP_SECURITY_POLICY_SMF: a target gNB that names another policy at a path switch gets the SMF's.
 #[test]
-fn ts_33_515_4_2_2_1_2_a_policy_that_a_gnb_has_changed_is_put_right_at_a_path_switch() {
+fn ts_33_515_4_2_2_1_3_a_policy_that_a_gnb_has_changed_is_put_right_at_a_path_switch() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         core.subscribe(1, |s| s.slices[0].dnns[0].up_security = policy(Required, Required))?;

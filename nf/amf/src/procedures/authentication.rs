@@ -51,6 +51,15 @@ enum Answer {
     Failure(Option<GmmCause>, Option<[u8; 14]>),
 }
 
+/// What becomes of RES*.
+enum Confirmed {
+    Success(KSeaf),
+    /// HRES* or RES* is another than the home network's.
+    Wrong,
+    /// The AUSF does not say.
+    Unknown(Problem),
+}
+
 /// What the AUSF says of an EAP response.
 enum Step {
     Request(Bytes),
@@ -64,12 +73,21 @@ pub(crate) async fn run(ue: &mut Ue, ngksi_of_ue: KeySetIdentifier) -> Result<Ke
     // A SUCI is the UE's own word; a SUPI that belongs to a 5G-GUTI may be another's.
     let mut identified = ue.suci.is_some();
     let mut challenge = challenge(ue, None).await?;
-    let (mut asked_again, mut synchronised, mut keys_in_use) = (false, false, 0);
+    let (mut asked_again, mut synchronised, mut unconfirmed, mut keys_in_use) = (false, false, false, 0);
     loop {
         match (ask(ue, &challenge.offer, ngksi).await?, &challenge.offer) {
             (Answer::Response(res_star, _), Offer::FiveGAka(vector)) => {
-                let k_seaf = confirm(ue, &challenge, vector, res_star).await?;
-                return keys(ue, &k_seaf, ngksi, None);
+                match confirm(ue, &challenge, vector, res_star).await? {
+                    Confirmed::Success(k_seaf) => return keys(ue, &k_seaf, ngksi, None),
+                    // The identity may be another's (TS 24.501, 5.4.1.3.5; TS 33.501, 6.1.3.2.2).
+                    Confirmed::Wrong if !identified => identified = true,
+                    Confirmed::Wrong => return Err(Stop::NotAuthentic(None)),
+                    // Its USIM is not to blame: it is asked who it is, and once more (TS 33.501, 6.1.3.2.2).
+                    Confirmed::Unknown(_) if !unconfirmed => unconfirmed = true,
+                    Confirmed::Unknown(problem) => return Err(refused(ue, &problem)),
+                }
+                identity::ask(ue).await?;
+                challenge = self::challenge(ue, None).await?;
             }
             (Answer::Response(_, packet), Offer::Eap(_)) => match step(ue, &challenge, packet).await? {
                 Step::Request(packet) => challenge.offer = Offer::Eap(packet),
@@ -214,22 +232,25 @@ async fn confirm(
     challenge: &Challenge,
     vector: &Av5gAka,
     res_star: Option<[u8; 16]>,
-) -> Result<KSeaf, Stop> {
+) -> Result<Confirmed, Stop> {
     let (rand, hxres_star) = (Rand::new(&vector.rand.0), HxresStar::new(&vector.hxres_star.0));
-    let matches = res_star.is_some_and(|res_star| aka::hres_star_matches(&rand, &res_star, &hxres_star));
-    // The home network learns of a wrong answer, too.
-    let data = ConfirmationData { res_star: res_star.map(SecretHex), supported_features: None };
+    let right = res_star.filter(|res_star| aka::hres_star_matches(&rand, res_star, &hxres_star));
+    // The home network learns of a wrong answer, too: null (TS 29.509, 5.2.2.2.2).
+    let data = ConfirmationData { res_star: right.map(SecretHex), supported_features: None };
     let confirmed = challenge.ausf.confirm_5g_aka(&challenge.id, data).await;
-    if !matches {
-        return Err(Stop::NotAuthentic(None));
+    if right.is_none() {
+        return Ok(Confirmed::Wrong);
     }
-    let response = confirmed.map_err(|problem| refused(ue, &problem))?;
+    let response = match confirmed {
+        Ok(response) => response,
+        Err(problem) => return Ok(Confirmed::Unknown(problem)),
+    };
     match (response.auth_result, response.supi, response.kseaf) {
         (AuthResult::AuthenticationSuccess, Some(supi), Some(k_seaf)) => {
             proved(ue, supi)?;
-            Ok(KSeaf::new(&k_seaf.0))
+            Ok(Confirmed::Success(KSeaf::new(&k_seaf.0)))
         }
-        _ => Err(Stop::NotAuthentic(None)),
+        _ => Ok(Confirmed::Wrong),
     }
 }
 

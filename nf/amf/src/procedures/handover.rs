@@ -13,6 +13,8 @@ use crate::served::Tai;
 use crate::ue::{Stop, Ue};
 use martlet_ngap::cause;
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork, GlobalRANNodeID};
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 
 /// Where a UE is to go.
@@ -65,9 +67,21 @@ pub(crate) async fn run(ue: &mut Ue, required: HandoverRequired) {
         }
         Ended::Stopped(stop) => {
             procedure.failed(&stop.label());
-            ue.conclude(stop).await;
+            return ue.conclude(stop).await;
         }
     }
+    // It stays where it is, and gets there what waited for its handover (TS 23.502, 4.9.1.3.1).
+    ue.send_undelivered().await;
+}
+
+/// The same while another procedure waits for the UE.
+pub(crate) fn beside(ue: &mut Ue, required: HandoverRequired) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+    Box::pin(run(ue, required))
+}
+
+/// Whether this AMF goes on with the UE, whatever becomes of the handover.
+pub(crate) fn stays_here(ue: &Ue, required: &HandoverRequired) -> bool {
+    !matches!(target(ue, required), Ok(Target::Elsewhere(..)))
 }
 
 /// HANDOVER CANCEL ACKNOWLEDGE: also for a handover that there is none of, so that the gNB goes on (8.4.5).

@@ -8,12 +8,12 @@ use martlet_sbi_api::common::SupiOrSuci;
 
 /// Learns the SUCI: from the request, else by asking. A UE whose SUPI is known already is not asked.
 pub(crate) async fn identify(ue: &mut Ue, request: &NasRegistrationRequest) -> Result<(), Stop> {
-    match suci(&request.fgs_mobile_identity) {
-        Some(suci) => ue.suci = Some(suci),
-        None if ue.supi.is_none() => ask(ue).await?,
-        None => {}
+    // One of an earlier registration says nothing of who sends this one.
+    ue.suci = suci(&request.fgs_mobile_identity);
+    match ue.suci.is_none() && ue.supi.is_none() {
+        true => ask(ue).await,
+        false => Ok(()),
     }
-    Ok(())
 }
 
 /// Asks the UE for its SUCI.

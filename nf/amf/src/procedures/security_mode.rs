@@ -26,6 +26,10 @@ pub(crate) async fn run(ue: &mut Ue, keys: Keys, repeat: bool, emergency: bool) 
     let Some(capability) = ue.capability.clone() else {
         return Err(Stop::reject(GmmCause::InvalidMandatoryInformation));
     };
+    if ue.amf.config.security.mandatory_algorithms && !emergency && !has_the_mandatory(&capability) {
+        tracing::warn!(supi = ue.label(), gnb = ue.gnb(), "the UE lacks algorithms that each UE has");
+        return Err(Stop::reject(GmmCause::UeSecurityCapabilitiesMismatch));
+    }
     let served = &ue.amf.served;
     let Some((ciphering, integrity)) = select(&capability, &served.ciphering, &served.integrity, emergency) else {
         tracing::warn!(supi = ue.label(), gnb = ue.gnb(), "the UE has none of the algorithms of amf.security");
@@ -62,6 +66,15 @@ pub(crate) async fn run(ue: &mut Ue, keys: Keys, repeat: bool, emergency: bool) 
         ue.pei = Some(pei);
     }
     Ok(Complete { count, request: request(ue, &complete) })
+}
+
+/// Whether the UE has what each UE has (TS 33.501, 5.2.2 and 5.2.3): NEA0 to NEA2, NIA1 and NIA2. NIA0 is for emergencies, and many leave
+/// it out.
+fn has_the_mandatory(capability: &NasUeSecurityCapability) -> bool {
+    let ciphering = [CipheringAlgorithm::NEA0, CipheringAlgorithm::NEA1, CipheringAlgorithm::NEA2];
+    let integrity = [IntegrityAlgorithm::NIA1, IntegrityAlgorithm::NIA2];
+    ciphering.iter().all(|algorithm| capability.supports_ea(*algorithm as u8))
+        && integrity.iter().all(|algorithm| capability.supports_ia(*algorithm as u8))
 }
 
 /// Whether the security context has the algorithms that this AMF would choose.
@@ -132,6 +145,17 @@ mod tests {
     use super::*;
     use CipheringAlgorithm::*;
     use IntegrityAlgorithm::*;
+
+    #[test]
+    fn each_mandatory_algorithm_counts() {
+        let has = |ea, ia| has_the_mandatory(&NasUeSecurityCapability::from_capabilities(ea, ia));
+        assert!(has(0xf0, 0xf0) && has(0xe0, 0x60));
+        assert!(
+            ![(0x60, 0x60), (0xa0, 0x60), (0xc0, 0x60), (0xe0, 0x40), (0xe0, 0x20)]
+                .iter()
+                .any(|(ea, ia)| has(*ea, *ia))
+        );
+    }
 
     #[test]
     fn null_integrity_is_for_emergencies_of_ues_that_have_nothing_better() {

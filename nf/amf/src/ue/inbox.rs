@@ -201,10 +201,14 @@ impl Ue {
             Event::Uplink { amf_id, .. } if !self.is_current(amf_id) => Ok(()),
             Event::Uplink { message, amf_id } => match message {
                 Uplink::ReleaseRequest { .. } => Err(Stop::Preempted(Work::Event(Event::Uplink { message, amf_id }))),
-                // The procedure at work ends first; the gNB gives up where that takes too long for the UE.
+                // The procedure at work ends first, unless it waits for the handover; the gNB gives up where that takes too long for the UE.
                 Uplink::HandoverRequired(_) => {
                     self.later(Work::Event(Event::Uplink { message, amf_id }));
-                    Ok(())
+                    self.let_the_handover_go_first().await
+                }
+                Uplink::NotDelivered { .. } => {
+                    self.note(message)?;
+                    self.let_the_handover_go_first().await
                 }
                 Uplink::HandoverCancel(_) => {
                     self.waiting.retain(|work| !is_handover(work));
@@ -235,6 +239,26 @@ impl Ue {
                 self.later(Work::Event(event));
                 Ok(())
             }
+        }
+    }
+
+    /// What the procedure at work has sent does not get to a UE that is on its way: the handover does not wait for it, and what was not
+    /// delivered comes after it (TS 24.501, 5.4.4.6). With another AMF the procedure is over.
+    async fn let_the_handover_go_first(&mut self) -> Result<(), Stop> {
+        if self.undelivered.is_empty() || self.request.is_some() {
+            return Ok(());
+        }
+        let Some(work) = self.waiting.iter().position(is_handover).and_then(|at| self.waiting.remove(at)) else {
+            return Ok(());
+        };
+        match work {
+            Work::Event(Event::Uplink { message: Uplink::HandoverRequired(required), .. })
+                if handover::stays_here(self, &required) =>
+            {
+                handover::beside(self, *required).await;
+                Ok(())
+            }
+            work => Err(Stop::Preempted(work)),
         }
     }
 

@@ -9,7 +9,8 @@ use crate::session::{Session, SessionEvent, Updated};
 use crate::{metrics, n1};
 use bytes::Bytes;
 use martlet_nas::{GsmCause, Nas5gsMessage, Nas5gsmMessage};
-use martlet_ngap::transfer::{SetupResponse, SetupUnsuccessful};
+use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
+use martlet_ngap::transfer::{FailedFlow, ModifyConfirm, ModifyIndication, Notify, SetupResponse, SetupUnsuccessful};
 use martlet_sbi::{ApiRoot, Multipart, Problem, content_type};
 use martlet_sbi_api::namf_communication::AmfCommunicationClient;
 use martlet_sbi_api::nsmf_pdusession::{N2SmInfoType, SmContextUpdateData, SmContextUpdatedData, UpCnxState};
@@ -140,6 +141,17 @@ async fn from_gnb(session: &mut Session, kind: &N2SmInfoType, octets: &Bytes) ->
             let data = SmContextUpdatedData { up_cnx_state: Some(UpCnxState::Deactivated), ..Default::default() };
             Ok(Some(Multipart::new(data)))
         }
+        N2SmInfoType::PduResModInd => from_another_end(session, octets).await,
+        // Of flows alone: nobody is told of those whose bit rate is not kept, but for the log.
+        N2SmInfoType::PduResNty => {
+            let wrong = |e: &dyn std::fmt::Display| Problem::new(403, "N2_SM_ERROR").detail(e.to_string());
+            let notify = Notify::decode(octets).map_err(|e| wrong(&e))?;
+            tracing::info!(supi = %session.supi, session = session.id, ?notify, "the gNB notifies");
+            metrics::procedure("resource_notify", "ok", Instant::now());
+            Ok(None)
+        }
+        // The gNB has let the session's resources go by itself: what comes for it waits (TS 38.413, 8.2.4).
+        N2SmInfoType::PduResNtyRel => path_switch::not_taken_over(session).await,
         N2SmInfoType::PathSwitchReq => path_switch::run(session, octets).await,
         N2SmInfoType::PathSwitchSetupFail => path_switch::not_taken_over(session).await,
         // The gNB has let go of what it was told to.
@@ -150,6 +162,35 @@ async fn from_gnb(session: &mut Session, kind: &N2SmInfoType, octets: &Bytes) ->
         }
         other => Err(Problem::new(403, "N2_SM_ERROR").detail(format!("{} is not taken", other.as_str()))),
     }
+}
+
+/// Downlink goes to another end of the gNB (TS 38.413, 8.2.5): one for all flows, since there is no second tunnel of a session.
+async fn from_another_end(session: &mut Session, octets: &Bytes) -> Updated {
+    let started = Instant::now();
+    let wrong = |e: &dyn std::fmt::Display| Problem::new(403, "N2_SM_ERROR").detail(e.to_string());
+    let indication = ModifyIndication::decode(octets).map_err(|e| wrong(&e))?;
+    let Some(uplink) = session.upf.filter(|_| session.active).map(|upf| upf.n3()) else {
+        return Err(wrong(&"the session has no user plane"));
+    };
+    let before = session.gnb;
+    let (teid, address) = session.end_of(&indication.downlink.tunnel);
+    session.gnb = Some((teid, address));
+    if let Err(error) = session.modify(to_gnb(teid, address)).await {
+        session.gnb = before;
+        return Err(Problem::new(504, "PEER_NOT_RESPONDING").detail(error.to_string()));
+    }
+    let second = indication.additional_downlink.iter().flat_map(|tunnel| &tunnel.qfis);
+    let cause = Cause::radioNetwork(CauseRadioNetwork::unspecified);
+    let failed_flows = second.map(|qfi| FailedFlow { qfi: *qfi, cause: cause.clone() }).collect();
+    let confirm = ModifyConfirm { flows: indication.downlink.qfis, uplink, failed_flows }.encode();
+    let confirm = confirm.map_err(|error| Problem::system_failure(error.to_string()))?;
+    metrics::procedure("modify_indication", "ok", started);
+    let data = SmContextUpdatedData {
+        n2_sm_info: Some(reference(N2)),
+        n2_sm_info_type: Some(N2SmInfoType::PduResModCfm),
+        ..Default::default()
+    };
+    Ok(Some(Multipart::new(data).part(N2, content_type::NGAP, confirm)))
 }
 
 /// The UE goes idle: downlink waits at the UPF (TS 23.502, 4.2.6, step 5).

@@ -1,5 +1,6 @@
 //! Input that is not as it should be, from every side: it is answered as the specifications say, counted, and disturbs
 //! nobody. In each test a phone with a session looks on, and goes on.
+mod floods;
 mod gtpu;
 mod handover;
 mod nas;

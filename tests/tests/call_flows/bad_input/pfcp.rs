@@ -9,8 +9,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use tokio::net::UdpSocket;
 
-const STRANGER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 99);
-const UPF: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(127, 0, 0, 8)), 8805);
+pub const STRANGER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 99);
+pub const UPF: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(127, 0, 0, 8)), 8805);
 const SMF: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(127, 0, 0, 7)), 8805);
 
 /// A PFCP entity by hand.
@@ -40,7 +40,7 @@ impl Stranger {
 }
 
 /// A message with these octets for its elements.
-fn raw(message_type: u8, seid: Option<u64>, sequence: u32, elements: &[u8]) -> Vec<u8> {
+pub fn raw(message_type: u8, seid: Option<u64>, sequence: u32, elements: &[u8]) -> Vec<u8> {
     Header { message_type, seid, sequence, priority: None }.encode(|out| out.extend_from_slice(elements))
 }
 
