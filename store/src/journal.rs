@@ -338,3 +338,34 @@ impl Writer {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicUsize;
+
+    #[test]
+    fn a_value_is_made_once_when_it_is_written_and_one_that_is_not_made_leaves_the_one_before() {
+        let folder = std::env::temp_dir().join(format!("martlet-journal-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (place, key) = (Place::File(folder.join("martlet.amf.db")), folder.join("operator.key"));
+        let timing = Timing { interval: Duration::from_millis(200), lease: Duration::from_secs(1) };
+        let open = || Journal::open(&place, Some(&key), "amf", timing).unwrap();
+        let (journal, _) = open();
+        let made = Arc::new(AtomicUsize::new(0));
+        for octet in 0..10 {
+            let made = made.clone();
+            journal.put_later("1", move || {
+                made.fetch_add(1, Ordering::Relaxed);
+                Some(vec![octet])
+            });
+        }
+        assert_eq!(made.load(Ordering::Relaxed), 0, "not before it is written");
+        assert!(journal.flush(Duration::from_secs(10)));
+        assert_eq!(made.load(Ordering::Relaxed), 1);
+        journal.put_later("1", || None);
+        drop(journal);
+        assert_eq!(open().1, [("1".to_string(), vec![9])]);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
