@@ -252,7 +252,7 @@ fn write(
 }
 
 /// The switch over `kernel`.
-fn ratios(output: &mut Output, plan: &Plan) {
+pub(super) fn ratios(output: &mut Output, plan: &Plan) {
     for &load in &plan.loads {
         for frame in plan.frames(load) {
             for (direction, _) in DIRECTIONS {
@@ -262,7 +262,8 @@ fn ratios(output: &mut Output, plan: &Plan) {
                 {
                     let times =
                         point.value(output, what, "switch", statistic) / point.value(output, what, "kernel", statistic);
-                    if times.is_finite() {
+                    let there = output.find(&point.id(what, "switch_over_kernel", statistic)).is_some();
+                    if times.is_finite() && !there {
                         output.figure(Figure::once(point.id(what, "switch_over_kernel", statistic), "times", times));
                     }
                 }
