@@ -271,7 +271,7 @@ fn write(
 }
 
 /// The switch over `kernel`.
-fn ratios(output: &mut Output, plan: &Plan) {
+pub(super) fn ratios(output: &mut Output, plan: &Plan) {
     for &load in &plan.loads {
         for frame in plan.frames(load) {
             for (direction, _) in DIRECTIONS {
@@ -282,9 +282,9 @@ fn ratios(output: &mut Output, plan: &Plan) {
                     for variant in ["switch", "switch_xdp"] {
                         let of = |variant| point.value(output, what, variant, statistic);
                         let times = of(variant) / of("kernel");
-                        if times.is_finite() {
-                            let name = format!("{variant}_over_kernel");
-                            output.figure(Figure::once(point.id(what, &name, statistic), "times", times));
+                        let id = point.id(what, &format!("{variant}_over_kernel"), statistic);
+                        if times.is_finite() && output.find(&id).is_none() {
+                            output.figure(Figure::once(id, "times", times));
                         }
                     }
                 }
