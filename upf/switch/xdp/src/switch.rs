@@ -54,6 +54,7 @@ pub struct XdpSwitch {
     /// Who sends frames of ours has this.
     frames: Mutex<Frames>,
     holding: Mutex<Holding>,
+    bell: Mutex<crate::ring::Ring>,
     for_controller: Mutex<(crate::ring::Ring, VecDeque<Vec<u8>>)>,
     /// Places of the actions that have packets wait.
     holds: Vec<usize>,
@@ -97,7 +98,8 @@ impl XdpSwitch {
         let meters = arrays(&info.meters, "meter", METER)?;
         let port_counts = loaded.memory("port_counts", PORT_COUNTS * (PORTS * loaded.processors) as usize)?;
         let frames = Frames::new(loaded.again()?, |name, octets| loaded.memory(name, octets), control.clone())?;
-        let holding = Holding::new(loaded.ring("held", 16 << 20)?);
+        let holding = Holding::new(loaded.drain()?, |name, octets| loaded.memory(name, octets))?;
+        let bell = Mutex::new(loaded.ring("bell", 4096)?);
         let for_controller = Mutex::new((loaded.ring("for_controller", 1 << 20)?, VecDeque::new()));
         let fence = Fence { fence: loaded.map("fence")?, slot: loaded.map("fence_slot")? };
         let holds =
@@ -113,6 +115,7 @@ impl XdpSwitch {
             port_counts,
             frames: Mutex::new(frames),
             holding: Mutex::new(holding),
+            bell,
             for_controller,
             holds,
         })
@@ -155,13 +158,9 @@ impl XdpSwitch {
         all
     }
 
-    /// Frames that waited, for which there was no room.
-    pub fn lost(&self) -> u64 {
-        lock(&self.holding).lost
-    }
-
     /// Looks after what waits: takes what has been given, and lets nothing wait for too long. Says whether anything does.
     pub(crate) fn look_after(&self) -> bool {
+        lock(&self.bell).take(|_| ());
         let mut holding = lock(&self.holding);
         holding.look(&lock(&self.frames));
         holding.waits()
@@ -186,7 +185,7 @@ impl XdpSwitch {
     /// Descriptors that are readable when there is something to look after, and when something has come for the controller.
     pub(crate) fn descriptors(&self) -> [i32; 2] {
         use std::os::fd::AsRawFd;
-        [self.loaded.held.as_raw_fd(), self.loaded.for_controller.as_raw_fd()]
+        [self.loaded.bell.as_raw_fd(), self.loaded.for_controller.as_raw_fd()]
     }
 
     /// Makes changes in the copy that no packet meets; what went well is taken back where one does not.
@@ -245,7 +244,7 @@ impl model::Target for XdpSwitch {
             return self.commit_now(changes, rebuilds);
         }
         let (mut holding, frames) = (lock(&self.holding), lock(&self.frames));
-        holding.release(&self.control, &self.fence, &frames, || self.commit_now(changes, rebuilds))
+        holding.release(&self.fence, &frames, || self.commit_now(changes, rebuilds))
     }
 
     fn set_default(&self, table: usize, call: &Call) -> Result<(), String> {
