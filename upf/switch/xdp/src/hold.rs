@@ -21,7 +21,9 @@ use std::time::{Duration, Instant};
 /// After so long what waits goes to the native side: whoever had it wait is gone.
 const LONGEST_HOLD: Duration = Duration::from_millis(250);
 /// For so long a hand-over waits for a moment in which nothing comes.
-const POLITE: Duration = Duration::from_millis(5);
+const POLITE: Duration = Duration::from_millis(2);
+/// Runs of `drain` behind the last frame, for those that come on other processors meanwhile.
+const BEHIND: u32 = 32;
 /// A hand-over that takes longer is ended: what waits then goes when it can.
 const LONGEST_HANDOVER: Duration = Duration::from_secs(1);
 /// Frames of the queue, and octets of each (`bpf/ports.h`).
@@ -93,9 +95,11 @@ impl Holding {
 
     /// Has frames from `scan` on go, by the program.
     fn go_on(&self, frames: &Frames, past: bool) -> Result<(), String> {
-        let pending = self.tail() - self.scan().load(Acquire);
+        let pending = (self.tail() - self.scan().load(Acquire)).max(1);
         if !frames.are_sent_by_sockets() {
-            let run = Frames::run(&self.drain, pending.max(1) as u32);
+            // In one batch, the run behind the last frame ends the hand-over.
+            let more = if self.words.u32(28).load(Relaxed) != 0 { BEHIND } else { 0 };
+            let run = Frames::run(&self.drain, pending as u32 + more);
             return run.map_err(|error| format!("packets that wait cannot be sent: {error}"));
         }
         for n in self.scan().load(Acquire)..self.tail() {
