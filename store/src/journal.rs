@@ -19,6 +19,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
+/// What makes the value of a context when it is written.
+type Make = Box<dyn FnOnce() -> Option<Vec<u8>> + Send>;
+
 /// Rows that are written in one transaction.
 const MOST_AT_ONCE: usize = 2000;
 /// Between attempts to write to a database that fails.
@@ -41,7 +44,7 @@ pub struct Timing {
 #[derive(Default)]
 struct Waiting {
     /// The last value of each context that has changed; none for one that is gone.
-    changed: HashMap<String, Option<Vec<u8>>>,
+    changed: HashMap<String, Option<Make>>,
     /// Changes handed over, and changes written.
     handed_over: u64,
     written: u64,
@@ -131,7 +134,13 @@ impl Journal {
 
     /// Keeps a context from now on, in place of what was kept of it.
     pub fn put(&self, id: impl Into<String>, value: Vec<u8>) {
-        self.hand_over(id.into(), Some(value));
+        self.put_later(id, || Some(value));
+    }
+
+    /// The same with a value that is made when it is written, in the journal's thread: of a context that changes several times until
+    /// then only the last one. One that makes none leaves what was kept before.
+    pub fn put_later(&self, id: impl Into<String>, make: impl FnOnce() -> Option<Vec<u8>> + Send + 'static) {
+        self.hand_over(id.into(), Some(Box::new(make)));
     }
 
     /// Keeps a context no more.
@@ -139,13 +148,17 @@ impl Journal {
         self.hand_over(id.into(), None);
     }
 
-    fn hand_over(&self, id: String, value: Option<Vec<u8>>) {
+    fn hand_over(&self, id: String, value: Option<Make>) {
         let mut waiting = self.shared.waiting();
+        let first = waiting.changed.is_empty();
         waiting.handed_over += 1;
-        waiting.changed.insert(id, value);
-        if waiting.changed.len() == 1 {
+        let before = waiting.changed.insert(id, value);
+        drop(waiting);
+        // The thread waits for the first alone, and finds the others when it writes.
+        if first {
             self.shared.stirred.notify_one();
         }
+        drop(before);
     }
 
     /// Waits until everything that was handed over is written, or the time is over: whether it is. Blocks the thread.
@@ -279,7 +292,10 @@ impl Writer {
         let sealed = changed.into_iter().filter_map(|(id, value)| match value {
             None => Some((id, None)),
             // Sealing fails for want of random numbers alone.
-            Some(value) => self.seal.seal(&format!("{owner}/{id}"), &value).ok().map(|value| (id, Some(value))),
+            Some(make) => {
+                let value = make().and_then(|value| self.seal.seal(&format!("{owner}/{id}"), &value).ok());
+                value.map(|value| (id, Some(value)))
+            }
         });
         // What others have is theirs to write.
         let sealed: Vec<_> = sealed.filter(|(id, _)| !self.shared.fence.has_lost(id)).collect();

@@ -2,6 +2,7 @@
 use crate::backend::{Backend, CHANGES_KEPT, Change, Row, TOLD_OF_CHANGES};
 use crate::gathering::Gathering;
 use crate::{StoreError, schema};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, params};
 use std::ops::Deref;
 use std::path::Path;
@@ -109,6 +110,8 @@ fn prepare(mut connection: Connection) -> Result<Connection, StoreError> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.set_prepared_statement_cache_capacity(64);
+    // Else a statement with a parameter that might change its plan is compiled anew each time that the parameter changes.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     schema::migrate(&mut connection)?;
     Ok(connection)
 }

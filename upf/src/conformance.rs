@@ -7,7 +7,7 @@ use crate::datapath::{Change, DatapathError, Event, Reached};
 use crate::rules::*;
 use martlet_gtpu::{Direction as GtpuDirection, Message, PduSessionContainer, decode};
 use martlet_pfcp::ie::{GateStatus, ReportingTriggers, SdfFilter};
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 mod packets;
 mod rig;
@@ -28,6 +28,7 @@ pub fn checks<R: Rig>() -> Vec<(&'static str, Check<R>)> {
         ("an extension header that must be understood is told", an_extension_header_is_told),
         ("a foreign source does not pass", a_foreign_source_does_not_pass),
         ("octets that are nothing do no harm", octets_that_are_nothing_do_no_harm),
+        ("a tunnel within a tunnel leads nowhere", a_tunnel_within_a_tunnel_leads_nowhere),
         ("a closed gate stops its direction", a_closed_gate_stops_its_direction),
         ("a bit rate of zero stops its direction", a_bit_rate_of_zero_stops_its_direction),
         ("the first rule by precedence counts", the_first_rule_by_precedence_counts),
@@ -185,6 +186,24 @@ fn octets_that_are_nothing_do_no_harm<R: Rig>(rig: &mut R) {
     }
     send_uplink(rig, 1, 7000, b"after");
     assert_eq!(rig.receive_n6().as_deref(), Some(&b"after"[..]));
+}
+
+fn a_tunnel_within_a_tunnel_leads_nowhere<R: Rig>(rig: &mut R) {
+    established(rig);
+    let other = Ipv4Addr::new(10, 45, 0, 3);
+    let second = session(rig, 2, 0x0202_0202, other);
+    apply(rig, &second);
+    let IpAddr::V4(n3) = rig.n3() else { return };
+    // In the name of another UE; and that the tunnel of one is gone.
+    let stolen = g_pdu(0x0202_0202, Some(1), &udp_packet((other, 9000), (rig.remote(), 7000), b"stolen"));
+    let gone = martlet_gtpu::error_indication(REMOTE, rig.gnb());
+    for within in [&stolen, &gone, &martlet_gtpu::echo_request(1)] {
+        rig.send_n3(&g_pdu(TEID, Some(1), &udp_packet((rig.ue(), 2152), (n3, 2152), within)));
+    }
+    send_uplink(rig, 1, 7000, b"own");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"own"[..]));
+    assert_eq!(rig.datapath().counters().drops(DropReason::Malformed).get(), 3);
+    assert!(rig.event().is_none());
 }
 
 fn a_closed_gate_stops_its_direction<R: Rig>(rig: &mut R) {

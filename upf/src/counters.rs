@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub enum DropReason {
-    /// Not GTP-U, or not IP inside.
+    /// Not GTP-U, or not IP inside, or a tunnel to ourselves within one.
     Malformed,
     /// A G-PDU for a tunnel that no session has.
     UnknownTunnel,
@@ -86,7 +86,7 @@ impl DropReason {
     /// What a person is told of it.
     pub fn explanation(self) -> &'static str {
         match self {
-            DropReason::Malformed => "not GTP-U, or no IP packet in it",
+            DropReason::Malformed => "not GTP-U, or no IP packet in it, or a tunnel to this UPF within a tunnel",
             DropReason::UnknownTunnel => "no session has this TEID",
             DropReason::UnknownUe => "no session has the destination address",
             DropReason::ForeignSource => "the UE does not have this source address",

@@ -1,5 +1,7 @@
 //! What the programs make of packets whose addresses they translate, octet for octet (`BPF_PROG_TEST_RUN`).
 mod common;
+#[path = "xdp_nat/recent.rs"]
+mod recent;
 
 use common::links::{Bench, GNB, HOST, UE, ethernet, ip4, udp4};
 use martlet_upf::Verdict;

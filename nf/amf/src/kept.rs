@@ -15,7 +15,6 @@ use martlet_nas::{
 use martlet_nf::StartError;
 use martlet_sbi::ApiRoot;
 use martlet_sbi_api::common::{Ambr, Dnn, Pei, Supi};
-use martlet_sbi_api::nudm_sdm::{AccessAndMobilitySubscriptionData, SmfSelectionSubscriptionData};
 use martlet_store::{Journal, Kept};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -37,7 +36,7 @@ pub(crate) struct KeptUe {
     /// As in the UE security capability (TS 24.501, 9.11.3.54).
     capability: Option<Vec<u8>>,
     radio_capability: Option<String>,
-    subscription: Option<KeptSubscription>,
+    subscription: Option<Arc<Subscription>>,
     policy: Option<KeptPolicy>,
     allowed: Vec<(u8, Option<[u8; 3]>)>,
     #[serde(default)]
@@ -87,13 +86,6 @@ struct KeptSecurity {
     ciphering: u8,
     uplink: Option<u32>,
     downlink: Option<u32>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct KeptSubscription {
-    access: AccessAndMobilitySubscriptionData,
-    smf_selection: SmfSelectionSubscriptionData,
-    sdm_subscription: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -175,10 +167,7 @@ fn ue(amf: &Arc<Amf>, number: u64, kept: KeptUe) -> Result<Ue, String> {
     ue.security = Some(security);
     ue.capability = kept.capability.map(NasUeSecurityCapability::new);
     ue.radio_capability = kept.radio_capability.and_then(|text| hex::decode(text).ok()).map(Into::into);
-    ue.subscription = kept.subscription.map(|s| {
-        let KeptSubscription { access, smf_selection, sdm_subscription } = s;
-        Box::new(Subscription { access, smf_selection, sdm_subscription })
-    });
+    ue.subscription = kept.subscription;
     ue.policy = kept.policy.map(KeptPolicy::policy);
     ue.allowed = kept.allowed.into_iter().map(|(sst, sd)| Slice { sst, sd }).collect();
     (ue.area, ue.t3512, ue.due) = (area, kept.t3512, kept.due);
@@ -236,9 +225,9 @@ impl KeptUe {
         ue.capability = self.capability.map(NasUeSecurityCapability::new);
         ue.radio_capability = self.radio_capability.and_then(|text| hex::decode(text).ok()).map(Into::into);
         // The other AMF's subscription is told to the other AMF.
-        ue.subscription = self.subscription.map(|s| {
-            let KeptSubscription { access, smf_selection, .. } = s;
-            Box::new(Subscription { access, smf_selection, sdm_subscription: None })
+        ue.subscription = self.subscription.map(|mut subscription| {
+            Arc::make_mut(&mut subscription).sdm_subscription = None;
+            subscription
         });
         ue.policy = self.policy.map(KeptPolicy::policy);
         ue.allowed = self.allowed.into_iter().map(|(sst, sd)| Slice { sst, sd }).collect();
@@ -352,7 +341,7 @@ impl Ue {
             };
             (kind, now() + left)
         });
-        let kept = KeptUe {
+        let mut kept = KeptUe {
             supi: supi.clone(),
             pei: self.pei.clone(),
             guti: self.guti.as_ref().map(KeptGuti::of),
@@ -360,12 +349,8 @@ impl Ue {
             security: KeptSecurity::of(security),
             registered: self.registered,
             capability: self.capability.as_ref().map(|capability| capability.value.to_vec()),
-            radio_capability: self.radio_capability.as_ref().map(hex::encode),
-            subscription: self.subscription.as_ref().map(|s| KeptSubscription {
-                access: s.access.clone(),
-                smf_selection: s.smf_selection.clone(),
-                sdm_subscription: s.sdm_subscription.clone(),
-            }),
+            radio_capability: None,
+            subscription: self.subscription.clone(),
             policy: self.policy.as_ref().map(|policy| KeptPolicy {
                 pcf: policy.pcf.clone(),
                 id: policy.id.clone(),
@@ -381,10 +366,12 @@ impl Ue {
             lcs_upp: self.positioning.lcs_upp,
             idle,
         };
-        match serde_json::to_vec(&kept) {
-            Ok(value) => journal.put(id, value),
-            Err(error) => tracing::error!(supi = self.label(), %error, "a UE is not kept"),
-        }
+        let radio = self.radio_capability.clone();
+        journal.put_later(id, move || {
+            kept.radio_capability = radio.map(hex::encode);
+            let value = serde_json::to_vec(&kept);
+            value.inspect_err(|error| tracing::error!(supi = %kept.supi, %error, "a UE is not kept")).ok()
+        });
     }
 
     /// The UE is known no more.

@@ -6,6 +6,7 @@
 use crate::addresses::Addresses;
 use crate::flows::{Decided, Flow};
 use crate::procedures::charging::{self, Charging};
+use crate::procedures::user_plane;
 use crate::protection::UpPolicy;
 use crate::session::{Place, Session, UpfSession};
 use crate::{Smf, SmfConfig};
@@ -63,7 +64,7 @@ struct KeptSession {
     five_qi: u8,
     arp: Arp,
     policy: Option<(ApiRoot, String)>,
-    decided: Decided,
+    decided: Arc<Decided>,
     flows: Vec<Flow>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     charging: Option<charging::Kept>,
@@ -139,7 +140,14 @@ pub fn restore(smf: &Arc<Smf>, kept: Kept) {
     for (reference, value) in kept.sessions {
         match session(smf, reference, &value, false) {
             Ok(session) => {
-                martlet_sbi::trace::spawn(Default::default(), Box::new(session).run());
+                let mut session = Box::new(session);
+                martlet_sbi::trace::spawn(Default::default(), async move {
+                    // The SMF before may have ended between the session and its registration.
+                    if !session.registered {
+                        session.registered = user_plane::register_again(&session).await;
+                    }
+                    session.run().await;
+                });
                 restored += 1;
             }
             Err(reason) => {
@@ -284,10 +292,10 @@ impl Session {
             stale: self.stale,
             protection: self.protection,
         };
-        match serde_json::to_vec(&kept) {
-            Ok(value) => journal.put(self.reference.to_string(), value),
-            Err(error) => tracing::error!(supi = %self.supi, session = self.id, %error, "a session is not kept"),
-        }
+        journal.put_later(self.reference.to_string(), move || {
+            let (value, session) = (serde_json::to_vec(&kept), kept.id);
+            value.inspect_err(|error| tracing::error!(supi = %kept.supi, session, %error, "a session is not kept")).ok()
+        });
     }
 
     fn erase(&self) {

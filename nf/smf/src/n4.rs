@@ -238,7 +238,9 @@ impl N4 {
     }
 
     async fn send(&self, to: SocketAddr, octets: &[u8]) {
-        capture::record(capture::Link::N4, self.socket.local_addr().ok(), Some(to), octets);
+        if capture::wants(capture::Link::N4) {
+            capture::record(capture::Link::N4, self.socket.local_addr().ok(), Some(to), octets);
+        }
         if let Err(error) = self.socket.send_to(octets, to).await {
             tracing::debug!(%to, %error, "an N4 message did not leave");
         }
@@ -279,7 +281,9 @@ impl N4 {
                 tokio::time::sleep(Duration::from_millis(10)).await;
                 continue;
             };
-            capture::record(capture::Link::N4, Some(from), self.socket.local_addr().ok(), &buffer[..length]);
+            if capture::wants(capture::Link::N4) {
+                capture::record(capture::Link::N4, Some(from), self.socket.local_addr().ok(), &buffer[..length]);
+            }
             if let Some(answer) = self.react(from, &buffer[..length], sessions) {
                 self.send(from, &answer).await;
             }

@@ -96,7 +96,7 @@ pub struct Session {
     pub arp: Arp,
     pub policy: Option<(PcfSmPolicyControlClient, String)>,
     /// What the policy says beside bit rate and default flow.
-    pub decided: Decided,
+    pub decided: Arc<Decided>,
     /// QoS flows beside the default one.
     pub flows: Vec<Flow>,
     /// Identity of the subscription to changes of the subscriber's data.

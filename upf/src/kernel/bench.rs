@@ -2,7 +2,7 @@
 use super::forwarder::Forwarder;
 use super::frame::{Frame, HEADROOM};
 use super::outlet::Outlet;
-use crate::config::KernelLimits;
+use crate::config::{KernelLimits, N3Config};
 use crate::conformance::{Rig, payload_of, udp_packet};
 use crate::datapath::{Datapath, Event};
 use std::collections::VecDeque;
@@ -45,7 +45,8 @@ impl Bench {
     pub fn new(limits: KernelLimits) -> Self {
         let left = Arc::new(Left::default());
         let (sender, events) = mpsc::channel(limits.events);
-        Bench { forwarder: Arc::new(Forwarder::new(left.clone(), limits, sender)), left, events }
+        let forwarder = Forwarder::new(left.clone(), limits, sender).ending_at(&N3Config::default());
+        Bench { forwarder: Arc::new(forwarder), left, events }
     }
 }
 

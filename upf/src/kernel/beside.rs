@@ -52,7 +52,8 @@ impl Beside {
     ) -> Result<Self, String> {
         let lans = lan::open(config)?;
         let forwarder = Forwarder::new(Tunnels(gtpu.clone(), to_network), config.kernel.clone(), events).with(lans);
-        let forwarder = forwarder.lowest(config.governor.lowest.clone()).counting(counters.clone());
+        let forwarder =
+            forwarder.lowest(config.governor.lowest.clone()).counting(counters.clone()).ending_at(&config.n3);
         let forwarder = Arc::new(forwarder);
         let threads = Threads::of_lans(&forwarder, failure)?;
         Ok(Beside { forwarder, _threads: threads })

@@ -5,18 +5,20 @@ use super::lan::Lan;
 use super::limiter::Limiter;
 use super::outlet::Outlet;
 use super::shape::Shaper;
-use crate::config::KernelLimits;
+use crate::config::{KernelLimits, N3Config};
 use crate::counters::{Counters, DropReason};
 use crate::datapath::{Buffered, Change, DatapathError, EventSender, Usage};
-use crate::rules::{Prefix, UeAddress};
+use crate::rules::{Flow, Prefix, UeAddress};
 use crate::telemetry::{Fill, Traffic};
 use martlet_gtpu::end_marker;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Instant;
+
+const UDP: u8 = 17;
 
 /// All that is known of sessions, used by the threads that carry packets and by the one that changes rules.
 pub(super) struct Forwarder<O> {
@@ -34,6 +36,8 @@ pub(super) struct Forwarder<O> {
     pub(super) complaints: Mutex<Limiter>,
     /// Networks of Ethernet sessions.
     pub(super) lans: Vec<Arc<Lan>>,
+    /// Our own ends of tunnels.
+    own: Vec<SocketAddr>,
     /// Until then, tunnels that are not known may be those of sessions that are still to be restored.
     quiet_until: Option<Instant>,
 }
@@ -96,6 +100,7 @@ impl<O: Outlet> Forwarder<O> {
             shaper: Shaper::default(),
             complaints,
             lans: Vec::new(),
+            own: Vec::new(),
             quiet_until: None,
         }
     }
@@ -145,6 +150,21 @@ impl<O: Outlet> Forwarder<O> {
     /// With networks of Ethernet sessions.
     pub fn with(self, lans: Vec<Arc<Lan>>) -> Self {
         Forwarder { lans, ..self }
+    }
+
+    /// With our own ends of tunnels, where UEs have no business.
+    pub fn ending_at(mut self, n3: &N3Config) -> Self {
+        let (four, six) = n3.addresses();
+        let own = four.map(IpAddr::V4).into_iter().chain(six.map(IpAddr::V6));
+        self.own = own.map(|address| SocketAddr::new(address, n3.address.port())).collect();
+        self
+    }
+
+    /// Whether a packet is for one of them: from a UE, it could be sent in the name of others, or have their tunnels be taken for
+    /// gone.
+    pub(super) fn is_tunnel(&self, flow: &Flow) -> bool {
+        let to = flow.ports.filter(|_| flow.protocol == UDP).map(|(_, port)| SocketAddr::new(flow.destination, port));
+        to.is_some_and(|to| self.own.contains(&to))
     }
 
     /// Whether a packet in an unknown tunnel is answered.

@@ -84,7 +84,8 @@ impl KernelDatapath {
         let sockets = Sockets::open(config, device, ways)?;
         let restored_by = Instant::now() + Duration::from_secs(config.n3.restoration_s);
         let forwarder = Forwarder::new(sockets, config.kernel.clone(), events).quiet_until(restored_by).with(lans);
-        let forwarder = forwarder.lowest(config.governor.lowest.clone()).exits(config.n6.exit_names());
+        let forwarder =
+            forwarder.lowest(config.governor.lowest.clone()).exits(config.n6.exit_names()).ending_at(&config.n3);
         let forwarder = Arc::new(forwarder);
         crate::metrics::show(&forwarder.counters);
         let threads = Threads::start(&forwarder, failure)?;

@@ -55,6 +55,10 @@ impl<O: Outlet> Forwarder<O> {
             state.dropped(DropReason::NoRule);
             return self.counters.dropped(DropReason::NoRule);
         };
+        if is_uplink(rule) && self.is_tunnel(&flow) {
+            state.dropped(DropReason::Malformed);
+            return self.counters.dropped(DropReason::Malformed);
+        }
         let next = self.carry_out(entry, &mut state, rule, &flow, qfi, &mut frame, now);
         let lan = state.lan.clone();
         drop(state);

@@ -182,8 +182,8 @@ impl Forwarder {
             if rule.flags & rule_flag::RULE_TUNNEL.0 == 0 {
                 let far = session.pdrs.get(&planned.pdr).and_then(|pdr| session.fars.get(&pdr.far));
                 let instance = far.and_then(|far| far.network_instance.as_deref());
-                // As `bpf/structs.h` has it, the exit is in place of the TEID.
-                rule.teid = exit_of(&self.exits, instance) as u32;
+                // As `bpf/structs.h` has it, the exit is in place of the QFI.
+                rule.qfi = exit_of(&self.exits, instance) as u8;
             }
             (rest.session, rest.limits) = (entry.slot, limits_at);
             (rest.check_at, rest.stop_at) = (u64::MAX, u64::MAX);

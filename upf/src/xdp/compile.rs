@@ -235,7 +235,10 @@ fn addresses(
     for address in if narrower { &named } else { ue } {
         match address {
             UeAddress::V4(address) => {
-                rule.ue4 = u32::from_ne_bytes(address.octets());
+                // Elsewhere programs note something of their own there.
+                if pdr.local.is_some() {
+                    rule.ue4 = u32::from_ne_bytes(address.octets());
+                }
                 (flags, fours) = (flags | r::RULE_UE4.0, fours + 1);
             }
             UeAddress::V6(prefix) => {

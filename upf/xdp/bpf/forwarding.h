@@ -331,8 +331,7 @@ global int show(struct xdp_md *ctx, __u32 length)
 
 /* A packet for the data network without its tunnel: it lies `offset` octets into the frame, which has no link header of
  * its own yet. With a rule it is a UE's, whose address may be translated. */
-inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule, __u64 hash,
-			     enum origin origin)
+inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule, enum origin origin)
 {
 	static const __u8 own[6] = LINK_MAC, bounce[6] = BOUNCE_MAC;
 	if (unlikely(!trim(ctx, offset + flow->length)))
@@ -344,14 +343,14 @@ inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow
 	if ((void *)(ip + 1) > end_of(ctx))
 		return lost(DROP_N6);
 	__be16 protocol = flow->version == 4 ? bpf_htons(ETH_P_IP) : bpf_htons(ETH_P_IPV6);
-	__u32 exit = rule ? rule->teid & (EXITS - 1) : 0;
+	__u32 exit = rule ? rule->qfi & (EXITS - 1) : 0;
 	if (settings.direct && flow->version == 4 && flow->ttl > 1) {
 		__be32 source = settings.nat.addresses ? settings.nat.address[0] : flow->source4;
 		struct hop *hop = way4(ctx, source, flow->destination4, exit);
 		int fits = hop && hop->ifindex && flow->length <= hop->mtu;
 		/* What the kernel takes or answers has the UE's address. */
 		if (rule && settings.nat.addresses && hop && !hop->local && (fits || !hop->ifindex || !flow->dont_fragment)) {
-			if (unlikely(!translate_out(ctx, sizeof(*eth), flow, rule, hash)))
+			if (unlikely(!translate_out(ctx, sizeof(*eth), flow, rule)))
 				return lost(DROP_NAT);
 			eth = data_of(ctx);
 			ip = (void *)(eth + 1);

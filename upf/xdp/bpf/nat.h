@@ -2,7 +2,7 @@
 /* Translation of the IPv4 addresses of UEs to public ones (RFC 4787, RFC 5382, RFC 5508). */
 #pragma once
 
-#include "nat_parts.h"
+#include "nat_recent.h"
 
 /* Makes a packet that came from outside the ICMP message that answers it. */
 global int nat_answer(struct xdp_md *ctx, __u32 offset, __u32 kind, __u32 mtu)
@@ -106,29 +106,9 @@ inline_always int nat_is_common(struct flow *flow)
 	return flow->fragment != 2 && (flow->protocol == IPPROTO_TCP || flow->protocol == IPPROTO_UDP);
 }
 
-/* The hash of what a packet of a UE is translated by, with which `nat_out` goes on; 0: it is not known. What lies there is on
- * its way from memory while the packet's rule is found. */
-inline_always __u64 nat_prepare(struct xdp_md *ctx, __u32 offset, struct flow *flow)
-{
-	__u32 at = flow->transport;
-	if (!settings.nat.addresses || flow->version != 4 || !nat_is_common(flow) || at > 60 || offset > 1024)
-		return 0;
-	__be16 *ports = data_of(ctx) + offset + at;
-	if ((void *)(ports + 2) > end_of(ctx))
-		return 0;
-	struct nat_key key = {
-		.near = flow->source4,
-		.far = flow->destination4,
-		.near_port = ports[0],
-		.far_port = ports[1],
-		.kind = nat_kind(flow->protocol, 0),
-	};
-	return nat_expect(&key);
-}
-
 /* Gives a packet of a UE, whose IP header lies at an offset, its public address. 0: there is none for it, or it has no
  * ports. */
-global int nat_out(struct xdp_md *ctx, __u32 offset, struct rule *rule, __u64 hash)
+global int nat_out(struct xdp_md *ctx, __u32 offset, struct rule *rule)
 {
 	if (!rule || offset > 1024)
 		return 0;
@@ -147,8 +127,14 @@ global int nat_out(struct xdp_md *ctx, __u32 offset, struct rule *rule, __u64 ha
 		.kind = nat_kind(ip->protocol, 0),
 	};
 	__u32 ticks = bpf_jiffies64();
-	if (unlikely(!hash))
-		hash = nat_hash(&key);
+	__u64 hash = nat_hash(&key), note = nat_note_of(&key, hash, ticks), noted = *nat_noted(rule);
+	__be32 address;
+	__be16 port;
+	if (!((noted ^ note) & 0xffffffffffff) && likely(rule->ue4 == key.near && !nat_is_special(&place))) {
+		address = nat_address_of(key.near);
+		port = noted >> 48;
+		goto known;
+	}
 	struct nat_flow *flow = nat_find(&key, hash);
 	if (unlikely(!flow)) {
 		__u32 index = nat_begin(&key, session_of(rule), rule->incarnation);
@@ -162,21 +148,24 @@ global int nat_out(struct xdp_md *ctx, __u32 offset, struct rule *rule, __u64 ha
 			return 0;
 	}
 	__u32 state = nat_state(flow);
-	__be32 address = flow->other;
-	__be16 port = state >> NAT_PORT_SHIFT;
+	address = flow->other;
+	port = state >> NAT_PORT_SHIFT;
 	nat_see(flow, &key, nat_bits(0, nat_protocol(state), place.flags, state), ticks);
+	if (nat_is_settled(state, nat_protocol(state), 0) && !nat_is_special(&place) && !(rule->flags & RULE_TUNNEL))
+		*nat_noted(rule) = note | (__u64)port << 48;
+known:;
 	__u32 change = change32(key.near, address);
 	ip->check = changed(ip->check, fold16(change));
 	ip->saddr = address;
-	nat_correct(place.checksum, fold16(change + change16(key.near_port, port)), nat_protocol(state));
+	nat_correct(place.checksum, fold16(change + change16(key.near_port, port)), nat_protocol(key.kind));
 	*place.near = port;
 	return 1;
 }
 
-inline_always int translate_out(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule, __u64 hash)
+inline_always int translate_out(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule)
 {
 	if (likely(nat_is_common(flow)))
-		return nat_out(ctx, offset, rule, hash);
+		return nat_out(ctx, offset, rule);
 	return nat_out_slow(ctx, offset, session_of(rule), rule->incarnation);
 }
 
@@ -281,7 +270,16 @@ global int nat_in(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 		.kind = nat_kind(ip->protocol, 1),
 	};
 	__u32 ticks = bpf_jiffies64();
-	struct nat_flow *flow = nat_find(&key, nat_hash(&key));
+	__u64 hash = nat_hash(&key), hint = nat_hint(&key, hash);
+	__be32 address;
+	__be16 port;
+	int plain = packet->ttl > 1 && !packet->fragment && packet->length <= settings.n6_mtu && !nat_is_special(&place);
+	packet->entrance = hint && likely(plain) ? nat_recall(hint, hash, ticks, &address) : NONE;
+	if (packet->entrance) {
+		port = hint >> 48;
+		goto known;
+	}
+	struct nat_flow *flow = nat_find(&key, hash);
 	if (unlikely(!flow)) {
 		__u32 index = settings.nat.full_cone ? nat_accept(&key) : NONE;
 		flow = nat_flow_at(index);
@@ -296,17 +294,24 @@ global int nat_in(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 	if (unlikely(packet->dont_fragment && packet->length > settings.n6_mtu))
 		return nat_answer(ctx, offset, ICMP_UNREACHABLE << 8 | ICMP_TOO_LARGE, settings.n6_mtu);
 	__u32 state = nat_state(flow);
-	__be32 address = flow->other;
-	__be16 port = state >> NAT_PORT_SHIFT;
+	address = flow->other;
+	port = state >> NAT_PORT_SHIFT;
 	packet->incarnation = flow->incarnation;
-	packet->destination4 = address;
 	nat_see(flow, &key, nat_bits(1, nat_protocol(state), place.flags, state), ticks);
 	if (unlikely(packet->fragment))
 		nat_expect_parts(ctx, offset, address, packet->incarnation);
+	if (plain && nat_is_settled(state, nat_protocol(state), 1)) {
+		packet->nat_mark = nat_mark(hash, port, ticks);
+		packet->nat_hash = hash;
+		/* What is known to be right is not written again. */
+		packet->nat_hint = nat_hint_key(&key) | (__u64)port << 48 | (hint >> 48 == port ? hint & NAT_HINT_RULE : 0);
+	}
+known:
+	packet->destination4 = address;
 	__u32 change = change32(key.near, address);
 	ip->check = changed(ip->check, fold16(change));
 	ip->daddr = address;
-	nat_correct(place.checksum, fold16(change + change16(key.near_port, port)), nat_protocol(state));
+	nat_correct(place.checksum, fold16(change + change16(key.near_port, port)), nat_protocol(key.kind));
 	*place.near = port;
 	return NAT_DONE;
 }

@@ -3,7 +3,7 @@
  * about. */
 #pragma once
 
-#include "nat_flows.h"
+#include "nat_making.h"
 
 /* Where the transport header's port of a side, and its checksum are. */
 struct nat_place {

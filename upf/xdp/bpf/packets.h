@@ -91,13 +91,15 @@ inline_always int to_ue(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u
 	/* It was translated for a session that had this address before. */
 	if (unlikely(flow->incarnation && flow->incarnation != rule->incarnation))
 		return dropped_of(rule, DROP_NAT);
+	if (flow->nat_mark)
+		nat_remember(rule, entrance, flow);
 	int verdict = admit(ctx, offset, flow, rule, origin);
 	if (verdict >= 0)
 		return verdict;
 	if (likely(rule->flags & RULE_TUNNEL))
 		verdict = into_tunnel(ctx, offset, flow->length, rule, qfi_of(rule, NULL), origin);
 	else
-		verdict = to_network(ctx, offset, flow, NULL, 0, origin);
+		verdict = to_network(ctx, offset, flow, NULL, origin);
 	count(rule, flow->length);
 	return verdict;
 }
@@ -136,9 +138,29 @@ global int is_solicitation(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 	       type[0] == SOLICITATION && !type[1];
 }
 
+/* Whether a packet of a UE is for our own end of tunnels: a UE has no business there. It could send in the name of others, or have
+ * their tunnels be taken for gone. */
+global int is_tunnel(struct xdp_md *ctx, __u32 offset, struct flow *flow)
+{
+	if (!flow || offset > 1024)
+		return 0;
+	if (!flow->read)
+		read_transport(ctx, offset, flow);
+	flow->read = 1;
+	/* Without its first part, others stay parts. */
+	return flow->protocol == IPPROTO_UDP && flow->has_ports && flow->destination_port == GTP_PORT;
+}
+
+inline_always int is_for_n3(struct flow *flow)
+{
+	if (likely(flow->version == 4))
+		return flow->destination4 == settings.n3_ip4;
+	return settings.has_ip6 && is_n3_ip6((__be32 *)flow->destination6);
+}
+
 /* The way of a packet out of its tunnel that its rule lets pass. */
 inline_always int from_ue(struct xdp_md *ctx, __u32 offset, struct tunnelled *tunnel, struct flow *flow, struct rule *rule,
-			  __u64 hash, enum origin origin)
+			  enum origin origin)
 {
 	if (unlikely(rule->flags & RULE_TUNNEL))
 		return into_tunnel(ctx, offset, flow->length, rule, qfi_of(rule, tunnel), origin);
@@ -152,7 +174,7 @@ inline_always int from_ue(struct xdp_md *ctx, __u32 offset, struct tunnelled *tu
 	if (settings.nat.addresses && unlikely(flow->version == 4 && is_public(flow->destination4))) {
 		if (is_hairpin(ctx, offset, flow)) {
 			flow->read = 0;
-			int done = nat_out(ctx, offset, rule, 0) && nat_in(ctx, offset, flow) == NAT_DONE;
+			int done = nat_out(ctx, offset, rule) && nat_in(ctx, offset, flow) == NAT_DONE;
 			__u32 other = done ? entrance_of_ue(flow, 0) : NONE;
 			if (!other)
 				return lost(DROP_NAT);
@@ -160,14 +182,14 @@ inline_always int from_ue(struct xdp_md *ctx, __u32 offset, struct tunnelled *tu
 			return between_ues(ctx, offset, flow, other, origin);
 		}
 	}
-	return to_network(ctx, offset, flow, rule, hash, origin);
+	return to_network(ctx, offset, flow, rule, origin);
 }
 
 /* A G-PDU. Packets of unknown tunnels are seen by user space, within a rate, for it to send Error Indications. */
 inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, struct flow *flow, enum origin origin)
 {
 	void *data = data_of(ctx), *end = end_of(ctx);
-	__u64 offset = tunnel->inner, hash = 0;
+	__u64 offset = tunnel->inner;
 	/* Older kernels have to see that it is small. */
 	barrier_var(offset);
 	offset &= 2047;
@@ -176,8 +198,6 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 	if (offset == tunnel->inner && offset <= 1024 && (void *)(first + 1) <= end) {
 		__be16 protocol = *first >> 4 == 6 ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
 		whole = read_ip(data + offset, end, protocol, flow) && offset + flow->length <= tunnel->end;
-		if (likely(whole))
-			hash = nat_prepare(ctx, offset, flow);
 	}
 	__u32 entrance = entrance_of_teid(tunnel->teid);
 	if (unlikely(!entrance))
@@ -200,10 +220,12 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 	} else if (rule->flags & RULE_UPLINK && is_foreign(rule, flow)) {
 		return dropped_of(rule, DROP_FOREIGN_SOURCE);
 	}
+	if (unlikely(is_for_n3(flow)) && rule->flags & RULE_UPLINK && is_tunnel(ctx, offset, flow))
+		return dropped_of(rule, DROP_MALFORMED);
 	int verdict = admit(ctx, offset, flow, rule, origin);
 	if (verdict >= 0)
 		return verdict;
-	verdict = from_ue(ctx, offset, tunnel, flow, rule, hash, origin);
+	verdict = from_ue(ctx, offset, tunnel, flow, rule, origin);
 	count(rule, flow->length);
 	return verdict;
 }

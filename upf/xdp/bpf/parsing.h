@@ -57,7 +57,11 @@ struct flow {
 	__u32 transport;	/* offset of the transport header from the IP header */
 	__u32 label;		/* IPv6 flow label */
 	__u32 spi;
-	__u32 incarnation;	/* of the session that it was translated for; 0: it was not */
+	__u32 incarnation;	/* of the session that it was translated for; 0: it was not, or by what its rule had noted */
+	__u32 entrance;		/* that rule */
+	__u32 nat_mark;		/* its rule is to note by what it was translated */
+	__u64 nat_hash;
+	__u64 nat_hint;
 	__u16 source_port;
 	__u16 destination_port;
 	__u8 version;

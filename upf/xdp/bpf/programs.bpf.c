@@ -73,7 +73,9 @@ inline_always int handle(struct xdp_md *ctx, enum origin origin)
 		data = data_of(ctx);
 		end = end_of(ctx);
 	}
-	__u32 entrance = entrance_of_ue(&flow, 0);
+	__u32 entrance = flow.entrance;
+	if (!entrance)
+		entrance = entrance_of_ue(&flow, 0);
 	/* On each of its links the kernel says which groups it listens to: that is for no UE, and lost to none. */
 	if (unlikely(!entrance) && origin == FROM_KERNEL && is_multicast(&flow))
 		return not_ours();

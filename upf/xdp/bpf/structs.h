@@ -65,12 +65,13 @@ struct rule {
 	__u32 mark;		/* from so many times 2^MARK_SHIFT octets on, `struct rule_rest` says what is to be done */
 	__u32 rest;		/* its place in `rule_rests` */
 	__u32 incarnation;	/* of the session: no two of them have had the same */
-	__be32 ue4;
+	__u16 rate;		/* a rate that the rule shares with no other one, in `rates`; 0: there is none */
+	__u8 qfi;		/* as the PDU session container has it, with the reflective QoS indicator; without a tunnel the exit */
+	__u8 unused;
+	__be32 ue4;		/* of what comes from the data network: see `nat_recall` */
+	/* The other end of a tunnel. Without one: see `nat_note_of`. */
 	__be32 teid;
 	__be32 peer4;
-	__u16 rate;		/* a rate that the rule shares with no other one, in `rates`; 0: there is none */
-	__u8 qfi;		/* as the PDU session container has it, with the reflective QoS indicator */
-	__u8 unused;
 };
 _Static_assert(sizeof(struct rule) == 64, "a rule is one line of the cache");
 #define MARK_SHIFT 20
@@ -384,9 +385,11 @@ struct nat_settings {
 	__u32 icmp;
 	__u32 other;
 	__u32 shortest;		/* of these times */
+	__u32 epoch_shift;	/* of them, an epoch has two to the power of that many ticks */
+	__u32 hints;		/* how many `struct nat_hints` there are */
 };
 
-/* Ways to data networks beside the common one, counted from 1. A rule without a tunnel has it in place of the TEID. */
+/* Ways to data networks beside the common one, counted from 1. A rule without a tunnel has it in place of the QFI. */
 #define EXITS 8
 
 /* Settings, fixed before the programs are loaded. */

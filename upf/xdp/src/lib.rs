@@ -10,7 +10,8 @@
 //! | `qos.h` | gates, bit rates, quotas, usage |
 //! | `telemetry.h` | where packets came in, why they went no further, how long they took; tracing |
 //! | `events.h` | what user space is told, by a ring or by sockets (AF_XDP); packets that wait |
-//! | `nat_flows.h`, `nat_parts.h`, `nat.h` | translation of the addresses of UEs: flows and ports, what of a packet changes, and the translation |
+//! | `nat_flows.h`, `nat_making.h` | flows of UEs whose addresses are translated: found, and made with their ports |
+//! | `nat_parts.h`, `nat_recent.h`, `nat.h` | what of a packet changes, what rules note of flows, and the translation |
 //! | `forwarding.h` | tunnel headers put on and taken off, next hops |
 //! | `packets.h`, `programs.bpf.c` | the way of a packet, and the programs |
 //! | `bench.h`, `bare.h` | packets to measure with, made and received, and what the least costs |
@@ -21,6 +22,7 @@
 mod attach;
 mod bench;
 mod cells;
+mod entrances;
 mod error;
 mod features;
 mod fence;
@@ -32,6 +34,7 @@ mod sender;
 mod socket;
 mod table;
 mod telemetry;
+mod told;
 mod traffic;
 
 pub use attach::{Attachment, Mode};

@@ -6,12 +6,10 @@ use crate::table::Table;
 use crate::telemetry::{TelemetryTables, sample_mask};
 use crate::{XdpError, types};
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
-use libbpf_rs::{MapCore, MapFlags, MapHandle, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use std::io;
 use std::mem::{MaybeUninit, offset_of};
-use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How large the tables are.
@@ -93,13 +91,13 @@ pub struct Programs {
     pub(crate) bench: Table<types::bench>,
     pub(crate) bench_publics: Table<types::bench_public>,
     pub(crate) bench_sunk: MapHandle,
-    by_teid: Cells,
-    by_ue4: Cells,
-    by_ue6: MapHandle,
-    routes: [MapHandle; 2],
-    ports: MapHandle,
-    stats: MapHandle,
-    events: MapHandle,
+    pub(crate) by_teid: Cells,
+    pub(crate) by_ue4: Cells,
+    pub(crate) by_ue6: MapHandle,
+    pub(crate) routes: [MapHandle; 2],
+    pub(crate) ports: MapHandle,
+    pub(crate) stats: MapHandle,
+    pub(crate) events: MapHandle,
     pub(crate) sockets: MapHandle,
     pub(crate) socket_of: MapHandle,
     pub(crate) socket_rooms: Table<types::socket_room>,
@@ -109,8 +107,8 @@ pub struct Programs {
     pub governor: Table<types::governor>,
     pub(crate) fence: MapHandle,
     pub(crate) fence_slot: MapHandle,
-    globals: Table<types::globals>,
-    homes: u32,
+    pub(crate) globals: Table<types::globals>,
+    pub(crate) homes: u32,
     nat_lines: u32,
     /// Rules. The first two are none; then come those that packets find by their key, in pairs, and then others.
     pub rules: Table<types::rule>,
@@ -130,11 +128,13 @@ pub struct Programs {
     pub limits: Table<i64>,
 }
 
-/// As in `bpf/classify.h`.
-const HOME_SPREAD: u32 = 0x2fda_d06b;
-
 fn load_error(error: libbpf_rs::Error) -> XdpError {
     XdpError::Load(format!("{error:#}"))
+}
+
+/// Of each flow two hints on average, which lie four together.
+fn nat_hints(sizes: &Sizes) -> u32 {
+    sizes.nat_flows.div_ceil(2).max(1)
 }
 
 /// Settings that follow from sizes and the kernel.
@@ -150,6 +150,7 @@ fn complete(settings: &mut types::settings, sizes: &Sizes) -> (u32, u32, u32) {
     // Both directions of a flow, two in a line, and twice the room.
     let nat_lines = (sizes.nat_flows * 2).max(2).next_multiple_of(2);
     (settings.nat.lines, settings.nat.flows) = (nat_lines, sizes.nat_flows);
+    settings.nat.hints = nat_hints(sizes);
     (cells, groups, nat_lines)
 }
 
@@ -200,6 +201,7 @@ impl Programs {
             (&mut maps.nat_lines, nat_all),
             (&mut maps.nat_blocks, (nat_all * 2).div_ceil(crate::nat::BLOCK)),
             (&mut maps.nat_by_key, nat_others),
+            (&mut maps.nat_hints, nat_hints(sizes)),
             (&mut maps.nat_free, nat_others),
             (&mut maps.nat_of_ue, nat_flows),
             (&mut maps.nat_of_public, nat_flows),
@@ -346,181 +348,6 @@ impl Programs {
         map.update(&key, entry, MapFlags::ANY).map_err(|error| table_error("bare", error))
     }
 
-    /// Has a tunnel lead to an entrance: see `bpf/structs.h`.
-    ///
-    /// # Errors
-    /// The table is full.
-    pub fn set_teid(&self, teid: u32, entrance: u32) -> Result<(), XdpError> {
-        self.by_teid.set(teid.to_be_bytes(), entrance)
-    }
-
-    /// The first of the places for rules that are not found by their key.
-    pub fn behind_homes(&self) -> u32 {
-        self.homes * 2 + 2
-    }
-
-    /// The two places in which a rule is found by its TEID.
-    pub fn homes_of_teid(&self, teid: u32) -> [u32; 2] {
-        self.homes_of(teid, 2)
-    }
-
-    /// The same by the IPv4 address of its UE.
-    pub fn homes_of_ue4(&self, address: Ipv4Addr) -> [u32; 2] {
-        self.homes_of(address.to_bits(), self.homes + 2)
-    }
-
-    /// As `find_home` in `bpf/classify.h`.
-    fn homes_of(&self, key: u32, first: u32) -> [u32; 2] {
-        let hash = u64::from(key.wrapping_mul(HOME_SPREAD));
-        let place = ((hash * u64::from(self.homes)) >> 32) as u32 + first;
-        [place, place ^ 1]
-    }
-
-    /// Has packets find the rule that lies at one of the two places of its TEID.
-    pub fn settle_teid(&self, place: u32, teid: u32) {
-        self.settle(place, teid.to_be_bytes(), types::rule_flag::RULE_BY_TEID.0);
-    }
-
-    /// The same for the IPv4 address of its UE.
-    pub fn settle_ue4(&self, place: u32, address: [u8; 4]) {
-        self.widen(address);
-        self.settle(place, address, 0);
-    }
-
-    fn settle(&self, place: u32, key: [u8; 4], more: u32) {
-        // The key as it lies in memory comes first, and the flags behind it: one store.
-        let flags = self.rules.u32(place, offset_of!(types::rule, flags)).load(Ordering::Relaxed) | more;
-        let first = u64::from(flags) << 32 | u64::from(u32::from_ne_bytes(key));
-        self.rules.u64(place, 0).store(first, Ordering::Release);
-    }
-
-    /// Packets no longer find the rule at a place.
-    pub fn unsettle(&self, place: u32) {
-        self.rules.u32(place, offset_of!(types::rule, key)).store(0, Ordering::Release);
-    }
-
-    /// Has a UE's IPv4 address lead to an entrance.
-    ///
-    /// # Errors
-    /// The table is full.
-    pub fn set_ue4(&self, address: [u8; 4], entrance: u32) -> Result<(), XdpError> {
-        self.widen(address);
-        self.by_ue4.set(address, entrance)
-    }
-
-    /// The span only grows: it spares look-ups, and decides nothing.
-    fn widen(&self, address: [u8; 4]) {
-        let value = u32::from_be_bytes(address);
-        self.globals.u32(0, offset_of!(types::globals, ue4_high)).fetch_max(value, Ordering::Relaxed);
-        self.low().fetch_min(value, Ordering::Relaxed);
-    }
-
-    /// Has a UE's IPv6 prefix of 64 bits lead to an entrance.
-    ///
-    /// # Errors
-    /// The table is full.
-    pub fn set_ue6(&self, prefix: [u8; 8], entrance: u32) -> Result<(), XdpError> {
-        set("by_ue6", &self.by_ue6, &prefix, entrance)
-    }
-
-    /// A tunnel leads nowhere any more.
-    pub fn clear_teid(&self, teid: u32) {
-        self.by_teid.clear(teid.to_be_bytes());
-    }
-
-    /// An address leads nowhere any more.
-    pub fn clear_ue4(&self, address: [u8; 4]) {
-        self.by_ue4.clear(address);
-    }
-
-    /// A prefix leads nowhere any more.
-    pub fn clear_ue6(&self, prefix: [u8; 8]) {
-        let _ = self.by_ue6.delete(&prefix);
-    }
-
-    /// Has a network behind a UE lead to an entrance: so many bits of an address.
-    /// `known`: it leads somewhere already.
-    ///
-    /// # Errors
-    /// The table is full.
-    pub fn set_route(&self, network: IpAddr, length: u8, entrance: u32, known: bool) -> Result<(), XdpError> {
-        let (map, key) = self.route(network, length);
-        set("routes", map, &key, entrance)?;
-        if !known {
-            self.globals.u32(0, offset_of!(types::globals, routes)).fetch_add(1, Ordering::Release);
-        }
-        Ok(())
-    }
-
-    /// It leads nowhere any more.
-    pub fn clear_route(&self, network: IpAddr, length: u8) {
-        let (map, key) = self.route(network, length);
-        if map.delete(&key).is_ok() {
-            self.globals.u32(0, offset_of!(types::globals, routes)).fetch_sub(1, Ordering::Release);
-        }
-    }
-
-    fn route(&self, network: IpAddr, length: u8) -> (&MapHandle, Vec<u8>) {
-        let (map, octets) = match network {
-            IpAddr::V4(ip) => (&self.routes[0], ip.octets().to_vec()),
-            IpAddr::V6(ip) => (&self.routes[1], ip.octets().to_vec()),
-        };
-        (map, [&u32::from(length).to_ne_bytes()[..], &octets].concat())
-    }
-
-    /// Lets packets be redirected to an interface.
-    ///
-    /// # Errors
-    /// There are too many.
-    pub fn allow_port(&self, ifindex: u32) -> Result<(), XdpError> {
-        set("ports", &self.ports, &ifindex.to_ne_bytes(), 1)
-    }
-
-    /// Next hops may have changed: those that are kept are looked up again.
-    pub fn forget_hops(&self) {
-        self.generation().fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// What all processors have counted.
-    ///
-    /// # Errors
-    /// The kernel does not tell.
-    pub fn stats(&self) -> Result<types::stats, XdpError> {
-        let each = self.stats.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY);
-        let each = each.map_err(|error| table_error("stats", error))?.unwrap_or_default();
-        let mut words = [0u64; size_of::<types::stats>() / 8];
-        for processor in each {
-            for (sum, word) in words.iter_mut().zip(processor.as_chunks::<8>().0) {
-                *sum += u64::from_ne_bytes(*word);
-            }
-        }
-        // SAFETY: the struct is nothing but 64-bit integers, as many as there are words.
-        Ok(unsafe { std::mem::transmute::<[u64; size_of::<types::stats>() / 8], types::stats>(words) })
-    }
-
-    /// A reader of the ring. `take` gets the octets of one event: a `struct event` and what follows it.
-    ///
-    /// # Errors
-    /// The kernel does not let it be read.
-    pub fn ring(&self, mut take: impl FnMut(&[u8]) + Send + 'static) -> Result<RingBuffer<'static>, XdpError> {
-        let mut builder = RingBufferBuilder::new();
-        let callback = move |octets: &[u8]| {
-            take(octets);
-            0
-        };
-        builder.add(&self.events, callback).map_err(|error| table_error("events", error))?;
-        builder.build().map_err(|error| table_error("events", error))
-    }
-
-    /// The programs' time, in ticks, and how long one of them is in nanoseconds.
-    ///
-    /// # Errors
-    /// The kernel does not tell.
-    pub fn clock(&self) -> Result<(u64, u32), XdpError> {
-        self.test_run(Program::Clock, 0, &[0; 14], &mut [0; 64], 1)?;
-        Ok((self.globals.u64(0, offset_of!(types::globals, ticks)).load(Ordering::Relaxed), tick()))
-    }
-
     /// The first place of flows that no key says.
     pub(crate) fn nat_behind(&self) -> u32 {
         self.nat_lines * 2 + crate::nat::FIRST
@@ -529,14 +356,6 @@ impl Programs {
     /// How many translated flows there are.
     pub(crate) fn nat_alive(&self) -> &std::sync::atomic::AtomicU32 {
         self.globals.u32(0, offset_of!(types::globals, nat_flows))
-    }
-
-    fn generation(&self) -> &std::sync::atomic::AtomicU32 {
-        self.globals.u32(0, offset_of!(types::globals, generation))
-    }
-
-    fn low(&self) -> &std::sync::atomic::AtomicU32 {
-        self.globals.u32(0, offset_of!(types::globals, ue4_low))
     }
 }
 
@@ -549,10 +368,6 @@ pub(crate) fn tick() -> u32 {
     // SAFETY: the pointer is to a `timespec` that outlives the call.
     let told = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &mut time) };
     if told == 0 && time.tv_nsec > 0 { time.tv_nsec as u32 } else { 4_000_000 }
-}
-
-fn set(name: &'static str, map: &MapHandle, key: &[u8], value: u32) -> Result<(), XdpError> {
-    map.update(key, &value.to_ne_bytes(), MapFlags::ANY).map_err(|error| table_error(name, error))
 }
 
 pub(crate) fn table_error(table: &'static str, error: libbpf_rs::Error) -> XdpError {

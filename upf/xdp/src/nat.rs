@@ -47,6 +47,8 @@ pub(crate) const ADDRESSES: usize = 8;
 pub fn nat_settings(addresses: &[Ipv4Addr], ports: (u16, u16), times: NatTimes, seed: u64) -> types::nat_settings {
     let tick = u128::from(crate::load::tick());
     let ticks = |time: Duration| u32::try_from(time.as_nanos() / tick).unwrap_or(u32::MAX).min(LONGEST);
+    let shortest = [times.tcp, times.tcp_transitory, times.udp, times.udp_unanswered, times.icmp, times.other];
+    let shortest = shortest.into_iter().map(ticks).min().unwrap_or(0);
     let mut settings = types::nat_settings {
         seed,
         addresses: addresses.len().min(ADDRESSES) as u32,
@@ -60,11 +62,9 @@ pub fn nat_settings(addresses: &[Ipv4Addr], ports: (u16, u16), times: NatTimes, 
         udp_unanswered: ticks(times.udp_unanswered),
         icmp: ticks(times.icmp),
         other: ticks(times.other),
-        shortest: [times.tcp, times.tcp_transitory, times.udp, times.udp_unanswered, times.icmp, times.other]
-            .into_iter()
-            .map(ticks)
-            .min()
-            .unwrap_or(0),
+        shortest,
+        // A flow lives longer than its time by two epochs at the most.
+        epoch_shift: (shortest / 32).checked_ilog2().unwrap_or(0),
         ..Default::default()
     };
     for (place, address) in settings.address.iter_mut().zip(addresses) {
@@ -161,7 +161,7 @@ impl Programs {
     /// Whether a flow's time is over at a time of the programs.
     pub fn nat_is_over(&self, settings: &types::nat_settings, flow: &NatFlow, ticks: u64) -> bool {
         // As `nat_is_late` has it.
-        let lifetime = lifetime(settings, flow).saturating_add(settings.shortest >> 5) as i32;
+        let lifetime = lifetime(settings, flow).saturating_add(2 << settings.epoch_shift) as i32;
         flow.last.iter().all(|last| (ticks as u32).wrapping_sub(*last) as i32 > lifetime)
     }
 

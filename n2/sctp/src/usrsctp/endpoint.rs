@@ -1,6 +1,6 @@
 //! A local address and port: a listener's or a connecting association's.
 use super::port::Port;
-use super::raw::{RawSocket, Route, read_for_ever};
+use super::raw::{RawSocket, Route, read_for_ever, release_for_ever};
 use super::stack::Inner;
 use super::tables;
 use crate::SctpError;
@@ -9,17 +9,19 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 
-/// A raw socket with the task that reads it; the task ends with the last endpoint.
+/// A raw socket with the tasks that read it and send what waits; they end with the last endpoint.
 pub(super) struct Reader {
     pub(super) raw: Arc<RawSocket>,
     task: JoinHandle<()>,
+    release: JoinHandle<()>,
 }
 
 impl Reader {
     pub(super) fn spawn(local: IpAddr, ticker: Arc<super::ticker::Ticker>) -> Result<Reader, SctpError> {
         let raw = Arc::new(RawSocket::open(local)?);
         let task = tokio::spawn(read_for_ever(raw.clone(), ticker));
-        Ok(Reader { raw, task })
+        let release = tokio::spawn(release_for_ever(raw.clone()));
+        Ok(Reader { raw, task, release })
     }
 
     /// Whether the task still runs; it does not when its runtime has gone.
@@ -31,6 +33,7 @@ impl Reader {
 impl Drop for Reader {
     fn drop(&mut self) {
         self.task.abort();
+        self.release.abort();
     }
 }
 

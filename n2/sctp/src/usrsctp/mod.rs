@@ -1,4 +1,5 @@
 //! The stack in user space: `usrsctp` on raw IP protocol 132, driven by the tasks that use it.
+mod bundle;
 mod core;
 mod endpoint;
 mod gate;

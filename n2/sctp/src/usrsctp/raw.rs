@@ -2,6 +2,7 @@
 //!
 //! Every raw socket sees every SCTP packet to its address, also those of other programs. A filter in the kernel lets
 //! only the ports of our endpoints pass, so that strangers' packets neither wake us nor get an ABORT from us.
+use super::bundle::{Bundle, Way};
 use super::gate;
 use super::tables::{self, Path};
 use super::ticker::Ticker;
@@ -15,6 +16,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::io::Interest;
+use tokio::sync::Notify;
 
 /// Largest packet: what IP can carry.
 const PACKET_LIMIT: usize = 65_536;
@@ -29,6 +31,9 @@ pub(super) struct RawSocket {
     socket: Arc<Socket>,
     local: IpAddr,
     routes: Mutex<HashMap<u16, Route>>,
+    bundle: Mutex<Bundle>,
+    /// Told when something waits to be released.
+    held: Notify,
 }
 
 /// Whose packets a port takes.
@@ -50,7 +55,13 @@ impl RawSocket {
                     Some(libc::EPERM | libc::EACCES) => SctpError::NeedsRawSocket,
                     _ => error.into(),
                 })?;
-        let raw = RawSocket { socket: Arc::new(socket), local, routes: Mutex::default() };
+        let raw = RawSocket {
+            socket: Arc::new(socket),
+            local,
+            routes: Mutex::default(),
+            bundle: Mutex::default(),
+            held: Notify::new(),
+        };
         // Nothing passes until an endpoint is added.
         raw.filter(&[])?;
         raw.socket.bind(&SockAddr::from(SocketAddr::new(local, 0)))?;
@@ -87,10 +98,33 @@ impl RawSocket {
         }
     }
 
-    /// Sends a packet with everything in place.
-    pub(super) fn send(&self, packet: &[u8], local: IpAddr, remote: IpAddr) -> io::Result<()> {
+    fn bundle(&self) -> MutexGuard<'_, Bundle> {
+        self.bundle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends a packet with the ports on the wire, at once or with others at the end of the turn.
+    pub(super) fn output(&self, packet: &mut [u8], way: Way) {
+        let mut bundle = self.bundle();
+        let waited = !bundle.is_empty();
+        bundle.take(packet, way, |packet, way| self.send(packet, way));
+        if !waited && !bundle.is_empty() {
+            self.held.notify_one();
+        }
+    }
+
+    fn send(&self, packet: &mut [u8], (local, remote): Way) {
+        if let Some(checksum) = packet.get_mut(8..HEADER_LEN) {
+            checksum.fill(0);
+        }
+        let crc = crc32c::crc32c(packet).to_le_bytes();
+        if let Some(checksum) = packet.get_mut(8..HEADER_LEN) {
+            checksum.copy_from_slice(&crc);
+        }
         let from = self.local.is_unspecified().then_some(local);
-        packet::send_packet(self.socket.as_fd(), packet, remote, from)
+        if let Err(error) = packet::send_packet(self.socket.as_fd(), packet, remote, from) {
+            metrics::NOT_SENT.inc();
+            tracing::debug!(peer = %remote, %error, "the raw socket did not take an SCTP packet");
+        }
     }
 
     /// Lets packets to these ports pass.
@@ -126,6 +160,24 @@ impl RawSocket {
         *ports = [s1, s2, d1, d2];
         gate.input(sctp);
         Ok(())
+    }
+}
+
+/// Sends at the end of each turn what has waited for it, until the task is aborted; from then on nothing waits.
+pub(super) async fn release_for_ever(raw: Arc<RawSocket>) {
+    struct Holds(Arc<RawSocket>);
+    impl Drop for Holds {
+        fn drop(&mut self) {
+            let mut bundle = self.0.bundle();
+            bundle.holds = false;
+            bundle.release(|packet, way| self.0.send(packet, way));
+        }
+    }
+    let holds = Holds(raw);
+    holds.0.bundle().holds = true;
+    loop {
+        holds.0.held.notified().await;
+        holds.0.bundle().release(|packet, way| holds.0.send(packet, way));
     }
 }
 

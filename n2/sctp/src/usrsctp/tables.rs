@@ -6,7 +6,6 @@
 //! wire are put in on the way out and taken out on the way in.
 use super::core::Core;
 use super::raw::RawSocket;
-use crate::metrics;
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
@@ -174,21 +173,13 @@ impl Tables {
 pub(super) fn output(packet: &mut [u8]) {
     let tables = lock();
     let Some((header, _)) = packet.split_first_chunk_mut::<12>() else { return };
-    let [s1, s2, d1, d2, _, _, _, _, checksum @ ..] = header;
+    let [s1, s2, d1, d2, ..] = header;
     let Some(endpoint) = tables.endpoints.used.get(&u16::from_be_bytes([*s1, *s2])) else { return };
     let Some(peer) = endpoint.peers.used.get(&u16::from_be_bytes([*d1, *d2])) else { return };
     let path = peer.path;
     [*s1, *s2] = endpoint.port.to_be_bytes();
     [*d1, *d2] = path.remote.port().to_be_bytes();
-    *checksum = [0; 4];
-    let crc = crc32c::crc32c(packet).to_le_bytes();
-    if let Some(checksum) = packet.get_mut(8..12) {
-        checksum.copy_from_slice(&crc);
-    }
-    if let Err(error) = endpoint.raw.send(packet, path.local, path.remote.ip()) {
-        metrics::NOT_SENT.inc();
-        tracing::debug!(peer = %path.remote, %error, "the raw socket did not take an SCTP packet");
-    }
+    endpoint.raw.output(packet, (path.local, path.remote.ip()));
 }
 
 /// Something happened on a socket. Runs inside the gate.

@@ -10,6 +10,7 @@ use martlet_nas::{
 use martlet_ngap::ngap::{Cause, CauseNas};
 use martlet_sbi_api::nsmf_pdusession;
 use martlet_sbi_api::nudm_uecm::DeregistrationReason;
+use std::sync::Arc;
 
 /// The UE leaves: its sessions and its policy end, and, unless it is switched off, it is told so.
 pub(crate) async fn by_ue(ue: &mut Ue, inbound: Inbound) {
@@ -42,7 +43,7 @@ pub(crate) async fn by_udm(ue: &mut Ue, reason: DeregistrationReason) {
     tracing::info!(supi = ue.label(), gnb = ue.gnb(), %reason, "the UDM ends the UE's registration");
     // The UDM has forgotten this AMF itself.
     if let Some(subscription) = &mut ue.subscription {
-        subscription.sdm_subscription = None;
+        Arc::make_mut(subscription).sdm_subscription = None;
     }
     if ue.given {
         // Another AMF has the context, and says itself when it is done with this one (TS 23.502, 4.2.2.2.2, step 14d).

@@ -7,6 +7,7 @@ use martlet_ngap::ngap::{Cause, CauseNas};
 use martlet_sbi::{MergePatch, Problem};
 use martlet_sbi_api::namf_communication::N1N2MessageTransferCause;
 use martlet_sbi_api::nudm_uecm::Amf3GppAccessRegistrationModification;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// The timer of an idle UE has expired.
@@ -74,7 +75,7 @@ pub(crate) async fn purge(ue: &mut Ue) {
 /// Ends the subscription to changes of the subscriber's data.
 async fn unsubscribe(ue: &mut Ue) {
     let (Some(supi), Some(subscription)) = (ue.supi.clone(), &mut ue.subscription) else { return };
-    let Some(id) = subscription.sdm_subscription.take() else { return };
+    let Some(id) = Arc::make_mut(subscription).sdm_subscription.take() else { return };
     let ended: Result<(), Problem> = async { ue.amf.sdm(&supi).await?.unsubscribe(&supi, &id).await }.await;
     if let Err(problem) = ended {
         tracing::debug!(%supi, %problem, "the subscription to changes was not ended");

@@ -7,11 +7,12 @@ use martlet_sbi_api::common::{CoreNetworkType, DateTime, RatType, Supi};
 use martlet_sbi_api::nudm_sdm::{DataSetName, DataSetsQuery, SdmSubscription, SubscriptionDataSets};
 use martlet_sbi_api::nudm_uecm::{Amf3GppAccessRegistration, ImsVoPs};
 use martlet_sbi_api::{Json, TextList};
+use std::sync::Arc;
 
 /// Registers the AMF, reads the subscription and subscribes to its changes, all at the same time.
 pub(crate) async fn run(ue: &mut Ue, initial: bool) -> Result<(), Stop> {
     let Some(supi) = ue.supi.clone() else { return Err(Stop::Abandoned("no_supi")) };
-    let before = ue.subscription.take().and_then(|subscription| subscription.sdm_subscription);
+    let before = ue.subscription.take().and_then(|subscription| subscription.sdm_subscription.clone());
     let subscribed = async {
         match before {
             Some(id) => Some(id),
@@ -24,7 +25,7 @@ pub(crate) async fn run(ue: &mut Ue, initial: bool) -> Result<(), Stop> {
     let Some(access) = data.am_data else { return Err(Stop::reject(GmmCause::FiveGsServicesNotAllowed)) };
     ue.t3512 = access.subs_reg_timer.unwrap_or(ue.amf.config.timers.t3512_s);
     let smf_selection = data.smf_sel_data.unwrap_or_default();
-    ue.subscription = Some(Box::new(Subscription { access, smf_selection, sdm_subscription: subscribed }));
+    ue.subscription = Some(Arc::new(Subscription { access, smf_selection, sdm_subscription: subscribed }));
     Ok(())
 }
 

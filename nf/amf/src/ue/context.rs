@@ -16,12 +16,14 @@ use martlet_nas::{Guti, Nas5gsMessage, NasCount, NasUeSecurityCapability};
 use martlet_sbi_api::common::{Ambr, Pei, Supi, SupiOrSuci};
 use martlet_sbi_api::namf_event_exposure::AmfEventType;
 use martlet_sbi_api::nudm_sdm::{AccessAndMobilitySubscriptionData, SmfSelectionSubscriptionData};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::mpsc;
 
 /// What the UDM says of a subscriber.
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Subscription {
     pub access: AccessAndMobilitySubscriptionData,
     pub smf_selection: SmfSelectionSubscriptionData,
@@ -105,7 +107,7 @@ pub(crate) struct Ue {
     pub request: Option<Nas5gsMessage>,
     pub capability: Option<NasUeSecurityCapability>,
     pub radio_capability: Option<Bytes>,
-    pub subscription: Option<Box<Subscription>>,
+    pub subscription: Option<Arc<Subscription>>,
     pub policy: Option<AmPolicy>,
     pub allowed: Vec<Slice>,
     /// What of its subscription it has not been told yet.

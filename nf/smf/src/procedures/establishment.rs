@@ -1,5 +1,4 @@
 //! PDU session establishment (TS 23.502, 4.3.2.2.1; TS 29.502, 5.2.2.2).
-use crate::flows::Decided;
 use crate::procedures::negotiation::{Offer, asked_type, choose_mode, choose_type, framed_routes};
 use crate::procedures::transfer::{N1, reference};
 use crate::procedures::{charging, modification, release, relocation, user_plane};
@@ -159,7 +158,7 @@ async fn begin(
         five_qi: qos.map_or(9, |qos| qos.five_qi),
         arp: qos.map_or(arp, |qos| qos.arp.clone()),
         policy: None,
-        decided: Decided::default(),
+        decided: Arc::default(),
         flows: Vec::new(),
         charging: None,
         refusal: GsmCause::NetworkFailure,
@@ -311,7 +310,17 @@ async fn go_on(
             metrics::procedure("pdu_session_establishment", "ok", started);
             tracing::info!(supi = %session.supi, session = session.id, dnn = %session.dnn, address = %session.addresses, "a PDU session is set up");
             session.keep();
-            // The UE need not wait for it.
+            // The UE need not wait for the UDM (steps 16c and 4b).
+            let registered = register(&session).await;
+            session.registered = registered.is_ok();
+            if let Err(problem) = registered {
+                tracing::warn!(supi = %session.supi, session = session.id, %problem, "the UDM does not take a session, which ends");
+                if !release::by_network(&mut session, GsmCause::NetworkFailure).await {
+                    session.forget();
+                    return None;
+                }
+                return Some(session);
+            }
             modification::subscribe(&mut session).await;
             session.keep();
             Some(session)
@@ -336,12 +345,8 @@ async fn set_up(
 ) -> Result<(), String> {
     policy(session, subscription).await.map_err(|p| format!("policy: {p}"))?;
     charging::begin(session).await?;
-    // The UDM need not know before the UPF does.
-    let (registered, user_plane) = tokio::join!(register(session), user_plane::establish(session));
-    // Each is undone if it was done, whatever became of the other.
-    session.registered = registered.is_ok();
+    let user_plane = user_plane::establish(session).await;
     session.settle(user_plane.map_err(|e| format!("N4: {e}"))?);
-    registered.map_err(|p| format!("UDM: {p}"))?;
     let n1 = n1::accept(n1::Accepted {
         id: session.id,
         pti: session.pti,
@@ -390,7 +395,7 @@ pub async fn policy(session: &mut Session, subscription: &DnnConfiguration) -> R
     Ok(())
 }
 
-/// Nudm_UECM_Registration (step 6 of TS 23.502; it may come later).
+/// Nudm_UECM_Registration (step 16c).
 pub async fn register(session: &Session) -> Result<(), Problem> {
     let smf = &session.smf;
     let peer = smf.context.discover(NfType::Udm, "nudm-uecm", &Criteria::default()).await?.about(&session.supi);

@@ -20,6 +20,7 @@ use martlet_sbi_api::npcf_sm_policy_control::{
     FailureCode, PolicyControlRequestTrigger, RuleReport, RuleStatus, SmPolicyDecision, SmPolicyUpdateContextData,
 };
 use martlet_sbi_api::nudm_sdm::{SdmSubscription, UdmSubscriberDataManagementClient};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Times that a UE is told of a modification (TS 24.501, 6.3.2.5 a).
@@ -45,7 +46,7 @@ pub fn now(session: &Session) -> Before {
 
 /// Takes a decision of the PCF into the session, without telling anybody.
 pub fn take(session: &mut Session, decision: &SmPolicyDecision) {
-    session.decided.take(decision);
+    Arc::make_mut(&mut session.decided).take(decision);
     let rule = decision.sess_rules.iter().flatten().find_map(|(_, rule)| rule.clone());
     if let Some(rule) = rule {
         if let Some(ambr) = rule.auth_sess_ambr {
@@ -265,7 +266,7 @@ pub async fn not_carried_out(session: &mut Session, refused: &[Flow]) {
     let lost: Vec<String> =
         refused.iter().flat_map(|flow| &flow.rules).map(|rule| rule.pcc.clone()).filter(|pcc| !has(pcc)).collect();
     let Some((pcf, id)) = session.policy.clone().filter(|_| !lost.is_empty()) else { return };
-    session.decided.forget(&lost);
+    Arc::make_mut(&mut session.decided).forget(&lost);
     let mut report = RuleReport::new(lost, RuleStatus::Inactive);
     report.failure_code = Some(FailureCode::ResAlloFail);
     let update = SmPolicyUpdateContextData { rule_reports: Some(vec![report]), ..Default::default() };
