@@ -1,7 +1,7 @@
 //! The programs alone, run by the kernel on frames of tests: no interface takes part. That they make the same of frames as DPDK's
 //! pipeline is tested in `target/tests/engines.rs`.
 use martlet_switch_control::Target;
-use martlet_switch_control::model::{Call, Change, RawEntry};
+use martlet_switch_control::model::{Change, RawEntry};
 use martlet_switch_xdp::{Outcome, XdpSwitch};
 
 /// A switch with its ports, or nothing where programs may not be loaded.
