@@ -65,6 +65,10 @@ CALL_FLOWS = MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python $(STEADY) $(CARGO) test
 # The switch is a program of its own, which tests find beside theirs: of the same build. Two at a time, since each has its memory.
 SWITCH_CALL_FLOWS = $(CARGO) build --workspace --bin martlet-switch --locked && MARTLET_TEST_DATAPATH=switch $(CALL_FLOWS) -- --test-threads 2
 
+# Those that meet every kind of session, and all that is done with one: a part for each run of the tests.
+SWITCH_SELECTION = switch:: sessions:: session_types:: idle_and_paging:: handover:: charging:: several_upfs:: intermediate_upf:: \
+	upf_restart:: user_plane:: n3_ipv6:: requested_modification:: other_types:: a_day:: bad_input::gtpu bad_input::pfcp
+
 test: packages-test oracles ## Run all tests (uses root for namespaces, TUN devices and raw sockets)
 	@echo "The tests make network namespaces and interfaces and remove them again: they run as root."
 	MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python $(STEADY) $(CARGO) test --workspace --locked --no-fail-fast $(RUNNER)
@@ -73,6 +77,8 @@ test: packages-test oracles ## Run all tests (uses root for namespaces, TUN devi
 	MARTLET_TEST_SBI=local $(CALL_FLOWS)
 	MARTLET_TEST_SBI=fabric $(CALL_FLOWS)
 	MARTLET_TEST_SBI=http $(CALL_FLOWS)
+	@echo "Every kind of session once more, with a switch in the wires of its UPF; make call-flows-switch runs all call flows so."
+	$(SWITCH_CALL_FLOWS) $(SWITCH_SELECTION)
 	@echo "Positioning's data paths in the kernel, in a guest: twice, if its kernel does not come up in time on a busy machine."
 	@if deploy/guest/ready.sh; then CARGO="$(CARGO)" deploy/guest/lcs.sh || CARGO="$(CARGO)" deploy/guest/lcs.sh; \
 		else echo "SKIPPED: the kernel's TLS and our kernel module: there is no guest here, see above"; fi

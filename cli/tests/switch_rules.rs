@@ -99,7 +99,8 @@ impl Switch {
     fn does(&self, words: &str) -> String {
         let (well, said) = self.says(words);
         assert!(well, "{words}: {said}");
-        said
+        // Next hops that are not there yet are told beside.
+        said.lines().filter(|line| !line.starts_with("note: ")).map(|line| format!("{line}\n")).collect()
     }
 
     #[track_caller]
@@ -167,18 +168,29 @@ fn what_is_wrong_is_told_with_its_place() {
         ("rule add decap teid 0x100000000 ue 10.60.0.1 via 1", "32 bits"),
         ("rule add decap teid 1 colour red", "has no \"colour\""),
         ("rule add hop number 1 source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port 9", "no port 9"),
-        ("rule add decap teid 1 ue 10.60.0.1 via 1 counter 262144", "beyond"),
+        ("rule add decap teid 1 ue 10.60.0.1 via 1 counter 262144", "from 0 to 262143"),
+        ("rule add decap teid 1 ue 10.60.0.1 via 1 qfi 64", "from 0 to 63"),
         ("rule load nowhere", "nowhere"),
     ] {
         switch.refuses(words, why);
     }
-    // The mark is below the word.
-    let (_, said) = switch.says("rule add decap teid x ue 10.60.0.1 via 1");
-    let lines: Vec<&str> = said.lines().collect();
-    let mark = lines.iter().position(|line| line.trim_start().starts_with('^')).expect("a mark");
-    let column = lines[mark].find('^').expect("a mark");
-    assert_eq!(&lines[mark - 1][column..column + 2], "x ", "{said}");
+    // The mark is below the word, also where it is the switch that refuses.
+    let marked = |words: &str, word: &str| {
+        let (well, said) = switch.says(words);
+        let lines: Vec<&str> = said.lines().collect();
+        let mark = lines.iter().position(|line| line.trim_start().starts_with('^')).expect("a mark");
+        let column = lines[mark].find('^').expect("a mark");
+        assert!(!well && lines[mark - 1][column..].starts_with(word), "{said}");
+    };
+    marked("rule add decap teid x ue 10.60.0.1 via 1", "x ");
+    marked("rule add hop number 1 source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port 9", "9");
+    marked("rule del decap teid 0x77", "0x77");
     assert_eq!(switch.does("rule list"), "");
+    // A rule that leads nowhere yet may be written before what it leads to.
+    let (well, said) = switch.says("rule add decap teid 1 ue 10.60.0.1 via 4711");
+    assert!(well && said.contains("note: ") && said.contains("4711"), "{said}");
+    marked("rule add decap teid 1 ue 10.60.0.2 via 1", "1 ue");
+    switch.does("rule del decap teid 1");
     // Nobody is there.
     let mut command = Command::new(env!("CARGO_BIN_EXE_martlet"));
     let output = command.args(["switch", "--switch", "127.0.0.1:1", "counters"]).output().expect("martlet");
@@ -200,8 +212,20 @@ fn files_are_written_whole_or_not_at_all() {
     // What only the switch can tell: the same key twice, and a table's size.
     switch.write("twice", "decap teid 1 ue 10.60.0.1 via 1\ndecap teid 1 ue 10.60.0.2 via 1\n");
     let (well, said) = switch.says("rule load twice");
-    assert!(!well && said.contains("twice:2: ") && said.contains("nothing was written"), "{said}");
+    assert!(!well && said.contains("twice:2:12: ") && said.contains("nothing was written"), "{said}");
     assert_eq!(switch.does("rule list"), "");
+    // Of more updates than an answer has room to tell of one by one, too.
+    let hop = |n: u32, port: u32| {
+        format!("hop number {n} source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port {port}\n")
+    };
+    switch.write("port", &(1..=500).map(|n| hop(n, if n == 321 { 8 } else { 1 })).collect::<String>());
+    let (well, said) = switch.says("rule load port");
+    assert!(!well && said.contains("port:321:76: ") && said.contains("no port 8"), "{said}");
+    let room = 4096;
+    switch.write("full", &(1..=room + 10).map(|n| hop(n, 1)).collect::<String>());
+    let (well, said) = switch.says("rule load full");
+    assert!(!well && said.contains(&format!("full:{}:", room + 1)) && said.contains("has room for"), "{said}");
+    assert_eq!(switch.does("rule list"), "", "nothing of it");
     let many: String =
         (0..1000).map(|n| format!("decap teid {} ue 10.61.{}.{} via 1\n", 5000 + n, n / 250, n % 250)).collect();
     switch
@@ -238,6 +262,29 @@ fn the_shell_does_line_by_line_and_remembers() {
     let history = std::fs::read_to_string(switch.folder.join(".martlet-switch-history")).expect("a history");
     assert!(history.contains(DECAP), "{history}");
     assert_eq!(switch.does("rule list").trim(), DECAP);
+}
+
+/// As a person types: the tabulator completes, and the arrow brings back the line before.
+#[test]
+fn the_shell_completes_and_goes_back() {
+    let Some(switch) = Switch::start("terminal") else { return };
+    let command = format!("{} --log error switch --switch {}", env!("CARGO_BIN_EXE_martlet"), switch.address);
+    let mut terminal = Command::new("script");
+    terminal.args(["-qefc", &command, "/dev/null"]).env("HOME", &switch.folder).env("TERM", "xterm");
+    terminal.current_dir(&switch.folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let Ok(mut terminal) = terminal.spawn() else {
+        return eprintln!("SKIPPED: there is no terminal: the program script, of the package bsdutils, is missing");
+    };
+    let mut input = terminal.stdin.take().expect("piped");
+    // Rule, add, decap, and the words as far as they are one.
+    for typed in ["ru\tad\tdecap te\t0x1000 u\t10.60.0.1 v\t1 co\t7\n", "\x1b[A", "\n", "quit\n"] {
+        input.write_all(typed.as_bytes()).expect("typed");
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    drop(input);
+    let (_, said) = output_of(terminal, "the shell");
+    assert_eq!(switch.does("rule list").trim(), DECAP, "{said}");
+    assert!(said.contains("already has an entry"), "the line before came again, and was refused: {said}");
 }
 
 #[test]

@@ -118,6 +118,32 @@ fn addresses_are_translated_in_a_namespace_of_the_data_network() {
     });
 }
 
+/// A packet between UEs that the kernel has forwarded came back by the device that it left by. A router would tell its sender of a
+/// shorter way (an ICMP redirect, RFC 792), and there is none.
+#[test]
+fn a_ue_is_not_told_of_a_shorter_way() {
+    in_namespace(|| {
+        let mut config = UpfConfig::default();
+        config.n6.mode = N6Mode::Routing;
+        config.kernel.local_switching = false;
+        let (mut datapath, _signals) = KernelDatapath::open(&config).expect("the datapath");
+        datapath.apply(&Change::to(&session())).expect("the session");
+        let gnb = UdpSocket::bind((GNB, 2152)).expect("the gNB's port");
+        gnb.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout");
+        // To another UE and, so that there is an answer to look at, to the UPF's own address, where nobody listens.
+        for (to, port) in [(Ipv4Addr::new(10, 45, 0, 3), 7000), (Ipv4Addr::new(10, 45, 0, 1), 7001)] {
+            let packet = udp_packet((UE, 9000), (to, port), b"across");
+            gnb.send_to(&g_pdu(7, Some(1), &packet), (N3, 2152)).expect("sent");
+        }
+        let mut buffer = [0; 2048];
+        let (length, _) = gnb.recv_from(&mut buffer).expect("the answer");
+        let Ok(martlet_gtpu::Message::GPdu(pdu)) = martlet_gtpu::decode(&buffer[..length]) else { panic!("no G-PDU") };
+        const ICMP: u8 = 1;
+        const UNREACHABLE: u8 = 3;
+        assert_eq!((pdu.payload[9], pdu.payload[20]), (ICMP, UNREACHABLE), "{:02x?}", pdu.payload);
+    });
+}
+
 #[test]
 fn a_namespace_that_does_not_exist_is_named() {
     let mut config = UpfConfig::default();

@@ -57,10 +57,10 @@ async fn traffic(mode: N6Mode) -> Result<()> {
     let gnb = core.gnb(1).await?;
     let (phone, address) = Phone::start(&core, &gnb, 1).await?;
     for words in [
-        format!("ping -n -c 3 -i 0.2 -W 2 {GATEWAY}"),
-        format!("ping -n -c 3 -i 0.2 -W 2 {HOST}"),
+        format!("ping -n -c 3 -l 3 -i 1 -W 2 {GATEWAY}"),
+        format!("ping -n -c 3 -l 3 -i 1 -W 2 {HOST}"),
         // 28 octets of headers make it the session's MTU.
-        format!("ping -n -c 2 -i 0.2 -W 2 -s 1372 -M do {HOST}"),
+        format!("ping -n -c 2 -l 2 -i 1 -W 2 -s 1372 -M do {HOST}"),
     ] {
         let said = phone.run(&words).await?;
         ensure!(said.contains(" 0% packet loss"), "{said}");
@@ -88,7 +88,7 @@ async fn traffic(mode: N6Mode) -> Result<()> {
     tokio::time::sleep(Duration::from_millis(500)).await;
     phone.ue.release_to_idle().await?;
     let before = core.status("upf");
-    let said = phone.run(&format!("ping -n -c 3 -i 0.2 -W 2 {HOST}")).await?;
+    let said = phone.run(&format!("ping -n -c 3 -l 3 -i 1 -W 2 {HOST}")).await?;
     ensure!(said.contains(" 0% packet loss"), "{said}\nbefore {before}\nafter {}", core.status("upf"));
     // The interface goes with its session.
     phone.ue.release_pdu_session(1).await?;
@@ -122,14 +122,14 @@ fn no_packet_is_lost_that_wakes_a_phone() {
         let _host = Host::connect(true).await?;
         let gnb = core.gnb(1).await?;
         let (phone, _) = Phone::start(&core, &gnb, 1).await?;
-        // A session that moves onto a switch has its packets held for longer than `ping` waits for the last one: it is to end before.
-        let (packets, gap) = if a_switch_carries_packets() { (10, 0.001) } else { (20, 0.002) };
+        // Close upon each other, so that some come while the tunnel does. `ping` waits for the last one for twice as long as an answer
+        // took so far, and for the time between two packets: a session that moves onto a switch has its packets held for longer.
+        let pace = if a_switch_carries_packets() { "-l 20 -i 1" } else { "-i 0.002" };
         let rounds: u64 = std::env::var("MARTLET_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(10);
         for round in 0..rounds {
             phone.ue.release_to_idle().await?;
             let before = core.status("upf");
-            // Close upon each other, so that some come while the tunnel does.
-            let said = phone.run(&format!("ping -n -c {packets} -i {gap} -W 5 {HOST}")).await?;
+            let said = phone.run(&format!("ping -n -c 20 {pace} -W 5 {HOST}")).await?;
             let whole = said.contains(" 0% packet loss");
             ensure!(whole, "round {round}: {said}\nbefore {before}\nafter {}", core.status("upf"));
         }
@@ -151,7 +151,7 @@ fn the_data_network_reaches_an_idle_phone() {
         phone.ue.release_to_idle().await?;
         core.until("the phone is idle", |counts| counts.connected == 0).await?;
         // The first ping pages it.
-        let said = host.run(&format!("ping -n -c 3 -i 0.2 -W 3 {address}")).await?;
+        let said = host.run(&format!("ping -n -c 3 -l 3 -i 1 -W 3 {address}")).await?;
         ensure!(said.contains(" 0% packet loss"), "{said}");
         ensure!(core.counts().connected == 1, "the phone has come: {:?}", core.counts());
         phone.ue.deregister().await?;
@@ -175,7 +175,7 @@ fn two_phones_with_interfaces_reach_each_other_and_two_sessions_have_one_each() 
             (&two, format!("-I pdu1 {of_one}")),
             (&two, format!("-I pdu2 {of_one}")),
         ] {
-            let said = phone.run(&format!("ping -n -c 2 -i 0.2 -W 2 {way}")).await?;
+            let said = phone.run(&format!("ping -n -c 2 -l 2 -i 1 -W 2 {way}")).await?;
             ensure!(said.contains(" 0% packet loss"), "{said}");
         }
         Ok(())

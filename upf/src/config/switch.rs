@@ -275,6 +275,18 @@ pub(super) fn check(config: &UpfConfig, findings: &mut Vec<Finding>) {
 mod tests {
     use super::*;
 
+    /// Each way of a session has an entry, a counter and, where it has a bit rate, a meter.
+    #[test]
+    fn the_program_has_room_for_the_sessions_that_may_be_asked_for() {
+        let info = martlet_p4c_swx::compile(martlet_switch_control::UPF).unwrap().info;
+        for name in ["gtp_decap", "gtp_encap", "gtp_encap_v6"] {
+            let table = info.tables.iter().find(|table| table.alias == name).unwrap();
+            assert!(table.size as usize >= MOST_SESSIONS, "{name}");
+        }
+        assert!(info.counters[0].size as usize / 2 >= MOST_SESSIONS);
+        assert!(info.meters[0].size as usize / 2 >= MOST_SESSIONS);
+    }
+
     #[test]
     fn what_a_switch_cannot_do_is_named() {
         let mut config = UpfConfig { datapath: DatapathChoice::Switch, ..UpfConfig::default() };

@@ -36,6 +36,9 @@ pub(super) fn open(config: &UpfConfig) -> Result<Option<File>, String> {
         if config.n6.mode != N6Mode::Local {
             forward()?;
             let _ = std::fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1");
+            if !config.kernel.local_switching {
+                without_redirects(name);
+            }
         }
         tracing::info!(interface = name, netns = config.n6.netns, mode = ?config.n6.mode, "N6 is up");
         Ok(Some(device))
@@ -57,6 +60,16 @@ pub(super) fn open_exits(config: &UpfConfig) -> Result<Vec<File>, String> {
         };
         (1..=config.n6.exits.len()).map(open).collect()
     })
+}
+
+/// Has the kernel not tell UEs of a shorter way to each other: what it passes on between them comes back by the device that it left
+/// by, and the only way there is. It asks for both settings, so that one that is on suffices.
+pub(crate) fn without_redirects(interface: &str) {
+    for of in ["all", interface] {
+        if let Err(error) = std::fs::write(format!("/proc/sys/net/ipv4/conf/{of}/send_redirects"), "0") {
+            tracing::warn!(%error, of, "UEs may be told of a shorter way to each other (ICMP redirects), which there is not");
+        }
+    }
 }
 
 /// Has the machine, or the namespace, pass packets on from one interface to another.

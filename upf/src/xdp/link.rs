@@ -1,7 +1,7 @@
 //! The link between the kernel and the programs: a pair of interfaces. What the kernel routes to UEs it sends into the
 //! outer one, and the programs find it at the inner one; what they leave to the kernel comes out of the outer one.
 use crate::config::{N6Mode, Pool, UpfConfig};
-use crate::kernel::n6::forward;
+use crate::kernel::n6::{forward, without_redirects};
 use crate::kernel::netlink::Netlink;
 use martlet_interface::Feature;
 use martlet_upf_xdp::LINK_MAC;
@@ -67,6 +67,9 @@ impl Link {
         link.set_up(config, &netlink, &outer, &inner).map_err(|(what, error)| failed(&what, error))?;
         if matches!(config.n6.mode, N6Mode::Nat | N6Mode::Routing) {
             forward()?;
+            if !config.xdp.local_switching {
+                without_redirects(&outer);
+            }
         }
         for n in 1..=config.n6.exits.len() {
             let (outer, inner) = exit_names(config, n);

@@ -337,7 +337,8 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
     Counter<bit<64>, bit<32>>(262144) rules;
     // By rule: packets that a meter or a closed gate dropped.
     Counter<bit<64>, bit<32>>(262144) dropped;
-    Meter<bit<32>>(131072) session_meter;
+    // As many as rules: a session has one each way.
+    Meter<bit<32>>(262144) session_meter;
     Meter<bit<32>>(131072) application_meter;
 
     // ── Where a packet comes from ──────────────────────────────────────────────────────────────────────────────────────

@@ -47,6 +47,12 @@ fn failed(status: tonic::Status) -> ClientError {
     ClientError::Failed(status.message().to_owned())
 }
 
+/// Of a batch whose errors are more than an answer's header holds, which update is the first that is wrong, from 0, and why.
+fn one_of_many(message: &str) -> Option<(usize, String)> {
+    let (number, why) = message.strip_prefix("update ")?.split_once(": ")?;
+    Some((number.parse::<usize>().ok()?.checked_sub(1)?, why.to_owned()))
+}
+
 impl Client {
     /// Connects, and sees to it that the switch runs the program that this build knows. It reads; to write see
     /// [`Client::lead`].
@@ -191,7 +197,11 @@ impl Client {
                     (error.canonical_code != 0 && error.canonical_code != 10).then_some((n, error.message))
                 });
                 let errors: Vec<_> = errors.collect();
-                Err(if errors.is_empty() { failed(status) } else { ClientError::Refused(errors) })
+                Err(match (errors.is_empty(), one_of_many(status.message())) {
+                    (false, _) => ClientError::Refused(errors),
+                    (true, Some(first)) => ClientError::Refused(vec![first]),
+                    (true, None) => failed(status),
+                })
             }
         }
     }

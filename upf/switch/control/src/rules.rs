@@ -2,6 +2,7 @@
 //!
 //! A rule is a kind, and pairs of a word and a value: `decap teid 0x1000 ue 10.60.0.1 via 1`. [`KINDS`] has them all.
 use crate::model::{Call, FieldMatch, Key, TableEntry};
+use crate::tables::HIGHEST_QFI;
 use martlet_p4c_swx::{P4Info, p4info};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -239,6 +240,25 @@ pub fn parse(
     Ok(TableEntry { table, key: Key { fields, priority }, call: Call { action, arguments }, metadata: Vec::new() })
 }
 
+/// Where a rule is wrong that the switch refused, by what it said of it: the value that it names, else the rule's key.
+pub fn blamed(given: &[(usize, &str)], message: &str) -> usize {
+    let Some(((first, name), pairs)) = given.split_first() else { return 1 };
+    let Some(kind) = KINDS.iter().find(|kind| kind.name == *name) else { return *first };
+    // "action.parameter has …", "table.field: …"
+    let named = message.split([' ', ':']).next().and_then(|text| text.split_once('.')).map(|(_, name)| name);
+    let is_named = |word: &Word| match word.place {
+        Place::Key(name) | Place::Argument(name) => named == Some(name),
+        Place::Halves(high, low) | Place::KeyHalves(high, low) => named == Some(high) || named == Some(low),
+        Place::Priority => message.contains("priority"),
+    };
+    let is_key = |word: &Word| matches!(word.place, Place::Key(_) | Place::KeyHalves(..));
+    let of = |wanted: &dyn Fn(&Word) -> bool| {
+        let pair = pairs.chunks(2).find(|pair| kind.words.iter().any(|word| word.word == pair[0].1 && wanted(word)))?;
+        pair.get(1).map(|(column, _)| *column)
+    };
+    of(&is_named).or_else(|| of(&is_key)).unwrap_or(*first)
+}
+
 fn check_width(
     info: &P4Info,
     table: usize,
@@ -262,6 +282,17 @@ fn check_width(
         Place::Priority => Some(24),
     };
     let bits = bits.unwrap_or(64);
+    let most = match word.place {
+        Place::Argument("qfi") => Some(("a QoS flow", HIGHEST_QFI)),
+        Place::Argument("counter") => info.counters.first().map(|of| ("a counter", u64::from(of.size) - 1)),
+        Place::Argument("meter") => info.meters.first().map(|of| ("a meter", u64::from(of.size) - 1)),
+        _ => None,
+    };
+    if let (Read::Match(FieldMatch::Exact(value)), Some((what, most))) = (Read::Match(*read), most)
+        && value > most
+    {
+        return wrong(column, format!("{what} has a number from 0 to {most}, and {value} is none"));
+    }
     let largest = match *read {
         FieldMatch::Exact(value) | FieldMatch::Lpm(value, _) | FieldMatch::Ternary(value, _) => value,
         FieldMatch::Range(low, high) if low > high => {

@@ -11,6 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The highest priority that a controller may give.
 pub const HIGHEST_PRIORITY: u32 = 1 << 24;
 
+/// The highest number of a QoS flow (QFI: TS 38.415, 5.5.3.3, 6 bits).
+pub const HIGHEST_QFI: u64 = 63;
+
 /// Meters that are set: place of the array and index, and octets a second and at once.
 pub type Meters = BTreeMap<(usize, u32), (u64, u64)>;
 
@@ -78,7 +81,10 @@ impl Tables {
         if !errors.is_empty() {
             return Err(BatchError(errors));
         }
-        self.commit(&mut state, staged).map_err(|error| BatchError(vec![(updates.len().saturating_sub(1), error)]))
+        self.commit(&mut state, staged).map_err(|(table, error)| {
+            let last = updates.len().saturating_sub(1);
+            BatchError(vec![(table.map_or(last, |table| self.without_room(&state, updates, table)), error)])
+        })
     }
 
     /// Writes what can be written of the updates, and says what could not.
@@ -91,12 +97,25 @@ impl Tables {
                 errors.push((n, error));
             }
         }
-        if let Err(error) = self.commit(&mut state, staged) {
+        if let Err((_, error)) = self.commit(&mut state, staged) {
             let written = |n: &usize| !errors.iter().any(|(m, _)| m == n);
             let failed: Vec<_> = (0..updates.len()).filter(written).map(|n| (n, error.clone())).collect();
             errors.extend(failed);
         }
         errors
+    }
+
+    /// The first update of a batch for which its table has no room: deletions of the batch make room for all of it.
+    fn without_room(&self, state: &State, updates: &[Update], table: usize) -> usize {
+        let of = |operation| {
+            move |(_, update): &(usize, &Update)| update.operation == operation && update.entry.table == table
+        };
+        let deleted = updates.iter().enumerate().filter(of(Operation::Delete)).count();
+        let size = self.program.info.tables[table].size as usize;
+        let room = (size + deleted).saturating_sub(state.entries[table].len());
+        let mut inserted = updates.iter().enumerate().filter(of(Operation::Insert)).map(|(n, _)| n);
+        // Entries with ranges take the room of several: then it is said of the last one.
+        inserted.clone().nth(room).or_else(|| inserted.next_back()).unwrap_or(updates.len().saturating_sub(1))
     }
 
     /// Checks an update against the program and what is, or will be, there.
@@ -229,6 +248,15 @@ impl Tables {
                     format!("{}.{of}: there is no port {value}: ports are 0 to {}", action.alias, ports - 1),
                 );
             }
+            if of == "qfi" && *value > HIGHEST_QFI {
+                return refuse(
+                    Code::InvalidArgument,
+                    format!(
+                        "{}.{of}: a QoS flow has a number from 0 to {HIGHEST_QFI}, and {value} is none",
+                        action.alias
+                    ),
+                );
+            }
             // An index beyond an array would wrap round and count for another.
             let array = match of.as_str() {
                 "counter" => self.program.info.counters.first(),
@@ -249,8 +277,9 @@ impl Tables {
         self.program.info.tables[table].keys.iter().all(|key| key.kind == MatchKind::Exact)
     }
 
-    /// Has the switch do what was staged, and remembers it.
-    fn commit(&self, state: &mut State, staged: Staged) -> Result<(), WriteError> {
+    /// Has the switch do what was staged, and remembers it. An error may be one table's.
+    fn commit(&self, state: &mut State, staged: Staged) -> Result<(), (Option<usize>, WriteError)> {
+        let full = |table, message| Err((table, WriteError { code: Code::ResourceExhausted, message }));
         let mut changes = Vec::with_capacity(staged.len());
         let mut more = vec![0isize; state.entries.len()];
         let mut masked: Vec<usize> = Vec::new();
@@ -272,10 +301,7 @@ impl Tables {
             let described = &self.program.info.tables[table];
             if *more > 0 && state.entries[table].len() as isize + more > described.size as isize {
                 let (name, size) = (&described.alias, described.size);
-                return refuse(
-                    Code::ResourceExhausted,
-                    format!("{name} has room for {size} entries, and these would be more"),
-                );
+                return full(Some(table), format!("{name} has room for {size} entries, and these would be more"));
             }
         }
         let mut rebuilds = Vec::new();
@@ -287,16 +313,15 @@ impl Tables {
             let described = &self.program.info.tables[table];
             if entries.len() > described.size as usize {
                 let (name, size, n) = (&described.alias, described.size, entries.len());
-                return refuse(
-                    Code::ResourceExhausted,
-                    format!("{name} has room for {size} entries; with their ranges taken apart these are {n}"),
-                );
+                let message =
+                    format!("{name} has room for {size} entries; with their ranges taken apart these are {n}");
+                return full(Some(table), message);
             }
             entries.sort_by(|a, b| (a.priority, &a.values, &a.masks).cmp(&(b.priority, &b.values, &b.masks)));
             rebuilds.push(Rebuild { table, entries });
         }
         if let Err(why) = self.target.commit(&changes, &rebuilds) {
-            return refuse(Code::ResourceExhausted, why);
+            return full(None, why);
         }
         for rebuild in &rebuilds {
             state.expanded[rebuild.table] = rebuild.entries.len();
@@ -409,7 +434,7 @@ impl Tables {
         let staged =
             state.entries.iter().flat_map(|table| table.values()).map(|entry| ((entry.table, entry.key.clone()), None));
         let staged = staged.collect();
-        self.commit(&mut state, staged)
+        self.commit(&mut state, staged).map_err(|(_, error)| error)
     }
 
     /// Sets a meter: octets a second, and at once; `None` lets everything through.

@@ -1,7 +1,7 @@
 //! What is done with rules, from a command line, a file or the shell.
 use anyhow::{Context, Result, anyhow, bail};
 use martlet_switch_control::client::{Client, ClientError};
-use martlet_switch_control::model::{Operation, TableEntry, Update};
+use martlet_switch_control::model::{FieldMatch, Operation, TableEntry, Update};
 use martlet_switch_control::rules::{self, RuleError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -43,9 +43,16 @@ pub async fn line(client: &mut Client, election: Option<u64>, text: &str) -> Res
                 return Ok(());
             }
             client.lead(election).await?;
-            client.write(&[Update { operation, entry: entry.clone() }]).await?;
+            match client.write(&[Update { operation, entry: entry.clone() }]).await {
+                Err(ClientError::Refused(errors)) => {
+                    let message = errors.into_iter().next().map(|(_, why)| why).unwrap_or_default();
+                    return Err(wrong(RuleError { column: rules::blamed(&words[2..], &message), message }));
+                }
+                outcome => outcome?,
+            }
             if !deletion {
                 println!("{}", rules::show(&info, &entry).unwrap_or_default());
+                tell_unknown_hops(client, std::slice::from_ref(&entry)).await?;
             }
             Ok(())
         }
@@ -77,6 +84,40 @@ pub async fn line(client: &mut Client, election: Option<u64>, text: &str) -> Res
         }
         _ => Err(wrong(RuleError { column: words[0].0, message: format!("one of {} is expected", VERBS.join(", ")) })),
     }
+}
+
+/// Says which next hops of rules are not there yet: packets of theirs are dropped until they are.
+async fn tell_unknown_hops(client: &mut Client, rules: &[TableEntry]) -> Result<(), ClientError> {
+    let info = client.program().info.clone();
+    let of = |entry: &TableEntry| {
+        let parameters = info.actions[entry.call.action].parameters.iter();
+        let pairs: Vec<u64> = parameters
+            .zip(&entry.call.arguments)
+            .filter(|(parameter, _)| parameter.name.starts_with("next_hop"))
+            .map(|(_, hop)| *hop)
+            .collect();
+        pairs
+    };
+    let named: BTreeSet<u64> = rules.iter().flat_map(of).collect();
+    if named.is_empty() {
+        return Ok(());
+    }
+    let there = client.entries(Some("l2_forward")).await?;
+    let there: BTreeSet<u64> = there
+        .iter()
+        .filter_map(|entry| match entry.key.fields[..] {
+            [FieldMatch::Exact(number)] => Some(number),
+            _ => None,
+        })
+        .collect();
+    let missing: Vec<String> = named.difference(&there).take(10).map(u64::to_string).collect();
+    if !missing.is_empty() {
+        eprintln!(
+            "note: next hops that are not there yet, and until then nothing leaves by them: {}",
+            missing.join(", ")
+        );
+    }
+    Ok(())
 }
 
 /// Counters that no rule has.
@@ -138,6 +179,11 @@ async fn list(client: &mut Client, kind: Option<&str>) -> Result<()> {
     Ok(())
 }
 
+/// What is wrong with a line of a file, with a mark below the place.
+fn placed(file: &Path, number: usize, line: &str, error: &RuleError) -> String {
+    format!("{}:{number}:{}: {}", file.display(), error.column, error.shown(line))
+}
+
 /// The rules of a file, each with its line; every line that is wrong is told.
 async fn read(client: &mut Client, file: &Path) -> Result<Vec<(usize, TableEntry)>> {
     let text = std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
@@ -158,13 +204,7 @@ async fn read(client: &mut Client, file: &Path) -> Result<Vec<(usize, TableEntry
         }
         match rules::parse(info, &words, line.chars().count() + 1, false, &mut || free.next()) {
             Ok(entry) => found.push((n + 1, entry)),
-            Err(error) => errors.push(
-                format!("{}:{}:{}", file.display(), n + 1, error.column)
-                    + ": "
-                    + &error.message
-                    + "\n"
-                    + &error.shown(line),
-            ),
+            Err(error) => errors.push(placed(file, n + 1, line, &error)),
         }
     }
     match errors.len() {
@@ -190,12 +230,21 @@ pub async fn load(client: &mut Client, election: Option<u64>, file: &Path, dry_r
     match client.write(&updates).await {
         Ok(()) => {}
         Err(ClientError::Refused(errors)) => {
-            let lines = errors.iter().map(|(n, why)| format!("{}:{}: {why}", file.display(), rules[*n].0));
-            bail!("{}\nnothing was written", lines.collect::<Vec<_>>().join("\n"));
+            let text = std::fs::read_to_string(file)?;
+            let lines: Vec<&str> = text.lines().collect();
+            let wrong = errors.iter().take(20).map(|(n, why)| {
+                let number = rules[*n].0;
+                let line = lines.get(number - 1).copied().unwrap_or_default();
+                let column = rules::blamed(&rules::words(line), why);
+                placed(file, number, line, &RuleError { column, message: why.clone() })
+            });
+            bail!("{}\nnothing was written", wrong.collect::<Vec<_>>().join("\n"));
         }
         Err(error) => return Err(error.into()),
     }
     println!("{} rules in {:.1} ms", rules.len(), started.elapsed().as_secs_f64() * 1e3);
+    let entries: Vec<TableEntry> = rules.into_iter().map(|(_, entry)| entry).collect();
+    tell_unknown_hops(client, &entries).await?;
     Ok(())
 }
 

@@ -75,6 +75,13 @@ enum RuleCommand {
         #[arg(required = true)]
         rule: Vec<String>,
     },
+    /// Show what a rule would be in its table, and write nothing
+    #[command(trailing_var_arg = true)]
+    Try {
+        /// The rule
+        #[arg(required = true)]
+        rule: Vec<String>,
+    },
     /// Change a rule that is there
     #[command(trailing_var_arg = true)]
     Set {
@@ -132,7 +139,7 @@ pub fn run(args: SwitchArgs) -> Result<()> {
             Some(SwitchCommand::Rule(command)) => {
                 let line = |verb: &str, rule: &[String]| format!("rule {verb} {}", rule.join(" "));
                 let text = match &command {
-                    RuleCommand::Add { dry_run: true, rule } => line("try", rule),
+                    RuleCommand::Add { dry_run: true, rule } | RuleCommand::Try { rule } => line("try", rule),
                     RuleCommand::Add { rule, .. } => line("add", rule),
                     RuleCommand::Set { rule } => line("set", rule),
                     RuleCommand::Del { rule } => line("del", rule),

@@ -107,17 +107,13 @@ int mswx_inject(struct mswx *m, uint32_t port, const uint8_t *frame, uint32_t le
 	packet->pkt_len = length;
 	m->counters[port].packets_in++;
 	m->counters[port].octets_in += length;
-	/* The controller's packets begin with the port that they leave by, not with Ethernet. */
-	if (port == MSWX_PORTS - 1) {
-		if (length < PARSED) {
-			memset(rte_pktmbuf_mtod(packet, uint8_t *) + length, 0, PARSED - length);
-			packet->data_len = packet->pkt_len = PARSED;
-		}
-	} else if (length < MSWX_ETHERNET) {
+	/* The controller's packets begin with the port that they leave by, not with Ethernet, and of what is behind the parser takes
+	 * nothing: it leaves as it is. */
+	if (length < MSWX_ETHERNET + (port == MSWX_PORTS - 1 ? CONTROLLER_HEADER : 0)) {
 		m->counters[port].runts++;
 		rte_pktmbuf_free(packet);
 		return 0;
-	} else if (!mswx_prepare(packet)) {
+	} else if (port < MSWX_PORTS - 1 && !mswx_prepare(packet)) {
 		int to = m->bypass[port];
 
 		m->counters[port].bypassed++;

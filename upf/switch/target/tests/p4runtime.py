@@ -1,5 +1,6 @@
-"""A controller of others, p4runtime-shell, against the switch: what it is told is `HOST:PORT`."""
+"""A controller of others, p4runtime-shell, against the switch: what it is told is `HOST:PORT`, and the far end of its port 0."""
 import os
+import socket
 import sys
 import traceback
 
@@ -94,9 +95,28 @@ def main():
     except REFUSALS as error:
         assert "fixed by the program" in str(error), error
 
-    # A packet out and, the way of unknown packets being the controller, nothing wrong with it.
-    packet = sh.PacketOut(b"\x02" * 12 + b"\x08\x06" + b"\0" * 46, egress_port="1")
-    packet.send()
+    # What has no rule comes to the controller from port 0, whole and with its port, and what the controller sends leaves there.
+    unknown = sh.TableEntry("Upf.ip_default_forward")(action="Upf.to_controller")
+    unknown.match["port"] = "0"
+    unknown.modify()
+    far = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0806))
+    far.bind((sys.argv[2], 0))
+    far.settimeout(20)
+    came = sh.PacketIn()
+    question = b"\xff" * 6 + b"\x02\0\0\0\0\x09" + b"\x08\x06" + bytes(range(46))
+    far.send(question)
+    packets = [packet for packet in came.sniff(timeout=3) if packet.packet.payload[12:14] == b"\x08\x06"]
+    assert [packet.packet.payload for packet in packets] == [question], packets
+    port = packets[0].packet.metadata[0].value
+    assert int.from_bytes(port, "big") == 0, port
+    answer = b"\x02\0\0\0\0\x09" + b"\x02\0\0\0\0\x0a" + b"\x08\x06" + bytes(reversed(range(46)))
+    sh.PacketOut(answer, egress_port="0").send()
+    left = far.recv(2048)
+    assert left == answer, (left, answer)
+    try:
+        sh.PacketOut(answer, egress_port="99").send()
+    except REFUSALS as error:
+        assert "99" in str(error), error
 
     # A second controller: of a lower election it may not write, of a higher one it takes the place.
     import grpc

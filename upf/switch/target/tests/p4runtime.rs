@@ -1,9 +1,11 @@
 //! The switch process under p4runtime-shell, and what it remembers when it is killed.
 mod process;
+mod wires;
 
 use process::Process;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use wires::{in_namespace, ip};
 
 fn start(state: &Path) -> Process {
     Process::start(&["--state", state.to_str().expect("text")])
@@ -21,14 +23,24 @@ fn a_controller_of_others_works() {
         eprintln!("SKIPPED: MARTLET_PYTHON is not set; make oracles installs p4runtime-shell");
         return;
     };
+    in_namespace(move || by_a_controller_of_others(&python));
+}
+
+fn by_a_controller_of_others(python: &std::ffi::OsStr) {
+    for (far, near) in [("gnb", "access"), ("upf3", "native3")] {
+        ip(&format!("link add {far} type veth peer name {near}"));
+        ip(&format!("link set {far} up"));
+        ip(&format!("link set {near} up"));
+    }
     let state = folder("shell");
-    let switch = start(&state);
+    let path = state.to_str().expect("text");
+    let switch = Process::start(&["--access", "access", "--native-n3", "native3", "--state", path]);
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/p4runtime.py");
     let output = Command::new("timeout")
         .arg("120")
         .arg(python)
         .arg(script)
-        .arg(switch.address.to_string())
+        .args([&switch.address.to_string(), "gnb"])
         // The shell's generated code is older than what protobuf takes by default.
         .env("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", "python")
         .output()

@@ -261,17 +261,23 @@ fn a_batch_is_written_whole_or_not_at_all() {
             "decap teid 7 ue 10.60.0.7 via 1\nhop number 9 source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port 7",
             "no port 7",
         ),
-        ("decap teid 7 ue 10.60.0.7 via 1 counter 262144", "beyond rules"),
-        ("decap teid 7 ue 10.60.0.7 via 1 meter 131072", "beyond session_meter"),
     ] {
         let error = bed.write(Operation::Insert, text).expect_err(text);
         assert!(error.contains(why), "{error}");
-        let unknown = uplink(&ipv4(17, 64, UE, REMOTE, &udp(1000, 53, b"hello")));
-        let _ = unknown;
-        assert_eq!(
-            bed.tables.len(bed.tables.program().info.tables.iter().position(|t| t.alias == "gtp_decap").unwrap()),
-            1
-        );
+        assert_eq!(bed.tables.len(bed.table("gtp_decap")), 1);
+    }
+    // What RPI does not let through, other controllers may write.
+    for (parameter, value, why) in
+        [("counter", 262_144, "beyond rules"), ("meter", 262_144, "beyond session_meter"), ("qfi", 64, "from 0 to 63")]
+    {
+        let mut updates = ["decap teid 7 ue 10.60.0.7 via 1", "decap teid 8 ue 10.60.0.8 via 1"]
+            .map(|line| bed.update(Operation::Insert, line));
+        let call = &mut updates[1].entry.call;
+        let parameters = &bed.tables.program().info.actions[call.action].parameters;
+        call.arguments[parameters.iter().position(|of| of.name == parameter).expect("a parameter")] = value;
+        let error = bed.tables.write(&updates).expect_err(parameter).to_string();
+        assert!(error.starts_with("update 2: ") && error.contains(why), "{error}");
+        assert_eq!(bed.tables.len(bed.table("gtp_decap")), 1);
     }
     assert!(bed.write(Operation::Delete, "decap teid 99").expect_err("not there").contains("no entry"));
     // A table takes as many entries as it says, and not one more.

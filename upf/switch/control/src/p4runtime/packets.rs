@@ -5,6 +5,9 @@ use super::server::Server;
 use crate::error::{Code as WriteCode, WriteError, refuse};
 use tokio::sync::Notify;
 
+/// Octets of a frame that a controller may send.
+const FRAME: std::ops::RangeInclusive<usize> = 14..=2040;
+
 impl Server {
     /// Hands on what has come for the controller, each time that the bell rings.
     pub(super) async fn packets_in(&self, bell: &Notify) {
@@ -41,6 +44,14 @@ impl Server {
             return refuse(
                 WriteCode::InvalidArgument,
                 format!("egress_port is field 1, and one of the ports 0 to {}", ports - 1),
+            );
+        }
+        let octets = packet.payload.len();
+        if !FRAME.contains(&octets) {
+            let (least, most) = (FRAME.start(), FRAME.end());
+            return refuse(
+                WriteCode::InvalidArgument,
+                format!("a frame has {least} to {most} octets, with its Ethernet header, and this has {octets}"),
             );
         }
         self.tables

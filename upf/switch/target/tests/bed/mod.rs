@@ -49,6 +49,16 @@ impl Bed {
         Bed { switch, tables, _alone }
     }
 
+    /// The place of a table.
+    pub fn table(&self, name: &str) -> usize {
+        self.tables.program().info.tables.iter().position(|table| table.alias == name).expect("a table of the program")
+    }
+
+    /// What a line is.
+    pub fn update(&self, operation: Operation, line: &str) -> Update {
+        update(&self.tables, operation, line)
+    }
+
     pub fn write(&self, operation: Operation, text: &str) -> Result<(), String> {
         write(&self.tables, operation, text)
     }
@@ -69,14 +79,16 @@ impl Bed {
     }
 }
 
+fn update(tables: &Tables, operation: Operation, line: &str) -> Update {
+    let info = &tables.program().info;
+    let entry = rules::parse(info, &rules::words(line), 999, operation == Operation::Delete, &mut || Some(99));
+    Update { operation, entry: entry.unwrap_or_else(|error| panic!("{}", error.shown(line))) }
+}
+
 /// Writes rules, one a line.
 pub fn write(tables: &Tables, operation: Operation, text: &str) -> Result<(), String> {
-    let info = &tables.program().info;
-    let update = |line: &str| {
-        let entry = rules::parse(info, &rules::words(line), 999, operation == Operation::Delete, &mut || Some(99));
-        Update { operation, entry: entry.unwrap_or_else(|error| panic!("{}", error.shown(line))) }
-    };
-    let updates: Vec<Update> = text.lines().filter(|line| !line.trim().is_empty()).map(update).collect();
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let updates: Vec<Update> = lines.map(|line| update(tables, operation, line)).collect();
     tables.write(&updates).map_err(|error| error.to_string())
 }
 

@@ -137,19 +137,20 @@ pub fn forms(spec: &str) -> BTreeSet<String> {
         // A place to jump to may stand in front.
         let line = line.split_once(" : ").map_or(line, |(_, rest)| rest);
         let words: Vec<&str> = line.split_whitespace().collect();
-        let form = |(n, word): (usize, &&str)| {
+        let form = |n: usize| {
+            let word = &words[n];
             let dots = word.matches('.').count();
             let opcode = n == 0 && words.len() > 1 && is_name(word) && !words[1].starts_with('@');
             match *word {
                 word if word.starts_with("bit<") => "BITS",
                 word if is_number(word) => "N",
                 word if word.starts_with("h.") && dots == 1 => "H",
-                word if dots > 0 => "V",
+                _ if dots > 0 => "V",
                 word if WORDS.contains(&word) || opcode || (words.len() == 1 && ALONE.contains(&word)) => word,
                 _ => "W",
             }
         };
-        let form: Vec<&str> = words.iter().enumerate().map(form).collect();
+        let form: Vec<&str> = (0..words.len()).map(form).collect();
         (!form.is_empty()).then(|| form.join(" "))
     });
     statements.collect()
