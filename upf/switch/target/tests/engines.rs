@@ -192,7 +192,7 @@ fn both_engines_make_the_same_of_frames_that_are_damaged() {
                     _ => next(&mut random) as u8,
                 };
             }
-            if next(&mut random) % 8 == 0 {
+            if next(&mut random).is_multiple_of(8) {
                 frame.truncate(14 + next(&mut random) % (frame.len() - 14));
             }
             both.through("damaged", port, &with_sum(frame));

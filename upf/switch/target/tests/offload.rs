@@ -8,7 +8,7 @@ use martlet_pfcp::ie::ReportingTriggers;
 use martlet_upf::config::{DatapathChoice, OffloadPolicy};
 use martlet_upf::datapath::{Datapath, Event, Reached};
 use martlet_upf::rules::{UeAddress, VolumeLimit};
-use native::{Bed, PREFIX, packet, packet6, session};
+use native::{Bed, PREFIX, in_the_kernel, packet, packet6, session};
 use std::io::BufRead;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -192,51 +192,58 @@ fn a_session_of_ipv6_moves_with_xdp_behind() {
 
 #[test]
 fn volumes_and_limits_hold_whichever_path_a_packet_takes() {
-    in_namespace(|| {
-        let mut bed = Bed::new(DatapathChoice::Kernel, |config| {
-            (config.policy, config.quota_margin_kb) = (OffloadPolicy::All, 2_000);
-        });
-        let mut session = session();
-        const QUOTA: u64 = 4_000_000;
-        let urr = session.urrs.get_mut(&1).expect("a URR");
-        urr.triggers = ReportingTriggers::VOLTH | ReportingTriggers::VOLQU;
-        urr.volume_threshold = Some(VolumeLimit { total: Some(200_000), ..Default::default() });
-        urr.volume_quota = Some(VolumeLimit { total: Some(QUOTA), ..Default::default() });
-        bed.apply(&session);
-        bed.eventually("it is on the switch", |bed| bed.on_switch() == 1);
-        let mut reported = 0;
-        let mut reports = 0;
-        let mut quota = false;
-        let mut switched = false;
-        let sent = Traffic::during(&mut bed, 1, Duration::from_micros(10_000), |bed| {
-            let end = Instant::now() + Duration::from_secs(30);
-            while !quota && Instant::now() < end {
-                switched |= bed.on_switch() == 1 && reports > 0;
-                for event in bed.events() {
-                    match event {
-                        Event::UsageReached { limit: Reached::Threshold, .. } => {
-                            let usage = bed.usage();
-                            reported += usage.uplink_octets + usage.downlink_octets;
-                            assert!(usage.uplink_octets + usage.downlink_octets >= 200_000, "{usage:?}");
-                            reports += 1;
-                        }
-                        Event::UsageReached { limit: Reached::Quota, .. } => quota = true,
-                        other => panic!("{other:?}"),
-                    }
-                }
-                std::thread::sleep(Duration::from_millis(1));
-            }
-        });
-        let whole = bed.usage();
-        reported += whole.uplink_octets + whole.downlink_octets;
-        // To the octet: the packet that reaches the quota is the last one.
-        assert_eq!(reported, QUOTA, "{}", bed.datapath.details());
-        assert!(quota && switched && reports >= 3, "{quota} {switched} {reports}: {}", bed.datapath.details());
-        assert_eq!(bed.on_switch(), 0, "the last of a quota is the native UPF's");
-        let came = bed.dn.wait(0).len() + bed.gnb.wait(0).len();
-        assert_eq!(came as u64, QUOTA / 1000);
-        assert!(u64::from(sent) * 2 >= QUOTA / 1000);
+    in_namespace(volumes_and_limits);
+}
+
+#[test]
+fn volumes_and_limits_hold_with_the_pipeline_in_the_kernel() {
+    in_namespace(|| in_the_kernel(true, volumes_and_limits));
+}
+
+fn volumes_and_limits() {
+    let mut bed = Bed::new(DatapathChoice::Kernel, |config| {
+        (config.policy, config.quota_margin_kb) = (OffloadPolicy::All, 2_000);
     });
+    let mut session = session();
+    const QUOTA: u64 = 4_000_000;
+    let urr = session.urrs.get_mut(&1).expect("a URR");
+    urr.triggers = ReportingTriggers::VOLTH | ReportingTriggers::VOLQU;
+    urr.volume_threshold = Some(VolumeLimit { total: Some(200_000), ..Default::default() });
+    urr.volume_quota = Some(VolumeLimit { total: Some(QUOTA), ..Default::default() });
+    bed.apply(&session);
+    bed.eventually("it is on the switch", |bed| bed.on_switch() == 1);
+    let mut reported = 0;
+    let mut reports = 0;
+    let mut quota = false;
+    let mut switched = false;
+    let sent = Traffic::during(&mut bed, 1, Duration::from_micros(10_000), |bed| {
+        let end = Instant::now() + Duration::from_secs(30);
+        while !quota && Instant::now() < end {
+            switched |= bed.on_switch() == 1 && reports > 0;
+            for event in bed.events() {
+                match event {
+                    Event::UsageReached { limit: Reached::Threshold, .. } => {
+                        let usage = bed.usage();
+                        reported += usage.uplink_octets + usage.downlink_octets;
+                        assert!(usage.uplink_octets + usage.downlink_octets >= 200_000, "{usage:?}");
+                        reports += 1;
+                    }
+                    Event::UsageReached { limit: Reached::Quota, .. } => quota = true,
+                    other => panic!("{other:?}"),
+                }
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    let whole = bed.usage();
+    reported += whole.uplink_octets + whole.downlink_octets;
+    // To the octet: the packet that reaches the quota is the last one.
+    assert_eq!(reported, QUOTA, "{}", bed.datapath.details());
+    assert!(quota && switched && reports >= 3, "{quota} {switched} {reports}: {}", bed.datapath.details());
+    assert_eq!(bed.on_switch(), 0, "the last of a quota is the native UPF's");
+    let came = bed.dn.wait(0).len() + bed.gnb.wait(0).len();
+    assert_eq!(came as u64, QUOTA / 1000);
+    assert!(u64::from(sent) * 2 >= QUOTA / 1000);
 }
 
 #[test]
@@ -290,4 +297,29 @@ fn a_switch_is_killed(native: DatapathChoice) {
     let usage = bed.usage();
     assert!(usage.uplink_packets >= before.max(u64::from(sent + more).saturating_sub(500)), "{usage:?} {sent} {more}");
     assert!(usage.uplink_packets <= u64::from(sent + more));
+}
+
+#[test]
+fn a_hot_session_moves_into_the_kernel_with_the_kernel_behind() {
+    in_namespace(|| in_the_kernel(true, || a_hot_session_moves(DatapathChoice::Kernel)));
+}
+
+#[test]
+fn a_hot_session_moves_into_the_kernel_with_xdp_behind() {
+    in_namespace(|| in_the_kernel(true, || a_hot_session_moves(DatapathChoice::Xdp)));
+}
+
+#[test]
+fn a_hot_session_moves_into_the_kernel_behind_drivers() {
+    in_namespace(|| in_the_kernel(false, || a_hot_session_moves(DatapathChoice::Kernel)));
+}
+
+#[test]
+fn a_session_of_ipv6_moves_into_the_kernel() {
+    in_namespace(|| in_the_kernel(true, || a_session_of_ipv6_moves(DatapathChoice::Kernel)));
+}
+
+#[test]
+fn kernel_takes_over_from_a_killed_switch_in_the_kernel() {
+    in_namespace(|| in_the_kernel(true, || a_switch_is_killed(DatapathChoice::Kernel)));
 }

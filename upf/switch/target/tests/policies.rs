@@ -11,7 +11,7 @@ use martlet_switch_control::model::{Operation, Update};
 use martlet_switch_control::rules;
 use martlet_upf::config::{DatapathChoice, OffloadPolicy, OffloadRule};
 use martlet_upf::rules::{LocalTunnel, Session, Tunnel, UeAddress};
-use native::{Bed, LISTEN, packet, session};
+use native::{Bed, LISTEN, in_the_kernel, packet, session};
 use std::time::Duration;
 use wires::in_namespace;
 
@@ -98,6 +98,11 @@ fn none_leaves_all_where_they_are() {
 #[test]
 fn all_takes_all() {
     with(OffloadPolicy::All, |_| (), [true, true]);
+}
+
+#[test]
+fn all_takes_all_into_the_kernel() {
+    with(OffloadPolicy::All, |_| in_the_kernel(true, || ()), [true, true]);
 }
 
 #[test]

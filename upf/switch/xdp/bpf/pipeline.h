@@ -34,18 +34,29 @@ struct port {
 struct control {
 	/* Which copy of the tables packets meet. User space writes the other one. */
 	u32 active;
-	/* Flows have just been released, and what waited of them is on its way: see src/hold.rs. */
-	u32 handing_over;
-	/* Frames that were ever given to be held, less those that user space has not done with. */
-	u64 frames_taken;
 	/* The next frame of ours. */
 	u32 next;
-	u32 unused;
 	struct port ports[PORTS];
 };
 volatile struct control control SEC(".data.control");
-/* Frames that were ever given to be held. */
-u64 frames_given SEC(".data.given");
+
+/* The queue of packets that wait: src/hold.rs. */
+struct queue {
+	/* Twice the frames that were ever put into it, and one more while flows are handed over that have just been released: one word,
+	 * so that nobody joins the queue of a flow whose packets pass from then on. */
+	u64 joined;
+	/* Frames that user space has done with, and the next one for `drain`. */
+	u64 head;
+	u64 scan;
+	/* They take the way without the pipeline. */
+	u32 past;
+	/* The hand-over ends with the last frame, though what `drain` has sent may not have left yet. */
+	u32 in_batch;
+};
+volatile struct queue queue SEC(".data.queue");
+
+/* Frames in it. */
+#define QUEUE 4096
 
 #define active control.active
 
@@ -123,9 +134,7 @@ static __always_inline u16 internet_checksum(u64 sum)
 /* Whether a packet that meets an entry has to wait for others of its flow, which user space still has. */
 static __always_inline int waits_for_others(const u32 *found, int past_turn)
 {
-	if (!(*found & RELEASED) || past_turn || !control.handing_over)
-		return 0;
-	return *(volatile u64 *)&frames_given != control.frames_taken;
+	return *found & RELEASED && !past_turn && queue.joined & 1;
 }
 
 /* Keys, and the slots of their entries: one line of the cache. Slot 0 is none. A key is in one of two lines. */

@@ -12,6 +12,8 @@
 #define IPV4 20
 #define IPV6 40
 #define LONGEST_FRAME 2032
+/* The length of a frame that could not be taken. */
+#define NOTHING 1
 #define TYPE_IPV4 bpf_htons(0x0800)
 #define TYPE_IPV6 bpf_htons(0x86dd)
 
@@ -67,7 +69,7 @@ static __always_inline u32 octets_in(struct xdp_md *ctx)
 
 /* ── To user space ────────────────────────────────────────────────────────────────────────────────────────────────── */
 
-/* A frame for user space, with the port that it came in by in its first four octets. */
+/* A frame for the controller, with the port that it came in by in its first four octets. */
 struct given {
 	u32 length;
 	u32 unused;
@@ -75,40 +77,77 @@ struct given {
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 16 << 20);
-} held SEC(".maps");
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20);
 } for_controller SEC(".maps");
 
+/* A frame in memory that user space has, too. */
+struct slot {
+	/* 0: done with. */
+	u32 length;
+	u32 port;
+	/* It takes the way without the pipeline; in the queue, the processor that it came on. */
+	u32 past;
+	/* What became of it: see OUT_OF. In the queue, the round of the place, once all of it has been written. */
+	u32 outcome;
+	u8 frame[LONGEST_FRAME + 16];
+};
+#define ROUND(n) ((u32)((n) / QUEUE) + 1)
+/* Packets that wait, and what wakes user space when there is one. */
+ARRAY(waiting, QUEUE, struct slot);
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} bell SEC(".maps");
+
 /* Copies `length` octets of a frame. */
-static __always_inline int copy_out(struct xdp_md *ctx, void *to, u32 length)
+static __always_inline int copy_out(struct xdp_md *ctx, u32 from, void *to, u32 length)
 {
 	if (length - 1 >= LONGEST_FRAME + 4)
 		return 0;
-	return !bpf_xdp_load_bytes(ctx, 0, to, length);
+	return !bpf_xdp_load_bytes(ctx, from, to, length);
 }
 
-static __noinline int give_held(struct xdp_md *ctx, u32 port, int with_port)
-{
-	u32 length = octets_in(ctx);
-	struct given *given = bpf_ringbuf_reserve(&held, sizeof(struct given), 0);
+/* Tries to join while others do. */
+#define JOINS 64
 
-	if (!given) {
-		note(port & 7, refused, 1);
-		return XDP_DROP;
+/* Puts a frame into the queue. One whose flow is being handed over stays out if that has ended meanwhile: then this gives 0. The
+ * frame's first octets may be the number of its port. */
+static __noinline int join(struct xdp_md *ctx, u32 port, u32 in_front, int of_handover)
+{
+	u32 length = (octets_in(ctx) - in_front) & 2047, i, processor = bpf_get_smp_processor_id();
+	u64 joined = queue.joined, seen;
+	struct slot *slot = NULL;
+
+	for (i = 0; i < JOINS; i++) {
+		u32 at = (joined >> 1) & (QUEUE - 1);
+
+		if (of_handover && !(joined & 1))
+			return 0;
+		if ((joined >> 1) - queue.head >= QUEUE)
+			break;
+		seen = __sync_val_compare_and_swap(&queue.joined, joined, joined + 2);
+		if (seen == joined) {
+			slot = bpf_map_lookup_elem(&waiting, &at);
+			break;
+		}
+		joined = seen;
 	}
-	*(u32 *)given->octets = bpf_htonl(port);
-	given->length = with_port ? length : length + 4;
-	if (!copy_out(ctx, with_port ? given->octets : given->octets + 4, length & 2047)) {
-		bpf_ringbuf_discard(given, BPF_RB_NO_WAKEUP);
+	if (!slot) {
 		note(port & 7, refused, 1);
-		return XDP_DROP;
+		return 1;
 	}
-	__sync_fetch_and_add(&frames_given, 1);
-	bpf_ringbuf_submit(given, 0);
-	return XDP_DROP;
+	slot->port = port;
+	slot->past = processor;
+	if (in_front > 4 || !copy_out(ctx, in_front & 4, slot->frame, length)) {
+		/* Nothing is there: its place is passed over. */
+		length = NOTHING;
+		note(port & 7, refused, 1);
+	}
+	slot->length = length;
+	__sync_lock_test_and_set(&slot->outcome, ROUND(joined >> 1));
+	if (queue.head == joined >> 1)
+		bpf_ringbuf_output(&bell, &processor, sizeof(processor), 0);
+	return 1;
 }
 
 static __noinline int give_to_controller(struct xdp_md *ctx, u32 port)
@@ -121,7 +160,7 @@ static __noinline int give_to_controller(struct xdp_md *ctx, u32 port)
 		return XDP_DROP;
 	}
 	given->length = length;
-	if (copy_out(ctx, given->octets, length & 2047))
+	if (copy_out(ctx, 0, given->octets, length & 2047))
 		bpf_ringbuf_submit(given, 0);
 	else
 		bpf_ringbuf_discard(given, BPF_RB_NO_WAKEUP);
@@ -255,10 +294,10 @@ static __always_inline int leave(struct xdp_md *ctx, u32 port, int outcome)
 		return XDP_DROP;
 	if (outcome == PAST)
 		return bypass(ctx, port);
-	if (outcome == TURN)
-		return give_held(ctx, port, 0);
-	if (leaves_by == HOLD)
-		return give_held(ctx, port, 1);
+	if (leaves_by == HOLD) {
+		join(ctx, port, 4, 0);
+		return XDP_DROP;
+	}
 	if (leaves_by == CONTROLLER)
 		return give_to_controller(ctx, port);
 	note(port, left, 1);
@@ -269,13 +308,4 @@ static __always_inline int leave(struct xdp_md *ctx, u32 port, int outcome)
 
 #define SLOTS 256
 
-struct slot {
-	u32 length;
-	u32 port;
-	/* It takes the way without the pipeline. */
-	u32 past;
-	/* What became of it: see OUT_OF. */
-	u32 outcome;
-	u8 frame[LONGEST_FRAME + 16];
-};
 ARRAY(frames, SLOTS, struct slot);

@@ -23,33 +23,46 @@ SEC("xdp")
 int enter(struct xdp_md *ctx)
 {
 	u32 port = port_of(ctx->ingress_ifindex);
+	int outcome;
 
 	if (port >= PORTS)
 		return XDP_PASS;
 	note(port, came, 1);
-	return leave(ctx, port, carried(ctx, port, 0));
+	outcome = carried(ctx, port, 0);
+	if (outcome == TURN) {
+		if (join(ctx, port, 0, 1))
+			return XDP_DROP;
+		/* Nobody is before it any more. */
+		outcome = carried(ctx, port, 1);
+	}
+	return leave(ctx, port, outcome);
 }
 
-/* A frame of ours: see src/again.rs. */
+/* Has the packet be what is in a slot. */
+static __always_inline int filled(struct xdp_md *ctx, struct slot *slot)
+{
+	u32 length = slot->length, now = octets_in(ctx);
+
+	if (length < ETHERNET || length > LONGEST_FRAME)
+		return 0;
+	if (length != now && bpf_xdp_adjust_tail(ctx, (int)length - (int)now))
+		return 0;
+	return !bpf_xdp_store_bytes(ctx, 0, slot->frame, length);
+}
+
+/* A frame of ours: src/frames.rs. */
 SEC("xdp")
 int again(struct xdp_md *ctx)
 {
 	u32 n = control.next, at = n & (SLOTS - 1), port;
 	struct slot *slot = bpf_map_lookup_elem(&frames, &at);
-	u32 length, now;
 	int outcome;
 
 	if (!slot)
 		return XDP_DROP;
 	control.next = n + 1;
-	length = slot->length;
 	port = slot->port;
-	if (length < ETHERNET || length > LONGEST_FRAME || port >= PORTS)
-		return XDP_DROP;
-	now = octets_in(ctx);
-	if (length != now && bpf_xdp_adjust_tail(ctx, (int)length - (int)now))
-		return XDP_DROP;
-	if (bpf_xdp_store_bytes(ctx, 0, slot->frame, length))
+	if (port >= PORTS || !filled(ctx, slot))
 		return XDP_DROP;
 	outcome = slot->past ? PAST : carried(ctx, port, 1);
 	if (port == CONTROLLER)
@@ -57,6 +70,38 @@ int again(struct xdp_md *ctx)
 	slot->outcome = outcome;
 	/* What has to wait still, user space keeps. */
 	return outcome == OUT_OF(HOLD) ? XDP_DROP : leave(ctx, port, outcome);
+}
+
+/* The next frame of the queue, which may go by now, or has to wait still: src/hold.rs. */
+SEC("xdp")
+int drain(struct xdp_md *ctx)
+{
+	u64 scan = queue.scan, joined = queue.joined;
+	u32 at = scan & (QUEUE - 1), port;
+	struct slot *slot;
+	int outcome;
+
+	if (scan == joined >> 1) {
+		/* Nobody joins meanwhile, or this does not succeed. */
+		if (queue.in_batch && joined & 1)
+			__sync_val_compare_and_swap(&queue.joined, joined, joined - 1);
+		return XDP_DROP;
+	}
+	slot = bpf_map_lookup_elem(&waiting, &at);
+	/* It is being written on another processor. */
+	if (!slot || slot->outcome != ROUND(scan))
+		return XDP_DROP;
+	queue.scan = scan + 1;
+	port = slot->port;
+	if (port >= PORTS || !filled(ctx, slot)) {
+		slot->length = 0;
+		return XDP_DROP;
+	}
+	outcome = queue.past ? PAST : carried(ctx, port, 1);
+	if (outcome == OUT_OF(HOLD))
+		return XDP_DROP;
+	slot->length = 0;
+	return leave(ctx, port, outcome);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -2,21 +2,20 @@
 use crate::error::XdpError;
 use crate::memory::Memory;
 use crate::switch::PORTS;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::AtomicU32;
 
 /// Octets of it.
-const OCTETS: usize = 24 + 8 * PORTS as usize;
+const OCTETS: usize = 8 + 8 * PORTS as usize;
 
 /// The words.
 #[derive(Debug)]
 pub(crate) struct Control {
     words: Memory,
-    given: Memory,
 }
 
 impl Control {
     pub fn new(map: impl Fn(&str, usize) -> Result<Memory, XdpError>) -> Result<Control, XdpError> {
-        let control = Control { words: map(".data.control", OCTETS)?, given: map(".data.given", 8)? };
+        let control = Control { words: map(".data.control", OCTETS)? };
         for port in 0..PORTS {
             control.bypass(port).store(PORTS, std::sync::atomic::Ordering::Release);
         }
@@ -28,33 +27,18 @@ impl Control {
         self.words.u32(0)
     }
 
-    /// Whether what waited of released flows is on its way.
-    pub fn handing_over(&self) -> &AtomicU32 {
-        self.words.u32(4)
-    }
-
-    /// Frames that were given to be held, and that user space has done with.
-    pub fn taken(&self) -> &AtomicU64 {
-        self.words.u64(8)
-    }
-
-    /// Frames that were given to be held; the programs' alone to write.
-    pub fn given(&self) -> &AtomicU64 {
-        self.given.u64(0)
-    }
-
     /// The next frame of ours.
     pub fn next(&self) -> &AtomicU32 {
-        self.words.u32(16)
+        self.words.u32(4)
     }
 
     /// The interface of a port; 0 is none.
     pub fn ifindex(&self, port: u32) -> &AtomicU32 {
-        self.words.u32(24 + 8 * port as usize)
+        self.words.u32(8 + 8 * port as usize)
     }
 
     /// Where frames of a port go that the pipeline must not see.
     pub fn bypass(&self, port: u32) -> &AtomicU32 {
-        self.words.u32(28 + 8 * port as usize)
+        self.words.u32(12 + 8 * port as usize)
     }
 }

@@ -160,6 +160,34 @@ impl Frames {
         }
     }
 
+    /// Whether frames leave by packet sockets.
+    pub fn are_sent_by_sockets(&self) -> bool {
+        self.sockets.is_some()
+    }
+
+    /// Runs a program so many times on frames of the kernel's own, which it sends or drops; 256 at a time at the most, during which
+    /// nothing else comes on this processor.
+    pub fn run(program: &OwnedFd, times: u32) -> io::Result<()> {
+        let input = [0u8; 64];
+        let mut options = libbpf_sys::bpf_test_run_opts {
+            sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
+            data_in: input.as_ptr().cast(),
+            data_size_in: input.len() as u32,
+            repeat: times.max(1) as i32,
+            flags: libbpf_sys::BPF_F_TEST_XDP_LIVE_FRAMES,
+            batch_size: SLOTS as u32,
+            ..Default::default()
+        };
+        // SAFETY: the program's descriptor is open; what the options point to is as long as they say, and outlives the call.
+        let status = unsafe { libbpf_sys::bpf_prog_test_run_opts(program.as_raw_fd(), &raw mut options) };
+        if status < 0 { Err(io::Error::from_raw_os_error(-status)) } else { Ok(()) }
+    }
+
+    /// Sends one frame by a packet socket.
+    pub fn send_one_by_socket(&self, frame: &Frame) -> io::Result<Outcome> {
+        self.send_by_sockets(std::slice::from_ref(frame)).map(|outcomes| outcomes[0])
+    }
+
     /// Has one frame go through the pipeline without sending it: what becomes of it, and what it is then.
     pub fn try_one(&self, frame: &Frame) -> io::Result<(Outcome, Vec<u8>)> {
         self.place(0, frame)?;

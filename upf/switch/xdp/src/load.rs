@@ -15,7 +15,7 @@ pub(crate) struct Loaded {
     object: Object,
     /// As many processors as there may be.
     pub processors: u32,
-    pub held: OwnedFd,
+    pub bell: OwnedFd,
     pub for_controller: OwnedFd,
 }
 
@@ -48,8 +48,8 @@ impl Loaded {
             let map = object.maps().find(|map| map.name() == OsStr::new(name)).ok_or_else(|| missing(name))?;
             map.as_fd().try_clone_to_owned().map_err(failed(name))
         };
-        let (held, for_controller) = (fd("held")?, fd("for_controller")?);
-        Ok(Loaded { object, processors, held, for_controller })
+        let (bell, for_controller) = (fd("bell")?, fd("for_controller")?);
+        Ok(Loaded { object, processors, bell, for_controller })
     }
 
     /// A map.
@@ -77,6 +77,11 @@ impl Loaded {
     /// The program for frames of ours.
     pub fn again(&self) -> Result<OwnedFd, XdpError> {
         self.program("again")
+    }
+
+    /// The program for packets that have waited.
+    pub fn drain(&self) -> Result<OwnedFd, XdpError> {
+        self.program("drain")
     }
 
     /// The program for the entrances of ports.

@@ -27,7 +27,7 @@ fn taken(state: &State) -> Vec<&Name> {
 
 impl Emitter {
     /// States, each before those that it leads to: there are no loops.
-    fn in_order<'a>(parser: &'a Parser) -> Vec<&'a State> {
+    fn in_order(parser: &Parser) -> Vec<&State> {
         let by_name: BTreeMap<&str, &State> = parser.states.iter().map(|s| (s.name.text.as_str(), s)).collect();
         fn visit<'a>(name: &str, states: &BTreeMap<&str, &'a State>, order: &mut Vec<&'a State>) {
             let Some(state) = states.get(name) else { return };

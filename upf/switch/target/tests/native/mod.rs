@@ -11,6 +11,20 @@ use martlet_upf::{Signals, SwitchDatapath};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
+thread_local! {
+    /// What runs the pipeline of switches that this thread starts.
+    static ENGINE: std::cell::Cell<&'static str> = const { std::cell::Cell::new("swx") };
+    /// Whether the far ends of the outer wires take frames that programs of the kernel send.
+    static TAKEN: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// The same with the pipeline in the kernel: in the drivers of its ports, or behind them.
+pub fn in_the_kernel(in_drivers: bool, test: impl FnOnce()) {
+    ENGINE.set("xdp");
+    TAKEN.set(in_drivers);
+    test();
+}
+
 pub const LISTEN: &str = "127.0.0.1:9559";
 
 /// The wires, a switch in them if there is one, and the UPF.
@@ -49,6 +63,10 @@ impl Bed {
             for end in [far, near] {
                 std::fs::write(format!("/proc/sys/net/ipv6/conf/{end}/disable_ipv6"), "1").expect("no IPv6 here");
                 ip(&format!("link set {end} up"));
+            }
+            if TAKEN.get() && matches!(far, "gnb" | "dn") {
+                let feature = martlet_interface::Feature::GenericReceive;
+                martlet_interface::turn(far, feature, true).expect("a feature of veth");
             }
         }
         ip("addr add 192.168.70.1/24 dev upf3");
@@ -90,7 +108,8 @@ impl Bed {
     pub fn start_switch(&mut self) {
         let state = self.state.to_str().expect("text").to_owned();
         let wires = ["--access", "access", "--native-n3", "native3", "--core", "core", "--native-n6", "native6"];
-        self.switch = Some(Process::start(&[&["--listen", LISTEN, "--state", &state][..], &wires].concat()));
+        let own = ["--listen", LISTEN, "--state", &state, "--engine", ENGINE.get()];
+        self.switch = Some(Process::start(&[&own[..], &wires].concat()));
         self.eventually("the UPF leads the switch", |bed| bed.says("connected") == true);
     }
 
