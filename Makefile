@@ -63,7 +63,9 @@ STEADY = deploy/test/steady.py
 CALL_FLOWS = MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python $(STEADY) $(CARGO) test --workspace --test call_flows --locked --no-fail-fast $(RUNNER)
 
 # The switch is a program of its own, which tests find beside theirs: of the same build. Two at a time, since each has its memory.
-SWITCH_CALL_FLOWS = $(CARGO) build --workspace --bin martlet-switch --locked && MARTLET_TEST_DATAPATH=switch $(CALL_FLOWS) -- --test-threads 2
+# ENGINE=-xdp has its pipeline in the kernel.
+ENGINE =
+SWITCH_CALL_FLOWS = $(CARGO) build --workspace --bin martlet-switch --locked && MARTLET_TEST_DATAPATH=switch$(ENGINE) $(CALL_FLOWS) -- --test-threads 2
 
 # Those that meet every kind of session, and all that is done with one: a part for each run of the tests.
 SWITCH_SELECTION = switch:: sessions:: session_types:: idle_and_paging:: handover:: charging:: several_upfs:: intermediate_upf:: \
@@ -79,11 +81,13 @@ test: packages-test oracles ## Run all tests (uses root for namespaces, TUN devi
 	MARTLET_TEST_SBI=http $(CALL_FLOWS)
 	@echo "Every kind of session once more, with a switch in the wires of its UPF; make call-flows-switch runs all call flows so."
 	$(SWITCH_CALL_FLOWS) $(SWITCH_SELECTION)
+	@echo "The first of them with its pipeline in the kernel."
+	MARTLET_TEST_DATAPATH=switch-xdp $(CALL_FLOWS) -- --test-threads 2 $(wordlist 1,5,$(SWITCH_SELECTION))
 	@echo "Positioning's data paths in the kernel, in a guest: twice, if its kernel does not come up in time on a busy machine."
 	@if deploy/guest/ready.sh; then CARGO="$(CARGO)" deploy/guest/lcs.sh || CARGO="$(CARGO)" deploy/guest/lcs.sh; \
 		else echo "SKIPPED: the kernel's TLS and our kernel module: there is no guest here, see above"; fi
 
-call-flows-switch: packages-test oracles ## Run the call flows with a switch in the wires of each UPF, which carries all that it can
+call-flows-switch: packages-test oracles ## Run the call flows with a switch in the wires of each UPF, which carries all that it can (ENGINE=-xdp: with its pipeline in the kernel)
 	$(SWITCH_CALL_FLOWS)
 
 soak: packages-test ## Phones do whatever they like for SECONDS (30) with the wishes of SEED (1), on each binding; then KILLS (1000) processes of the fabric die

@@ -9,7 +9,7 @@ use martlet_ran::ue::{OperatorKey, PduSessionRequest, UeConfig};
 use martlet_ran::{Gnb, GnbConfig, Ue};
 use martlet_sctp::StackChoice;
 use martlet_store::{Secret, Store, Subscriber};
-use martlet_upf::config::DatapathChoice;
+use martlet_upf::config::{DatapathChoice, SwitchEngine};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,7 +28,8 @@ fn kernel_sctp() -> bool {
     std::env::var("MARTLET_TEST_SCTP").is_ok_and(|stack| stack == "kernel")
 }
 
-/// Has packets carried by what `MARTLET_TEST_DATAPATH` names for all tests, `kernel`, `xdp` or `switch`.
+/// Has packets carried by what `MARTLET_TEST_DATAPATH` names for all tests: `kernel`, `xdp`, `switch`, or `switch-xdp`, a switch whose
+/// pipeline is in the kernel.
 ///
 /// # Errors
 /// It names something else.
@@ -36,8 +37,12 @@ pub fn choose_datapath(config: &mut martlet_upf::UpfConfig) -> Result<()> {
     config.datapath = match std::env::var("MARTLET_TEST_DATAPATH").as_deref() {
         Ok("xdp") => DatapathChoice::Xdp,
         Ok("switch") => DatapathChoice::Switch,
+        Ok("switch-xdp") => {
+            config.switch.engine = SwitchEngine::Xdp;
+            DatapathChoice::Switch
+        }
         Ok("kernel") | Err(_) => DatapathChoice::Kernel,
-        Ok(other) => anyhow::bail!("MARTLET_TEST_DATAPATH is kernel, xdp or switch, not {other:?}"),
+        Ok(other) => anyhow::bail!("MARTLET_TEST_DATAPATH is kernel, xdp, switch or switch-xdp, not {other:?}"),
     };
     // A test has a handful of sessions.
     (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (1024, 4096, 1024);
@@ -51,7 +56,7 @@ pub fn programs_carry_packets() -> bool {
 
 /// Whether all tests have a switch in the wires of their UPF.
 pub fn a_switch_carries_packets() -> bool {
-    std::env::var("MARTLET_TEST_DATAPATH").is_ok_and(|datapath| datapath == "switch")
+    std::env::var("MARTLET_TEST_DATAPATH").is_ok_and(|datapath| datapath.starts_with("switch"))
 }
 
 /// Where all tests have a switch, has one go without: for what its wires are not laid for, and the native UPF does alone.

@@ -1,8 +1,9 @@
 //! A programmable switch in the wires of a test's UPF: the native UPF and the switch are in a network namespace of their own,
 //! gNBs and the data network in the test's.
 use anyhow::{Context, Result, ensure};
+use martlet_interface::Feature;
 use martlet_upf::UpfConfig;
-use martlet_upf::config::{DatapathChoice, N6Mode, OffloadPolicy, SwitchRun};
+use martlet_upf::config::{DatapathChoice, N6Mode, OffloadPolicy, SwitchEngine, SwitchRun};
 use std::io::Write;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -80,6 +81,12 @@ impl Wires {
         };
         plain(Command::new(&program).args(["plain", "gnb", "dn"]))?;
         plain(Command::new("ip").args(["netns", "exec", &name]).arg(&program).args(["plain", "upf3", "upf6"]))?;
+        if config.switch.engine == SwitchEngine::Xdp {
+            // What programs send comes only where frames are taken so.
+            for far in ["gnb", "dn"] {
+                martlet_interface::turn(far, Feature::GenericReceive, true).context(far)?;
+            }
+        }
         // The data network is a router between phones, which does not tell them of a shorter way.
         for (name, value) in [("ip_forward", "1"), ("conf/all/send_redirects", "0"), ("conf/dn/send_redirects", "0")] {
             std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value)
