@@ -2,8 +2,9 @@
 use crate::ports::{Binding, By};
 use crate::serve::{ACCESS, CORE, NATIVE_N3, NATIVE_N6, Settings, begin, listen};
 use crate::{rpc, sockets};
-use martlet_switch_xdp::{Keeper, PORTS, Wired, XdpSwitch};
+use martlet_switch_xdp::{FarEnds, Keeper, Links, PORTS, Wired, XdpSwitch};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Notify;
 
 /// The interface that a port is bound to.
@@ -15,6 +16,34 @@ fn interface(binding: &Binding) -> Result<&str, String> {
         }
         Binding::Files(_) => {
             Err("the engine xdp has interfaces alone as its ports: captures are for --engine swx".into())
+        }
+    }
+}
+
+/// How often is looked whether far ends take what programs send.
+const LOOK: Duration = Duration::from_millis(100);
+
+fn attach(switch: &XdpSwitch, wired: &[Wired]) -> Result<Links, String> {
+    let links = switch.attach(wired).map_err(|error| error.to_string())?;
+    for one in wired {
+        let way = if links.in_driver { "XDP, in the driver" } else { "XDP, behind the driver" };
+        tracing::info!(interface = one.interface, port = one.port, by = way, "a port");
+    }
+    Ok(links)
+}
+
+/// Looks after far ends until the ports cannot be attached any more.
+async fn look_after(switch: &XdpSwitch, wired: &[Wired], links: &mut Option<Links>) -> String {
+    let (mut far_ends, mut often) = (FarEnds::default(), tokio::time::interval(LOOK));
+    loop {
+        often.tick().await;
+        if links.as_ref().is_some_and(|links| far_ends.lose(switch, wired, links)) {
+            // The kernel's own forwarding has what comes in between.
+            links.take();
+            match attach(switch, wired) {
+                Ok(again) => *links = Some(again),
+                Err(error) => return error,
+            }
         }
     }
 }
@@ -40,11 +69,7 @@ pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<
     for one in &wired {
         everybody.push(sockets::listen_to_all(&one.interface).map_err(|error| error.to_string())?);
     }
-    let links = switch.attach(&wired).map_err(|error| error.to_string())?;
-    for one in &wired {
-        let way = if links.in_driver { "XDP, in the driver" } else { "XDP, behind the driver" };
-        tracing::info!(interface = one.interface, port = one.port, by = way, "a port");
-    }
+    let mut links = Some(attach(&switch, &wired)?);
     let bell = Arc::<Notify>::default();
     let rung = bell.clone();
     let keeper = Keeper::start(switch.clone(), move || rung.notify_one());
@@ -54,6 +79,7 @@ pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<
     let look = tokio::spawn(remembered.look(move || (0..PORTS).map(|port| counted.port(port).came).sum()));
     let outcome = tokio::select! {
         outcome = rpc::serve(server, listener, bell) => outcome,
+        error = look_after(&switch, &wired, &mut links) => Err(error),
         () = end => Ok(()),
     };
     look.abort();

@@ -156,3 +156,37 @@ fn the_switch_in_the_kernel_in_its_wires() {
 fn the_switch_in_the_kernel_where_nobody_takes_frames_of_programs() {
     in_namespace(|| in_wires("xdp", false));
 }
+
+/// A far end that takes frames of programs no longer gets them from behind the driver.
+fn far_end_stops() {
+    let taking = |on| {
+        for far in ["gnb", "upf3", "dn", "upf6"] {
+            martlet_interface::turn(far, martlet_interface::Feature::GenericReceive, on).expect("a feature of veth");
+        }
+    };
+    for (far, near) in [("gnb", "access"), ("upf3", "native3"), ("dn", "core"), ("upf6", "native6")] {
+        ip(&format!("link add {far} type veth peer name {near}"));
+        ip(&format!("link set {far} up"));
+        ip(&format!("link set {near} up"));
+    }
+    taking(true);
+    let (gnb, upf) = (End::open("gnb"), End::open("upf3"));
+    let _switch = start("xdp");
+    (0..50).for_each(|n| gnb.send(&numbered(n)));
+    assert_eq!(upf.wait(50), (0..50).collect::<Vec<_>>());
+    taking(false);
+    for n in 100..1100 {
+        gnb.send(&numbered(n));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let received = upf.wait(1);
+    let lost = (100..1100).take_while(|n| !received.contains(n)).count();
+    println!("{lost} packets, sent one a millisecond, were lost until the switch went behind the driver");
+    assert!(lost > 0, "the far end went on taking them, so that nothing was shown");
+    assert!((700..1100).all(|n| received.contains(&n)), "lost for longer: {lost}");
+}
+
+#[test]
+fn a_far_end_stops_taking_frames_of_programs() {
+    in_namespace(far_end_stops);
+}

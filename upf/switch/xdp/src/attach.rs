@@ -2,9 +2,10 @@
 //! it ends, and the way without a switch is there from the next frame on.
 //!
 //! Frames that programs send come to the other end of a veth only where it takes such: it has a program, too, or generic receive
-//! offload. So a frame that means nothing asks first. Where one is not taken, all ports have their programs behind the driver
+//! offload. So a frame that means nothing asks first, and again where frames are missing ([`FarEnds`](crate::FarEnds)). Where one is not taken, all ports have their programs behind the driver
 //! (generic XDP), which sends as everybody does, and slower.
 use crate::error::XdpError;
+use crate::far_end::sent_by;
 use crate::frames::Frame;
 use crate::switch::{CONTROLLER, PORTS, XdpSwitch};
 use libbpf_rs::{MapCore, MapFlags, libbpf_sys};
@@ -33,16 +34,6 @@ pub struct Links {
     pub in_driver: bool,
 }
 
-/// Packets that an interface has sent; 0 where that is not told.
-fn sent_by(interface: &str) -> u64 {
-    let table = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
-    let line = |line: &str| {
-        let (name, numbers) = line.split_once(':')?;
-        (name.trim() == interface).then(|| numbers.split_whitespace().nth(9)?.parse().ok())?
-    };
-    table.lines().find_map(line).unwrap_or(0)
-}
-
 impl XdpSwitch {
     fn link(&self, program: &OwnedFd, ifindex: u32, flags: u32) -> io::Result<OwnedFd> {
         let options = libbpf_sys::bpf_link_create_opts {
@@ -62,7 +53,7 @@ impl XdpSwitch {
     }
 
     /// Whether the other end of a veth takes frames that programs send.
-    fn is_taken(&self, port: &Wired) -> bool {
+    pub(crate) fn is_taken(&self, port: &Wired) -> bool {
         if !martlet_interface::is_veth(&port.interface) {
             return true;
         }

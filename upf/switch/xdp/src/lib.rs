@@ -9,11 +9,12 @@
 //! | [`table`], [`exact`] | a table's two copies |
 //! | [`switch`] | batches, counters, meters: what the control writes to |
 //! | [`hold`], [`frames`], [`ring`], [`fence`] | packets that wait, and their way back |
-//! | [`attach`], [`keeper`] | interfaces as ports, and the thread beside the programs |
+//! | [`attach`], [`far_end`], [`keeper`] | interfaces as ports, whether their far ends take frames, and the thread beside the programs |
 mod attach;
 mod control;
 mod error;
 mod exact;
+mod far_end;
 mod fence;
 mod frames;
 mod hold;
@@ -26,6 +27,7 @@ mod table;
 
 pub use attach::{Links, Wired};
 pub use error::XdpError;
+pub use far_end::FarEnds;
 pub use frames::{LONGEST, Outcome};
 pub use keeper::Keeper;
 pub use switch::{CONTROLLER, HOLD, PORTS, PortCounts, XdpSwitch};
