@@ -2,7 +2,7 @@
 //!
 //! A rule is a kind, and pairs of a word and a value: `decap teid 0x1000 ue 10.60.0.1 via 1`. [`KINDS`] has them all.
 use crate::model::{Call, FieldMatch, Key, TableEntry};
-use crate::tables::HIGHEST_QFI;
+use crate::tables::highest_qfi;
 use martlet_p4c_swx::{P4Info, p4info};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -283,7 +283,7 @@ fn check_width(
     };
     let bits = bits.unwrap_or(64);
     let most = match word.place {
-        Place::Argument("qfi") => Some(("a QoS flow", HIGHEST_QFI)),
+        Place::Argument("qfi") => Some(("a QoS flow", highest_qfi(&info.actions[action]))),
         Place::Argument("counter") => info.counters.first().map(|of| ("a counter", u64::from(of.size) - 1)),
         Place::Argument("meter") => info.meters.first().map(|of| ("a meter", u64::from(of.size) - 1)),
         _ => None,
@@ -472,7 +472,8 @@ mod tests {
             ("decap teid", 11, "needs a value"),
             ("peer6 number 1 from 10.0.0.1 to fd70::2", 21, "no value of from"),
             ("encap6 ue 10.60.0.1 teid 1 peer fd70::1 qfi 9 via 1", 33, "no value of peer"),
-            ("encap ue 10.60.0.1 teid 1 from 1.1.1.1 to 2.2.2.2 qfi 256 via 1", 55, "8 bits"),
+            ("encap ue 10.60.0.1 teid 1 from 1.1.1.1 to 2.2.2.2 qfi 256 via 1", 55, "from 0 to 127"),
+            ("decap teid 1 ue 10.60.0.1 via 1 qfi 64", 37, "from 0 to 63"),
             ("application application 1 remote 10.1.0.0/8", 34, "write 10.0.0.0/8"),
             ("application-v6 application 1 remote 2001:db8::1/32", 37, "write 2001:db8::/32"),
             ("encap-filtered-v6 prefix 2001:db8::1 session 1", 26, "no value of prefix"),

@@ -4,15 +4,18 @@ use crate::error::{BatchError, Code, WriteError, refuse};
 use crate::model::*;
 use crate::ranges::prefixes;
 use martlet_p4c_swx::Program;
-use martlet_p4c_swx::p4info::{MatchKind, Table};
+use martlet_p4c_swx::p4info::{Action, MatchKind, Table};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The highest priority that a controller may give.
 pub const HIGHEST_PRIORITY: u32 = 1 << 24;
 
-/// The highest number of a QoS flow (QFI: TS 38.415, 5.5.3.3, 6 bits).
-pub const HIGHEST_QFI: u64 = 63;
+/// The highest `qfi` of an action: a QoS flow has 6 bits (QFI: TS 38.415, 5.5.3.3). In front of them is, in tunnels to UEs, the
+/// indicator of reflective QoS (RQI: 5.5.3.4), so that 64 may be added there.
+pub fn highest_qfi(action: &Action) -> u64 {
+    if action.parameters.iter().any(|parameter| parameter.name == "teid") { 127 } else { 63 }
+}
 
 /// Meters that are set: place of the array and index, and octets a second and at once.
 pub type Meters = BTreeMap<(usize, u32), (u64, u64)>;
@@ -248,13 +251,11 @@ impl Tables {
                     format!("{}.{of}: there is no port {value}: ports are 0 to {}", action.alias, ports - 1),
                 );
             }
-            if of == "qfi" && *value > HIGHEST_QFI {
+            if of == "qfi" && *value > highest_qfi(action) {
+                let most = highest_qfi(action);
                 return refuse(
                     Code::InvalidArgument,
-                    format!(
-                        "{}.{of}: a QoS flow has a number from 0 to {HIGHEST_QFI}, and {value} is none",
-                        action.alias
-                    ),
+                    format!("{}.{of}: a QoS flow has a number from 0 to {most}, and {value} is none", action.alias),
                 );
             }
             // An index beyond an array would wrap round and count for another.
