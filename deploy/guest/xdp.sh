@@ -18,34 +18,30 @@ program() { # PACKAGE TEST
         sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1
 }
 echo "Building the tests of the XDP datapath."
-"$cargo" test --locked -p martlet-upf-xdp -p martlet-upf --no-run --quiet
-load=$(program martlet-upf-xdp load)
-packets=$(program martlet-upf xdp_packets)
-nat=$(program martlet-upf xdp_nat)
+"$cargo" test --locked -p martlet-upf-xdp -p martlet-upf -p martlet-switch-xdp --no-run --quiet
 conformance=$(program martlet-upf xdp)
-controller=$(program martlet-upf xdp_controller)
-telemetry=$(program martlet-upf telemetry)
-ipv6=$(program martlet-upf xdp_ipv6)
-sockets=$(program martlet-upf xdp_sockets)
-capture=$(program martlet-upf capture)
-[ -x "$load" ] && [ -x "$packets" ] && [ -x "$nat" ] && [ -x "$conformance" ] && [ -x "$controller" ] && [ -x "$telemetry" ] && [ -x "$ipv6" ] && [ -x "$sockets" ] && [ -x "$capture" ] || { echo "guest-test: a test program was not built" >&2; exit 1; }
+others=("$(program martlet-upf-xdp load)")
+for test in xdp_packets xdp_nat xdp_controller telemetry xdp_ipv6 xdp_sockets capture; do
+    others+=("$(program martlet-upf "$test")")
+done
+# The P4 program of the switch is one of XDP, too.
+others+=("$(program martlet-switch-xdp programs)")
+for one in "$conformance" "${others[@]}"; do
+    [ -x "$one" ] || { echo "guest-test: a test program was not built" >&2; exit 1; }
+done
 
 export RUST_BACKTRACE=0
 echo "Starting a guest with Debian's kernel."
 mkdir -p target/guest
 deploy/guest/run.sh --kernel "$kernel" --modules "veth tun" --timeout 1200 bash -c '
     failed=0
-    "$1" --color never || failed=1
-    "$2" --color never --test-threads 1 || failed=1
-    "$3" --color never --test-threads 1 native || failed=1
-    "$4" --color never --test-threads 1 || failed=1
-    "$5" --color never --test-threads 1 || failed=1
-    "$6" --color never --test-threads 1 || failed=1
-    "$7" --color never --test-threads 1 || failed=1
-    "$8" --color never --test-threads 1 || failed=1
-    "$9" --color never --test-threads 1 || failed=1
+    "$1" --color never --test-threads 1 native || failed=1
+    shift
+    for one in "$@"; do
+        "$one" --color never --test-threads 1 || failed=1
+    done
     exit $failed
-' guest "$load" "$packets" "$conformance" "$nat" "$controller" "$telemetry" "$ipv6" "$sockets" "$capture" | tee target/guest/output
+' guest "$conformance" "${others[@]}" | tee target/guest/output
 if grep -q SKIPPED target/guest/output || ! grep -q "conforms_in_native_mode ... ok" target/guest/output; then
     echo "guest-test: something was skipped or not run, see above" >&2
     exit 1

@@ -53,6 +53,8 @@ impl Both {
         let xdp = match XdpSwitch::new() {
             Ok(xdp) => Arc::new(xdp),
             Err(error) => {
+                // SAFETY: no memory is involved.
+                assert!(unsafe { libc::geteuid() } != 0, "{error}");
                 eprintln!("SKIPPED: {error}");
                 return None;
             }

@@ -99,10 +99,15 @@ struct {
 	__uint(max_entries, 4096);
 } bell SEC(".maps");
 
-/* Copies `length` octets of a frame. */
-static __always_inline int copy_out(struct xdp_md *ctx, u32 from, void *to, u32 length)
+/* Copies `length` octets of a frame. The verifier of Linux 6.1 understands two comparisons of 64 bits, and not one of 32 that the
+ * compiler makes of them. */
+static __always_inline int copy_out(struct xdp_md *ctx, u32 from, void *to, u64 length)
 {
-	if (length - 1 >= LONGEST_FRAME + 4)
+	asm volatile("" : "+r"(length));
+	if (length < ETHERNET)
+		return 0;
+	asm volatile("" : "+r"(length));
+	if (length > LONGEST_FRAME + 4)
 		return 0;
 	return !bpf_xdp_load_bytes(ctx, from, to, length);
 }

@@ -9,6 +9,7 @@ fn switch() -> Option<XdpSwitch> {
     match XdpSwitch::new() {
         Ok(switch) => Some(switch),
         Err(error) => {
+            assert!(!nix::unistd::geteuid().is_root(), "{error}");
             eprintln!("SKIPPED: {error}");
             None
         }
