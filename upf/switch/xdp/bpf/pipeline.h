@@ -137,6 +137,14 @@ static __always_inline int waits_for_others(const u32 *found, int past_turn)
 	return *found & RELEASED && !past_turn && queue.joined & 1;
 }
 
+/* An entry that is no longer there, but for packets that join others which it had wait. */
+#define GONE_ENTRY 0x7fffffff
+
+static __always_inline int is_gone(const u32 *found)
+{
+	return (*found & ~RELEASED) == GONE_ENTRY;
+}
+
 /* Keys, and the slots of their entries: one line of the cache. Slot 0 is none. A key is in one of two lines. */
 struct line {
 	u64 keys[KEYS];

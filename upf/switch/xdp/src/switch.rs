@@ -219,7 +219,10 @@ impl XdpSwitch {
             let Some(values) = key(&change.after).or_else(|| key(&change.before)) else { continue };
             let released = mark && change.before.as_ref().is_some_and(|entry| self.holds.contains(&entry.action));
             let table = &mut tables[change.table];
-            let done = table.change(copy, &values, change.after.as_ref().map(|entry| (entry, released)));
+            let done = match &change.after {
+                None if released => table.fade(copy, &values),
+                after => table.change(copy, &values, after.as_ref().map(|entry| (entry, released))),
+            };
             if let Err(why) = done {
                 for change in changes[..n].iter().rev() {
                     let Some(values) = key(&change.after).or_else(|| key(&change.before)) else { continue };
@@ -261,7 +264,17 @@ impl model::Target for XdpSwitch {
             return self.commit_now(changes, rebuilds);
         }
         let (mut holding, frames) = (lock(&self.holding), lock(&self.frames));
-        holding.release(&self.fence, &frames, || self.commit_now(changes, rebuilds))
+        let outcome = holding.release(&self.fence, &frames, || self.commit_now(changes, rebuilds));
+        if outcome.is_ok() {
+            // Those that were there for packets that had to join others: nobody has to any more.
+            let mut tables = lock(&self.tables);
+            for change in changes.iter().filter(|change| change.after.is_none()) {
+                if let Some(before) = change.before.as_ref().filter(|before| held(before)) {
+                    tables[change.table].change(self.copies().0, &before.values, None)?;
+                }
+            }
+        }
+        outcome
     }
 
     fn set_default(&self, table: usize, call: &Call) -> Result<(), String> {

@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 /// The highest bit of an action's number: packets of this entry waited until now (`bpf/pipeline.h`).
 const RELEASED: u32 = 1 << 31;
+/// In place of an action: the entry is gone, but its packets still join those that wait.
+const GONE_ENTRY: u32 = RELEASED | 0x7fff_ffff;
 /// Octets of `struct list` and `struct listed`, words of a key there, and most entries of one list.
 const LIST: usize = 8;
 const LISTED: usize = 56;
@@ -90,6 +92,15 @@ impl Table {
                 self.write_slot(copy, slot, entry, released);
             }
         }
+        Ok(())
+    }
+
+    /// Has an entry of a copy be gone for all packets but those that have to join others, which it had wait. [`Table::change`] takes it away.
+    pub fn fade(&mut self, copy: usize, key: &[u64]) -> Result<(), String> {
+        let slot = self.copies[copy].insert(self.layout.pack(key)[0]).ok_or("the table has no room for one more")?;
+        let mut nothing = vec![0; self.layout.value as usize];
+        nothing[..4].copy_from_slice(&GONE_ENTRY.to_ne_bytes());
+        self.slots.write(self.offset(copy, slot), &nothing);
         Ok(())
     }
 

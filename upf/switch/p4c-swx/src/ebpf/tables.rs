@@ -22,6 +22,15 @@ impl Emitter {
         self.line("{");
         self.depth += 1;
         self.line(&format!("const void *found = find_{name}(copy, {});", keys.join(", ")));
+        let of = |id: &u32| self.program.info.actions.iter().find(|action| action.id == *id).expect("an action");
+        let holds = table.actions.iter().any(|(id, ..)| of(id).alias.starts_with(HOLDING));
+        if holds {
+            self.line("if (found && waits_for_others(found, past_turn))");
+            self.line("\treturn IN_TURN;");
+            // An entry that is gone is there for as long as packets wait that met it.
+            self.line("if (found && is_gone(found))");
+            self.line("\tfound = NULL;");
+        }
         self.line("hit = found != NULL;");
         if table.constant_default.is_none() {
             self.line("if (!found)");
@@ -29,10 +38,7 @@ impl Emitter {
         }
         self.line("if (found) {");
         self.depth += 1;
-        let of = |id: &u32| self.program.info.actions.iter().find(|action| action.id == *id).expect("an action");
-        if table.actions.iter().any(|(id, ..)| of(id).alias.starts_with(HOLDING)) {
-            self.line("if (waits_for_others(found, past_turn))");
-            self.line("\treturn IN_TURN;");
+        if holds {
             self.line("switch (*(const u32 *)found & ~RELEASED) {");
         } else {
             self.line("switch (*(const u32 *)found) {");
