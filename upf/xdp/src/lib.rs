@@ -25,7 +25,6 @@ mod cells;
 mod entrances;
 mod error;
 mod features;
-mod fence;
 mod load;
 mod nat;
 mod pin;

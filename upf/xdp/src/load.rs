@@ -7,6 +7,7 @@ use crate::telemetry::{TelemetryTables, sample_mask};
 use crate::{XdpError, types};
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use martlet_fence::Fence;
 use std::io;
 use std::mem::{MaybeUninit, offset_of};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -105,8 +106,7 @@ pub struct Programs {
     pub(crate) telemetry: TelemetryTables,
     /// Rates of classes of flows.
     pub governor: Table<types::governor>,
-    pub(crate) fence: MapHandle,
-    pub(crate) fence_slot: MapHandle,
+    pub(crate) fence: Fence,
     pub(crate) globals: Table<types::globals>,
     pub(crate) homes: u32,
     nat_lines: u32,
@@ -305,8 +305,7 @@ impl Programs {
                 captures: handle(&maps.captures)?,
                 trace: Table::map("trace", maps.data_trace.as_fd(), 1)?,
             },
-            fence: handle(&maps.fence)?,
-            fence_slot: handle(&maps.fence_slot)?,
+            fence: Fence { fence: handle(&maps.fence)?, slot: handle(&maps.fence_slot)? },
             globals: Table::map("data", maps.data.as_fd(), 1)?,
             homes,
             nat_lines,
@@ -368,6 +367,16 @@ pub(crate) fn tick() -> u32 {
     // SAFETY: the pointer is to a `timespec` that outlives the call.
     let told = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &mut time) };
     if told == 0 && time.tv_nsec > 0 { time.tv_nsec as u32 } else { 4_000_000 }
+}
+
+impl Programs {
+    /// Returns once every program that ran when this was called has ended.
+    ///
+    /// # Errors
+    /// The kernel does not do it.
+    pub fn fence(&self) -> Result<(), XdpError> {
+        self.fence.wait().map_err(|error| table_error("fence", error))
+    }
 }
 
 pub(crate) fn table_error(table: &'static str, error: libbpf_rs::Error) -> XdpError {

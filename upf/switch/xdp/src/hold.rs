@@ -7,10 +7,11 @@
 //! none is left. Where packets come so fast that some always are, `drain` takes that step itself behind the last one: the kernel
 //! runs it such that nothing comes on the same processor meanwhile, which is the one that the packets came on.
 use crate::error::XdpError;
-use crate::fence::Fence;
 use crate::frames::{Frame, Frames, Outcome};
 use crate::memory::Memory;
 use crate::switch::HOLD;
+use crate::switch::waited;
+use martlet_fence::Fence;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use std::os::fd::OwnedFd;
@@ -155,7 +156,7 @@ impl Holding {
         let _first = First::go();
         self.joined().fetch_or(1, AcqRel);
         // No program runs then that has not seen it.
-        let outcome = fence.wait().and_then(|()| change());
+        let outcome = waited(fence).and_then(|()| change());
         self.since = None;
         self.begin(false);
         let began = Instant::now();

@@ -8,14 +8,13 @@
 //! | [`load`], [`control`], [`memory`] | the programs of `bpf/`, and what this process shares with them |
 //! | [`table`], [`exact`] | a table's two copies |
 //! | [`switch`] | batches, counters, meters: what the control writes to |
-//! | [`hold`], [`frames`], [`ring`], [`fence`] | packets that wait, and their way back |
+//! | [`hold`], [`frames`], [`ring`], [`martlet_fence`] | packets that wait, and their way back |
 //! | [`attach`], [`far_end`], [`keeper`] | interfaces as ports, whether their far ends take frames, and the thread beside the programs |
 mod attach;
 mod control;
 mod error;
 mod exact;
 mod far_end;
-mod fence;
 mod frames;
 mod hold;
 mod keeper;

@@ -1,12 +1,12 @@
 //! The switch: programs, tables, counters, meters and ports.
 use crate::control::Control;
 use crate::error::XdpError;
-use crate::fence::Fence;
 use crate::frames::{Frame, Frames, Outcome};
 use crate::hold::Holding;
 use crate::load::Loaded;
 use crate::memory::Memory;
 use crate::table::Table;
+use martlet_fence::Fence;
 use martlet_p4c_swx::ebpf::Output;
 use martlet_switch_control::model::{self, Call, Change, RawEntry, Rebuild};
 use std::collections::VecDeque;
@@ -40,6 +40,11 @@ const PORT_COUNTS: usize = 64;
 /// Octets of `struct count` and `struct meter`.
 const COUNT: usize = 16;
 const METER: usize = 32;
+
+/// Has the programs that run end.
+pub(crate) fn waited(fence: &Fence) -> Result<(), String> {
+    fence.wait().map_err(|error| format!("programs that run cannot be waited for: {error}"))
+}
 
 /// The switch.
 pub struct XdpSwitch {
@@ -253,7 +258,7 @@ impl XdpSwitch {
 
     fn change_over(&self, to: usize) -> Result<(), String> {
         self.control.active().store(to as u32, Release);
-        self.fence.wait()
+        waited(&self.fence)
     }
 }
 

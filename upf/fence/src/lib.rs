@@ -3,27 +3,32 @@
 //! Programs run where no thread can take the processor from them. So once this thread has run on each processor, all of them have
 //! ended; it takes some microseconds. Where it may not run everywhere, or on a real-time kernel, where programs can be interrupted
 //! by threads, the kernel is asked, which takes some milliseconds.
+#![allow(unsafe_code)]
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// A map of maps: the kernel waits for programs when it changes.
+/// What the kernel is asked by.
 #[derive(Debug)]
-pub(crate) struct Fence {
+pub struct Fence {
+    /// A map of maps: the kernel waits for programs when it changes.
     pub fence: MapHandle,
+    /// What is in it.
     pub slot: MapHandle,
 }
 
 impl Fence {
     /// Returns once every program that ran when this was called has ended.
-    pub fn wait(&self) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// The kernel does not do it.
+    pub fn wait(&self) -> libbpf_rs::Result<()> {
         if !std::path::Path::new("/sys/kernel/realtime").exists() && visit_all_processors() {
             return Ok(());
         }
         let slot = self.slot.as_fd().as_raw_fd().to_ne_bytes();
-        let waited = self.fence.update(&0u32.to_ne_bytes(), &slot, MapFlags::ANY);
-        waited.map_err(|error| format!("programs that run cannot be waited for: {error}"))
+        self.fence.update(&0u32.to_ne_bytes(), &slot, MapFlags::ANY)
     }
 }
 
