@@ -14,36 +14,14 @@ use std::net::Ipv6Addr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-const RULES: &str = "
+const OWN: &str = "
     decap teid 0x1001 ue 10.60.0.1 via 1 counter 1
     encap ue 10.60.0.1 teid 0x2001 from 192.168.70.1 to 192.168.70.2 qfi 9 via 2 counter 2
-    decap-filtered teid 0x1002 ue 10.60.0.2 session 4
-    encap-filtered ue 10.60.0.2 session 4
-    application application 1 session 4 remote 8.8.0.0/16 ports 80-90 protocol tcp priority 10
-    application application 2 session 4 protocol udp priority 5
-    uplink session 4 application 1 via 1 counter 10
-    uplink-closed session 4 application 2 counter 11
-    downlink session 4 application 1 teid 0x2002 from 192.168.70.1 to 192.168.70.2 qfi 7 via 2 counter 12
-    downlink-closed session 4 application 2 counter 13
     decap teid 0x1005 ue 10.60.0.5 via 99 counter 14
-    peer6 number 3 from fd70::1 to fd70::2
-    encap6 ue 10.60.0.6 teid 0x2006 peer 3 qfi 5 via 2 counter 15
-    encap6 ue 10.60.0.7 teid 0x2007 peer 4 qfi 5 via 2 counter 16
     encap-filtered ue 10.60.0.8 session 8
     application application 1 session 8 protocol udp priority 5
     downlink6 session 8 application 1 teid 0x2008 peer 3 qfi 6 via 2 counter 17
-    decap-v6 teid 0x100a prefix 2001:db8:45:a::/64 ue 10.60.0.10 via 1 via-v6 3 counter 20
-    encap-v6 prefix 2001:db8:45:a::/64 teid 0x200a from 192.168.70.1 to 192.168.70.2 qfi 9 via 2 counter 21
-    decap-filtered-v6 teid 0x100b prefix 2001:db8:45:b::/64 session 11
-    encap-filtered-v6 prefix 2001:db8:45:b::/64 session 11
-    application-v6 application 1 session 11 remote 2001:db8:98::/48 ports 80-90 protocol tcp priority 10
-    application-v6 application 2 session 11 protocol udp priority 5
-    uplink-v6 session 11 application 1 via 1 via-v6 3 counter 22
-    uplink-closed session 11 application 2 counter 23
-    downlink session 11 application 1 teid 0x200b from 192.168.70.1 to 192.168.70.2 qfi 7 via 2 counter 24
-    downlink-closed session 11 application 2 counter 25
     encap6-v6 prefix 2001:db8:45:c::/64 teid 0x200c peer 3 qfi 5 via 2 counter 26
-    hop number 3 source 02:00:00:00:00:05 destination 02:00:00:00:00:06 port 1
 ";
 
 /// Entries that are no rules of a person: table, key, action, arguments.
@@ -312,7 +290,7 @@ fn all_are_there(tables: &Tables) {
 #[test]
 fn every_action_of_every_table_does_what_it_says() {
     for engine in engines() {
-        let bed = Bed::new(engine, &[HOPS, RULES].concat());
+        let bed = Bed::new(engine, &[HOPS, KINDS, OWN].concat());
         let Bed { switch, tables, .. } = &bed;
         let others = OTHERS.iter().map(|of| Update { operation: Operation::Insert, entry: entry(tables, *of) });
         tables.write(&others.collect::<Vec<_>>()).expect("all of them");
@@ -379,7 +357,7 @@ fn a_switch_process_carries_captures() {
     const FRAMES: u32 = 20_000;
     let folder = Folder::new("process");
     let rules = folder.0.join("rules");
-    let text = HOPS.lines().chain(RULES.lines().filter(|line| line.contains(" 0x1001 "))).map(str::trim);
+    let text = HOPS.lines().chain(OWN.lines().filter(|line| line.contains(" 0x1001 "))).map(str::trim);
     std::fs::write(&rules, text.collect::<Vec<_>>().join("\n")).expect("a file");
     let inner = |n: u32, ttl| ipv4(17, ttl, UE, REMOTE, &udp(1000, 53, &[&payload(0)[..], &n.to_be_bytes()].concat()));
     // Every other one has no rule.

@@ -98,6 +98,32 @@ pub const HOPS: &str = "
     hop number 2 source 02:00:00:00:00:03 destination 02:00:00:00:00:04 port 0
 ";
 
+/// Sessions with filters, tunnels over IPv6, and UEs of IPv6.
+pub const KINDS: &str = "
+    decap-filtered teid 0x1002 ue 10.60.0.2 session 4
+    encap-filtered ue 10.60.0.2 session 4
+    application application 1 session 4 remote 8.8.0.0/16 ports 80-90 protocol tcp priority 10
+    application application 2 session 4 protocol udp priority 5
+    uplink session 4 application 1 via 1 counter 10
+    uplink-closed session 4 application 2 counter 11
+    downlink session 4 application 1 teid 0x2002 from 192.168.70.1 to 192.168.70.2 qfi 7 via 2 counter 12
+    downlink-closed session 4 application 2 counter 13
+    peer6 number 3 from fd70::1 to fd70::2
+    encap6 ue 10.60.0.6 teid 0x2006 peer 3 qfi 5 via 2 counter 15
+    encap6 ue 10.60.0.7 teid 0x2007 peer 4 qfi 5 via 2 counter 16
+    decap-v6 teid 0x100a prefix 2001:db8:45:a::/64 ue 10.60.0.10 via 1 via-v6 3 counter 20
+    encap-v6 prefix 2001:db8:45:a::/64 teid 0x200a from 192.168.70.1 to 192.168.70.2 qfi 9 via 2 counter 21
+    decap-filtered-v6 teid 0x100b prefix 2001:db8:45:b::/64 session 11
+    encap-filtered-v6 prefix 2001:db8:45:b::/64 session 11
+    application-v6 application 1 session 11 remote 2001:db8:98::/48 ports 80-90 protocol tcp priority 10
+    application-v6 application 2 session 11 protocol udp priority 5
+    uplink-v6 session 11 application 1 via 1 via-v6 3 counter 22
+    uplink-closed session 11 application 2 counter 23
+    downlink session 11 application 1 teid 0x200b from 192.168.70.1 to 192.168.70.2 qfi 7 via 2 counter 24
+    downlink-closed session 11 application 2 counter 25
+    hop number 3 source 02:00:00:00:00:05 destination 02:00:00:00:00:06 port 1
+";
+
 /// A frame as it leaves by next hop 1.
 pub fn to_network(packet: &[u8]) -> Vec<u8> {
     [&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0][..], packet].concat()
