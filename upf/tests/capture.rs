@@ -27,7 +27,7 @@ fn rig(translated: bool) -> PeersRig {
         config.xdp.nat.addresses = vec![PUBLIC];
     }
     let mut rig = PeersRig::new(config);
-    let session = session(&rig, 1, 7, UE);
+    let session = session(&*rig, 1, 7, UE);
     rig.datapath().apply(&Change::to(&session)).expect("the session");
     rig
 }

@@ -61,7 +61,7 @@ fn each_takes_its_exit(config: UpfConfig) {
         let mut rig = PeersRig::new(config);
         run("ip", &format!("route add {SERVER}/32 via 10.98.0.2"));
         let (board, ground) = (server(&on_board, 7100), server(&rig.network, 7200));
-        let session = classified(&rig);
+        let session = classified(&*rig);
         rig.datapath().apply(&Change::to(&session)).expect("the session");
         let mut buffer = [0; 2048];
         for n in 0..5u8 {

@@ -79,7 +79,7 @@ fn programs_of_a_ue_reach_the_data_network_with_a_translated_address() {
         config.xdp.nat.addresses = vec![public];
         let mut rig = PeersRig::new(config);
         rig.release_gnb();
-        let of_ue = session(&rig, 1, UP, UE);
+        let of_ue = session(&*rig, 1, UP, UE);
         rig.datapath().apply(&Change::to(&of_ue)).expect("the session");
         let of_radio = radio(&of_ue);
         let (mut radio, _signals) = rig.access.within(|| {

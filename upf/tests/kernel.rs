@@ -1,7 +1,7 @@
 //! The `kernel` datapath with its real socket and TUN device, each check in a network namespace of its own.
 mod common;
 
-use common::rig::{GNB, PATIENCE, SocketRig, UE, config};
+use common::rig::{GNB, HERE, PATIENCE, SocketRig, UE, config};
 use common::{REMOTE, in_namespace};
 use martlet_upf::config::{N6Mode, UpfConfig};
 use martlet_upf::conformance::{Rig, checks, udp_packet};
@@ -62,7 +62,7 @@ fn without_n6_there_is_no_interface_and_ues_reach_each_other() {
         gnb.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         let (datapath, signals) = open_datapath(&config).expect("the datapath");
         assert!(!std::path::Path::new("/proc/sys/net/ipv4/conf/martlet-n6").exists());
-        let mut rig = SocketRig { datapath, signals, gnb, hosts: Vec::new() };
+        let mut rig = SocketRig { datapath, signals, gnb, hosts: Vec::new(), at: HERE };
         let other = Ipv4Addr::new(10, 45, 0, 3);
         for (seid, teid, ue) in [(1, 7, UE), (2, 8, other)] {
             let session = martlet_upf::conformance::session(&rig, seid, teid, ue);
@@ -83,7 +83,7 @@ fn after_its_start_unknown_tunnels_may_be_those_of_before() {
         let gnb = UdpSocket::bind((GNB, 2152)).expect("the gNB's port");
         gnb.set_read_timeout(Some(Duration::from_millis(300))).expect("a timeout");
         let (datapath, signals) = open_datapath(&UpfConfig::default()).expect("the datapath");
-        let mut rig = SocketRig { datapath, signals, gnb, hosts: Vec::new() };
+        let mut rig = SocketRig { datapath, signals, gnb, hosts: Vec::new(), at: HERE };
         rig.send_n3(&martlet_upf::conformance::g_pdu(7, Some(1), &udp_packet((UE, 9000), (REMOTE, 7000), b"x")));
         assert_eq!(rig.receive_n3(), None, "no Error Indication yet");
     });

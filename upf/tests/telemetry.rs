@@ -210,7 +210,7 @@ fn counters_add_up_in_xdp_between_peers() {
         (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (64, 256, 256);
         config.n3.address = (peers::N3, 2152).into();
         config.xdp.interfaces = vec!["n3a".into(), "n6a".into()];
-        everything(&mut peers::PeersRig::new(config));
+        everything(&mut *peers::PeersRig::new(config));
     });
 }
 

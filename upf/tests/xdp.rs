@@ -42,7 +42,7 @@ fn between_peers(mode: XdpMode) -> UpfConfig {
 }
 
 fn conforms_between_peers(mode: XdpMode) {
-    for (name, check) in checks::<PeersRig>() {
+    for (name, check) in checks::<SocketRig>() {
         in_namespace(move || {
             eprintln!("{name}");
             check(&mut PeersRig::new(between_peers(mode)));
@@ -116,7 +116,7 @@ fn addresses_are_translated(mode: XdpMode) {
         config.n6.mode = N6Mode::Nat;
         config.xdp.nat.addresses = vec![public];
         let mut rig = PeersRig::new(config);
-        let session = session(&rig, 1, 7, UE);
+        let session = session(&*rig, 1, 7, UE);
         rig.datapath().apply(&Change::to(&session)).expect("the session");
         let host = rig.network.within(|| UdpSocket::bind((HOST, 7005)).expect("a port"));
         host.set_read_timeout(Some(Duration::from_secs(3))).expect("a timeout");
@@ -146,7 +146,7 @@ fn addresses_are_translated_in_generic_mode() {
 /// The datapath between peers, with the session of the UE.
 fn with_session() -> PeersRig {
     let mut rig = PeersRig::new(between_peers(XdpMode::Native));
-    let session = session(&rig, 1, 7, UE);
+    let session = session(&*rig, 1, 7, UE);
     rig.datapath().apply(&Change::to(&session)).expect("the session");
     rig
 }

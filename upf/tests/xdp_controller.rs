@@ -108,7 +108,7 @@ fn warm(rig: &mut PeersRig) {
 fn programs_are_replaced_without_losing_a_packet() {
     in_namespace(|| {
         let mut rig = PeersRig::new(between_peers());
-        let session = session(&rig, 1, 7, UE);
+        let session = session(&*rig, 1, 7, UE);
         rig.datapath().apply(&Change::to(&session)).expect("the session");
         warm(&mut rig);
         let stream = Stream::start(&rig);

@@ -27,7 +27,7 @@ fn config(mode: XdpMode, sockets: u32) -> UpfConfig {
 
 /// The session of the UE, whose packets wait, or leave.
 fn change(rig: &mut PeersRig, waits: bool) -> Session {
-    let mut session = session(rig, 1, 7, UE);
+    let mut session = session(&**rig, 1, 7, UE);
     for far in session.fars.values_mut().filter(|far| far.tunnel.is_some() && waits) {
         far.action = Action::Buffer { notify: true };
     }

@@ -1,12 +1,11 @@
 //! A gNB and a host of the data network in network namespaces of their own, and the datapath between them.
-use super::rig::{from_any, from_upf, told};
+use super::rig::{Addresses, SocketRig};
 use super::run;
 use martlet_interface::Feature;
-use martlet_upf::conformance::Rig;
-use martlet_upf::datapath::{Datapath, Event};
-use martlet_upf::{Signals, UpfConfig, open_datapath};
+use martlet_upf::{UpfConfig, open_datapath};
 use nix::sched::{CloneFlags, setns};
-use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+use std::net::{Ipv4Addr, UdpSocket};
+use std::ops::{Deref, DerefMut};
 use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -75,10 +74,7 @@ pub fn room(socket: &UdpSocket, octets: libc::c_int) {
 
 /// A datapath with both at its sides.
 pub struct PeersRig {
-    pub datapath: Box<dyn Datapath>,
-    signals: Signals,
-    gnb: UdpSocket,
-    hosts: Vec<UdpSocket>,
+    sockets: SocketRig,
     pub access: Peer,
     pub network: Peer,
 }
@@ -98,44 +94,27 @@ impl PeersRig {
         };
         let hosts = vec![host(7000), host(7001)];
         let (datapath, signals) = open_datapath(&config).expect("the datapath");
-        PeersRig { datapath, signals, gnb, hosts, access, network }
+        let sockets =
+            SocketRig { datapath, signals, gnb, hosts, at: Addresses { n3: N3, gnb: GNB, ue: UE, host: HOST } };
+        PeersRig { sockets, access, network }
     }
 
     /// Leaves the gNB's port to somebody else.
     pub fn release_gnb(&mut self) {
-        self.gnb = self.access.within(|| UdpSocket::bind((GNB, 0)).expect("a port"));
+        self.sockets.gnb = self.access.within(|| UdpSocket::bind((GNB, 0)).expect("a port"));
     }
 }
 
-impl Rig for PeersRig {
-    fn datapath(&mut self) -> &mut dyn Datapath {
-        self.datapath.as_mut()
+impl Deref for PeersRig {
+    type Target = SocketRig;
+
+    fn deref(&self) -> &SocketRig {
+        &self.sockets
     }
-    fn n3(&self) -> IpAddr {
-        N3.into()
-    }
-    fn gnb(&self) -> IpAddr {
-        GNB.into()
-    }
-    fn ue(&self) -> Ipv4Addr {
-        UE
-    }
-    fn remote(&self) -> Ipv4Addr {
-        HOST
-    }
-    fn send_n3(&mut self, datagram: &[u8]) {
-        self.gnb.send_to(datagram, (N3, 2152)).expect("sent");
-    }
-    fn receive_n3(&mut self) -> Option<Vec<u8>> {
-        from_upf(&self.gnb, N3)
-    }
-    fn send_n6(&mut self, port: u16, payload: &[u8]) {
-        self.hosts[usize::from(port - 7000)].send_to(payload, (UE, 9000)).expect("sent");
-    }
-    fn receive_n6(&mut self) -> Option<Vec<u8>> {
-        from_any(&self.hosts, PATIENCE)
-    }
-    fn event(&mut self) -> Option<Event> {
-        told(&mut self.signals)
+}
+
+impl DerefMut for PeersRig {
+    fn deref_mut(&mut self) -> &mut SocketRig {
+        &mut self.sockets
     }
 }

@@ -14,12 +14,27 @@ pub const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
 /// Something comes within this time, if it comes at all.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A datapath of this machine, with a gNB and a host that are sockets of it.
+/// Who is who around a datapath.
+#[derive(Debug, Clone, Copy)]
+pub struct Addresses {
+    pub n3: Ipv4Addr,
+    pub gnb: Ipv4Addr,
+    pub ue: Ipv4Addr,
+    /// Of the data network.
+    pub host: Ipv4Addr,
+}
+
+/// On this machine.
+pub const HERE: Addresses = Addresses { n3: N3, gnb: GNB, ue: UE, host: REMOTE };
+
+/// A datapath with a gNB and a host that are sockets.
 pub struct SocketRig {
     pub datapath: Box<dyn Datapath>,
     pub signals: Signals,
     pub gnb: UdpSocket,
+    /// Ports 7000 and what follows.
     pub hosts: Vec<UdpSocket>,
+    pub at: Addresses,
 }
 
 impl SocketRig {
@@ -34,7 +49,7 @@ impl SocketRig {
         };
         let hosts = vec![host(7000), host(7001)];
         let (datapath, signals) = martlet_upf::open_datapath(&config).expect("the datapath");
-        SocketRig { datapath, signals, gnb, hosts }
+        SocketRig { datapath, signals, gnb, hosts, at: HERE }
     }
 }
 
@@ -43,25 +58,25 @@ impl Rig for SocketRig {
         self.datapath.as_mut()
     }
     fn n3(&self) -> IpAddr {
-        N3.into()
+        self.at.n3.into()
     }
     fn gnb(&self) -> IpAddr {
-        GNB.into()
+        self.at.gnb.into()
     }
     fn ue(&self) -> Ipv4Addr {
-        UE
+        self.at.ue
     }
     fn remote(&self) -> Ipv4Addr {
-        REMOTE
+        self.at.host
     }
     fn send_n3(&mut self, datagram: &[u8]) {
-        self.gnb.send_to(datagram, (N3, 2152)).expect("sent");
+        self.gnb.send_to(datagram, (self.at.n3, 2152)).expect("sent");
     }
     fn receive_n3(&mut self) -> Option<Vec<u8>> {
-        from_upf(&self.gnb, N3)
+        from_upf(&self.gnb, self.at.n3)
     }
     fn send_n6(&mut self, port: u16, payload: &[u8]) {
-        self.hosts[usize::from(port - 7000)].send_to(payload, (UE, 9000)).expect("sent");
+        self.hosts[usize::from(port - 7000)].send_to(payload, (self.at.ue, 9000)).expect("sent");
     }
     fn receive_n6(&mut self) -> Option<Vec<u8>> {
         from_any(&self.hosts, PATIENCE)

@@ -1,5 +1,5 @@
 //! The gNB and its UEs against an AMF made by hand.
 pub(crate) mod amf;
 mod faults;
-mod life;
+pub(crate) mod life;
 mod many;

@@ -1,33 +1,18 @@
 //! PDU sessions: established, refused, released by either side.
 use super::network::*;
+use crate::gnb::tests::life::session_accept;
 use crate::ue::{Event, PduSessionRequest, SessionCause, Slice, UeNas};
 use martlet_nas::*;
 use std::net::Ipv4Addr;
 use std::time::Instant;
 
 fn accept() -> NasPduSessionEstablishmentAccept {
-    let filter = QosPacketFilter::Match {
-        direction: QosPacketFilterDirection::Bidirectional,
-        identifier: 1,
-        components: vec![QosPacketFilterComponent::MatchAll],
-    };
-    let rule = QosRule::new(1, QosRuleOpCode::Create)
-        .with_default_rule(true)
-        .with_packet_filters(vec![filter])
-        .with_precedence(255)
-        .with_qfi(9);
-    NasPduSessionEstablishmentAccept::new(
-        NasPduSessionType::from_session_type(PduSessionTypeValue::Ipv4),
-        NasSscMode::from_mode(SscModeValue::Ssc1),
-        NasQosRules::from_rules(&[rule]).unwrap(),
-        NasSessionAmbr::from_kbps(1_000_000, 500_000).unwrap(),
-    )
-    .with_pdu_address(NasPduAddress::from_ipv4([10, 60, 0, 7]))
-    .with_s_nssai(NasSNssai::from_sst_sd(1, Some([1, 2, 3])))
-    .with_dnn(NasDnn::from_string("internet").unwrap())
-    .with_extended_protocol_configuration_options(NasExtendedProtocolConfigurationOptions::new(vec![
-        0x80, 0x00, 0x0d, 4, 8, 8, 4, 4, 0x00, 0x10, 2, 0x05, 0x78,
-    ]))
+    session_accept()
+        .with_s_nssai(NasSNssai::from_sst_sd(1, Some([1, 2, 3])))
+        .with_dnn(NasDnn::from_string("internet").unwrap())
+        .with_extended_protocol_configuration_options(NasExtendedProtocolConfigurationOptions::new(vec![
+            0x80, 0x00, 0x0d, 4, 8, 8, 4, 4, 0x00, 0x10, 2, 0x05, 0x78,
+        ]))
 }
 
 fn request() -> PduSessionRequest {
