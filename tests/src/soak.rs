@@ -1,18 +1,27 @@
 //! Phones that do what comes to their minds, several things at a time, for as long as one likes; and after each while
 //! the question whether phone, gNB and core still agree.
-use crate::{GATEWAY, internet};
-use crate::{TestCore, reaches};
+//!
+//! Phones and core have the specification's timers, so that a busy machine makes nobody give up. Nothing is lost between them, so
+//! no timer has a reason to expire: a wish that takes as long as the shortest of them has lost a message, though it may succeed in
+//! the end. What "as long" is, is told by the beats that the machine lets the soak have, and not by the clock on the wall.
+use crate::{GATEWAY, TestCore, internet, reaches};
 use anyhow::{Context, Result, bail, ensure};
-use martlet_ran::ue::{MmState, PduSessionRequest, ServicePurpose};
-use martlet_ran::{Gnb, Ue, UeError, UeStatus};
+use martlet_ran::ue::{MmState, NasTimers, PduSessionRequest, ServicePurpose};
+use martlet_ran::{Gnb, GnbConfig, Ue, UeError, UeStatus};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// What takes longer is told in the log.
 const SLOW: Duration = Duration::from_millis(900);
+/// Between two beats, where nothing else is to be done.
+const BEAT: Duration = Duration::from_millis(100);
+/// How long a phone waits for the end of a wish at all: for longer than it says a message again, T3580 and T3582 five times (TS 24.501,
+/// table 10.3.1).
+const NEVER: Duration = Duration::from_secs(120);
 
 /// How a soak goes.
 #[derive(Debug, Clone)]
@@ -108,26 +117,64 @@ impl Soak {
     /// Runs it.
     ///
     /// # Errors
-    /// A procedure that never ends, a session that the phone has and that does not carry its packets, something that is
-    /// left behind in the end. The error names the phone and its seed.
+    /// A procedure that never ends, or takes as long as the timer of somebody who waits for a message; a session that the phone has
+    /// and that does not carry its packets; something that is left behind in the end. The error names the phone and its seed.
     pub async fn run(&self, core: &TestCore) -> Result<Seen> {
         let mut gnbs = Vec::new();
         for number in 1..=self.gnbs {
-            gnbs.push(core.gnb(number).await?);
+            let config = GnbConfig { procedure_timeout: NEVER, ..core.gnb_config(number) };
+            gnbs.push(Gnb::connect(config).await?);
         }
-        let seen = Seen::default();
+        let (seen, beats) = (Seen::default(), Beats::default());
+        let patience = before_any_timer(core);
         let phones = (1..=self.phones).map(|n| {
-            let (gnbs, seen) = (&gnbs, &seen);
+            let (gnbs, seen, beats) = (&gnbs, &seen, &beats);
             async move {
                 let seed = self.seed.wrapping_mul(1_000_003).wrapping_add(n);
                 let random = StdRng::seed_from_u64(seed);
-                let outcome = Life { core, gnbs, seen, n, random, until: Instant::now() + self.duration }.run().await;
+                let until = Instant::now() + self.duration;
+                let outcome = Life { core, gnbs, seen, beats, patience, n, random, until }.run().await;
                 outcome.with_context(|| format!("phone {n} of seed {}", self.seed))
             }
         });
-        futures_util::future::try_join_all(phones).await?;
+        tokio::select! {
+            lived = futures_util::future::try_join_all(phones) => lived?,
+            never = beats.go_on() => match never {},
+        };
         core.until_nothing_is_left().await?;
         Ok(seen)
+    }
+}
+
+/// Before how long phone or core say again, or give up, what was not answered: most of the shortest of the timers that they have, as
+/// beats take a little longer than they should.
+fn before_any_timer(core: &TestCore) -> Duration {
+    let (phone, amf, smf) = (NasTimers::default(), &core.config().amf.timers, &core.config().smf);
+    let core = [amf.t3522_ms, amf.t3550_ms, amf.t3560_ms, amf.t3570_ms, amf.ngap_ms, smf.t3591_ms, smf.t3592_ms];
+    let core = core.map(|ms| Duration::from_millis(ms.into()));
+    let phone = [phone.t3510, phone.t3517, phone.t3521, phone.t3580, phone.t3582];
+    core.into_iter().chain(phone).min().unwrap_or_default() * 4 / 5
+}
+
+/// How often the machine let us come to something: on one that is busy, or stood still, fewer times than the clock says.
+#[derive(Default)]
+struct Beats(AtomicU64);
+
+impl Beats {
+    async fn go_on(&self) -> Infallible {
+        loop {
+            tokio::time::sleep(BEAT).await;
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How long it is since there were so many.
+    fn since(&self, before: u64) -> Duration {
+        BEAT * (self.now() - before) as u32
+    }
+
+    fn now(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
     }
 }
 
@@ -136,6 +183,8 @@ struct Life<'a> {
     core: &'a TestCore,
     gnbs: &'a [Gnb],
     seen: &'a Seen,
+    beats: &'a Beats,
+    patience: Duration,
     n: u64,
     random: StdRng,
     until: Instant,
@@ -153,20 +202,22 @@ impl Life<'_> {
             last = last.split_off(last.len().saturating_sub(8));
             let gaps: Vec<u64> = wishes.iter().map(|_| self.random.random_range(0..4) * 500).collect();
             let fulfilled = wishes.iter().zip(gaps).map(|(wish, gap)| {
-                let (phone, wishes) = (&phone, &wishes);
+                let (phone, wishes, beats) = (&phone, &wishes, self.beats);
                 async move {
                     tokio::time::sleep(Duration::from_micros(gap)).await;
-                    let started = Instant::now();
+                    let (started, beat) = (Instant::now(), beats.now());
                     let outcome = wish.fulfil(phone).await;
                     if started.elapsed() > SLOW {
-                        // It took the expiry of a timer: something was lost on the way.
                         tracing::info!(supi = phone.supi(), ?wish, among = ?wishes, took = ?started.elapsed(), ?outcome, "slow");
                     }
-                    (*wish, outcome)
+                    (*wish, outcome, beats.since(beat))
                 }
             });
-            for (wish, outcome) in futures_util::future::join_all(fulfilled).await {
+            for (wish, outcome, took) in futures_util::future::join_all(fulfilled).await {
                 self.seen.wishes.fetch_add(1, Ordering::Relaxed);
+                if took >= self.patience {
+                    bail!("{wish:?} took {took:?}: a message was lost; it ended with {outcome:?}; before: {last:?}");
+                }
                 match outcome {
                     Ok(()) => {}
                     // What never ends is an error whatever was wished.
@@ -212,13 +263,7 @@ impl Life<'_> {
 
     fn new_phone(&mut self) -> Result<Ue> {
         let gnb = self.random.random_range(0..self.gnbs.len());
-        let mut phone = self.core.phone(self.n);
-        // What a phone says at the moment at which it is released is lost on the radio; it says it again.
-        let timers = &mut phone.timers;
-        for timer in [&mut timers.t3510, &mut timers.t3517, &mut timers.t3521, &mut timers.t3580, &mut timers.t3582] {
-            *timer = Duration::from_secs(1);
-        }
-        timers.t3511 = Duration::from_millis(100);
+        let phone = self.core.phone(self.n);
         Ok(self.gnbs[gnb].new_ue(phone)?)
     }
 
@@ -229,7 +274,10 @@ impl Life<'_> {
         }
         // It asks for all of them, as a phone does that has data for each.
         let psis: Vec<u8> = phone.status().await?.sessions.iter().map(|session| session.psi).collect();
+        let beat = self.beats.now();
         phone.service_request_for(ServicePurpose::Data, &psis).await.context("service for all sessions")?;
+        let took = self.beats.since(beat);
+        ensure!(took < self.patience, "service for all sessions took {took:?}: a message was lost");
         let status = phone.status().await?;
         for session in &status.sessions {
             reaches(phone, session.psi, GATEWAY).await.with_context(|| format!("session {}", session.psi))?;

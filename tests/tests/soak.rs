@@ -22,13 +22,8 @@ fn soak(sbi: Sbi) -> Result<()> {
         phones: number("MARTLET_SOAK_PHONES", 12)?,
         gnbs: 2,
     };
-    in_namespace_within(soak.duration + Duration::from_secs(120), move || async move {
-        let core = TestCore::start(sbi, |config| {
-            config.amf.status_ues = 1000;
-            // A phone that goes before it has confirmed a release is waited for.
-            config.smf.t3592_ms = 300;
-        })
-        .await?;
+    in_namespace_within(soak.duration + Duration::from_secs(300), move || async move {
+        let core = TestCore::start(sbi, |config| config.amf.status_ues = 1000).await?;
         let seen = soak.run(&core).await?;
         let count = |what: &std::sync::atomic::AtomicU64| what.load(Ordering::Relaxed);
         let (wishes, refused, agreements) = (count(&seen.wishes), count(&seen.refused), count(&seen.agreements));

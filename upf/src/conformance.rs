@@ -3,17 +3,21 @@
 //! A rig puts a datapath between a gNB and a host in the data network and lets a check be both. A check panics where
 //! the datapath does not do what [`Datapath`](crate::datapath::Datapath) promises.
 use crate::counters::DropReason;
-use crate::datapath::{Change, DatapathError, Event, Reached};
+use crate::datapath::{Change, DatapathError, Event};
 use crate::rules::*;
 use martlet_gtpu::{Direction as GtpuDirection, Message, PduSessionContainer, decode};
-use martlet_pfcp::ie::{GateStatus, ReportingTriggers, SdfFilter};
+use martlet_pfcp::ie::{GateStatus, SdfFilter};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 mod packets;
 mod rig;
+mod usage;
+mod waiting;
 
 pub use packets::{g_pdu, payload_of, udp_packet};
 pub use rig::{Rig, session};
+pub use usage::measure;
+use waiting::{await_buffered, idle};
 
 /// One check.
 pub type Check<R> = fn(&mut R);
@@ -33,14 +37,14 @@ pub fn checks<R: Rig>() -> Vec<(&'static str, Check<R>)> {
         ("a bit rate of zero stops its direction", a_bit_rate_of_zero_stops_its_direction),
         ("the first rule by precedence counts", the_first_rule_by_precedence_counts),
         ("the QoS flow of a packet selects its rule", the_qos_flow_selects_the_rule),
-        ("packets wait and leave in order", packets_wait_and_leave_in_order),
-        ("a notification is repeated when asked", a_notification_is_repeated_when_asked),
-        ("the buffer is bounded", the_buffer_is_bounded),
-        ("what waits is dropped when asked", what_waits_is_dropped_when_asked),
+        ("packets wait and leave in order", waiting::packets_wait_and_leave_in_order),
+        ("a notification is repeated when asked", waiting::a_notification_is_repeated_when_asked),
+        ("the buffer is bounded", waiting::the_buffer_is_bounded),
+        ("what waits is dropped when asked", waiting::what_waits_is_dropped_when_asked),
         ("end markers follow the last packet", end_markers_follow_the_last_packet),
         ("forwarded data go back to the access, and their end marker", forwarded_data_go_back_to_the_access),
-        ("usage is counted and told", usage_is_counted_and_told),
-        ("a quota stops packets", a_quota_stops_packets),
+        ("usage is counted and told", usage::usage_is_counted_and_told),
+        ("a quota stops packets", usage::a_quota_stops_packets),
         ("an Error Indication is told", an_error_indication_is_told),
         ("a removed session is gone", a_removed_session_is_gone),
         ("tunnels and addresses belong to one session", tunnels_and_addresses_belong_to_one_session),
@@ -264,105 +268,6 @@ fn the_qos_flow_selects_the_rule<R: Rig>(rig: &mut R) {
     assert_eq!(rig.receive_n6().as_deref(), Some(&b"of its flow"[..]));
 }
 
-/// Has downlink packets wait.
-fn idle(rig: &mut impl Rig, session: &mut Session) {
-    session.fars.get_mut(&2).expect("FAR 2").action = Action::Buffer { notify: true };
-    apply(rig, session);
-}
-
-fn wake(rig: &mut impl Rig, session: &mut Session) {
-    session.fars.get_mut(&2).expect("FAR 2").action = Action::Forward;
-    apply(rig, session);
-}
-
-/// Waits until that many packets wait.
-fn await_buffered(rig: &mut impl Rig, seid: u64, packets: usize) {
-    for _ in 0..200 {
-        if rig.datapath().buffered(seid).packets == packets {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    panic!("{packets} packets should wait, there are {:?}", rig.datapath().buffered(seid));
-}
-
-fn packets_wait_and_leave_in_order<R: Rig>(rig: &mut R) {
-    let mut session = established(rig);
-    idle(rig, &mut session);
-    for n in 0..20 {
-        rig.send_n6(7000, format!("waiting {n}").as_bytes());
-    }
-    await_buffered(rig, 1, 20);
-    let event = rig.event();
-    assert!(matches!(event, Some(Event::DownlinkData { seid: 1, pdr: 2, qfi: Some(9), .. })), "{event:?}");
-    assert_eq!(rig.datapath().counters().downlink_packets.get(), 0);
-    wake(rig, &mut session);
-    rig.send_n6(7000, b"later");
-    for n in 0..20 {
-        assert_eq!(payload(rig), Some(format!("waiting {n}")));
-    }
-    assert_eq!(payload(rig).as_deref(), Some("later"));
-    assert_eq!(rig.datapath().buffered(1).packets, 0);
-    // One event for all of them.
-    idle(rig, &mut session);
-    rig.send_n6(7000, b"again");
-    await_buffered(rig, 1, 1);
-    assert!(matches!(rig.event(), Some(Event::DownlinkData { .. })), "a new time of idleness is notified anew");
-    assert_eq!(rig.event(), None);
-}
-
-fn a_notification_is_repeated_when_asked<R: Rig>(rig: &mut R) {
-    let mut session = established(rig);
-    idle(rig, &mut session);
-    rig.send_n6(7000, b"1");
-    await_buffered(rig, 1, 1);
-    assert!(rig.event().is_some());
-    rig.datapath().apply(&Change { renotify: true, ..Change::to(&session) }).expect("the same rules");
-    rig.send_n6(7000, b"2");
-    await_buffered(rig, 1, 2);
-    assert!(rig.event().is_some());
-    // Meanwhile the other direction is as it was.
-    send_uplink(rig, 1, 7000, b"up");
-    assert_eq!(rig.receive_n6().as_deref(), Some(&b"up"[..]));
-    wake(rig, &mut session);
-    assert_eq!(payload(rig).as_deref(), Some("1"));
-    assert_eq!(payload(rig).as_deref(), Some("2"));
-}
-
-fn the_buffer_is_bounded<R: Rig>(rig: &mut R) {
-    let mut session = established(rig);
-    let bar = Bar { id: 1, notification_delay: Default::default(), suggested_packets: Some(3) };
-    session.bars.insert(1, bar);
-    session.fars.get_mut(&2).expect("FAR 2").bar = Some(1);
-    idle(rig, &mut session);
-    for n in 0..5 {
-        rig.send_n6(7000, n.to_string().as_bytes());
-    }
-    let full = crate::counters::DropReason::BufferFull;
-    for _ in 0..200 {
-        if rig.datapath().counters().drops(full).get() == 2 {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    assert_eq!(rig.datapath().counters().drops(full).get(), 2);
-    wake(rig, &mut session);
-    for n in 0..3 {
-        assert_eq!(payload(rig), Some(n.to_string()));
-    }
-}
-
-fn what_waits_is_dropped_when_asked<R: Rig>(rig: &mut R) {
-    let mut session = established(rig);
-    idle(rig, &mut session);
-    rig.send_n6(7000, b"dropped");
-    await_buffered(rig, 1, 1);
-    session.fars.get_mut(&2).expect("FAR 2").action = Action::Forward;
-    rig.datapath().apply(&Change { drop_buffered: true, ..Change::to(&session) }).expect("the same rules");
-    rig.send_n6(7000, b"kept");
-    assert_eq!(payload(rig).as_deref(), Some("kept"));
-}
-
 /// While a UE is handed over, what still comes to its old gNB goes through the UPF to its new one (TS 23.502, 4.9.1.3).
 fn forwarded_data_go_back_to_the_access<R: Rig>(rig: &mut R) {
     const FORWARDING: u32 = 0x0202_0202;
@@ -409,80 +314,6 @@ fn end_markers_follow_the_last_packet<R: Rig>(rig: &mut R) {
     assert_eq!(decode(&marker), Ok(Message::EndMarker { teid: REMOTE }));
     let octets = rig.receive_n3().expect("a G-PDU");
     assert!(matches!(decode(&octets), Ok(Message::GPdu(pdu)) if pdu.teid == 0xbbbb));
-}
-
-/// Adds a usage reporting rule to both directions.
-pub fn measure(session: &mut Session, threshold: Option<u64>, quota: Option<u64>) {
-    let limit = |total: Option<u64>| total.map(|total| VolumeLimit { total: Some(total), ..Default::default() });
-    let urr = Urr {
-        id: 1,
-        duration: false,
-        volume: true,
-        triggers: ReportingTriggers::VOLTH | ReportingTriggers::VOLQU,
-        period: None,
-        volume_threshold: limit(threshold),
-        volume_quota: limit(quota),
-        time_threshold: None,
-        time_quota: None,
-        time_quota_exhausted: false,
-        quota_given: 0,
-    };
-    session.urrs.insert(1, urr);
-    session.pdrs.values_mut().for_each(|pdr| pdr.urrs = vec![1]);
-}
-
-fn usage_is_counted_and_told<R: Rig>(rig: &mut R) {
-    let mut session = established(rig);
-    measure(&mut session, Some(200), None);
-    apply(rig, &session);
-    // 100 octets of IP each.
-    send_uplink(rig, 1, 7000, &[b'u'; 72]);
-    assert!(rig.receive_n6().is_some());
-    assert_eq!(rig.event(), None);
-    for _ in 0..2 {
-        rig.send_n6(7000, &[b'd'; 72]);
-        assert!(downlink(rig).is_some());
-    }
-    let told = Event::UsageReached { seid: 1, urr: 1, limit: Reached::Threshold };
-    assert_eq!(rig.event(), Some(told.clone()));
-    let usage = rig.datapath().take_usage(1, &[1]);
-    let [usage] = usage[..] else { panic!("one rule, not {}", usage.len()) };
-    assert_eq!((usage.uplink_octets, usage.downlink_octets), (100, 200));
-    assert_eq!((usage.uplink_packets, usage.downlink_packets), (1, 2));
-    assert!(usage.first <= usage.last && usage.first.is_some());
-    assert_eq!(rig.event(), None);
-    // The threshold counts anew; other rules of the session changing does not disturb it.
-    rig.send_n6(7000, &[b'd'; 72]);
-    assert!(downlink(rig).is_some());
-    session.qers.get_mut(&1).expect("QER 1").qfi = Some(3);
-    apply(rig, &session);
-    rig.send_n6(7000, &[b'd'; 72]);
-    assert_eq!(downlink(rig).map(|(_, qfi)| qfi), Some(3));
-    assert_eq!(rig.event(), Some(told));
-    let rest = rig.datapath().remove(1);
-    assert_eq!(rest.first().map(|usage| (usage.uplink_octets, usage.downlink_octets)), Some((0, 200)));
-}
-
-fn a_quota_stops_packets<R: Rig>(rig: &mut R) {
-    let mut session = established(rig);
-    measure(&mut session, None, Some(100));
-    apply(rig, &session);
-    send_uplink(rig, 1, 7000, &[b'u'; 72]);
-    assert!(rig.receive_n6().is_some());
-    assert_eq!(rig.event(), Some(Event::UsageReached { seid: 1, urr: 1, limit: Reached::Quota }));
-    send_uplink(rig, 1, 7000, b"beyond");
-    let urr = session.urrs.get_mut(&1).expect("URR 1");
-    urr.quota_given += 1;
-    // What came before the new quota was refused.
-    for _ in 0..200 {
-        if rig.datapath().counters().drops(crate::counters::DropReason::Quota).get() == 1 {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    apply(rig, &session);
-    send_uplink(rig, 1, 7000, b"within");
-    assert_eq!(rig.receive_n6().as_deref(), Some(&b"within"[..]));
 }
 
 fn an_error_indication_is_told<R: Rig>(rig: &mut R) {

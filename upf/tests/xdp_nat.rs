@@ -3,18 +3,16 @@ mod common;
 #[path = "xdp_nat/recent.rs"]
 mod recent;
 
-use common::links::{Bench, GNB, HOST, UE, ethernet, ip4, udp4};
+use common::links::{Bench, GNB, HOST, OTHER_GNB_TEID, OTHER_TEID, OTHER_UE, UE, ethernet, ip4, udp4};
 use martlet_upf::Verdict;
 use martlet_upf::config::{N6Mode, UpfConfig};
 use martlet_upf::counters::DropReason;
 use martlet_upf::datapath::Datapath;
-use martlet_upf::rules::Tunnel;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
 const TEID: u32 = 0x0101_0101;
 const PUBLIC: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 7);
-const OTHER_UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 3);
 
 /// A datapath that translates to [`PUBLIC`], with the session of the UE.
 fn each(change: impl FnOnce(&mut UpfConfig) + Send + 'static, test: impl FnOnce(Bench) + Send + 'static) {
@@ -184,19 +182,17 @@ fn a_port_keeps_its_public_one_and_no_two_have_the_same() {
     each(
         |_| {},
         |mut bench| {
-            let mut second = bench.session_of(2, 0x0202, OTHER_UE);
-            second.fars.get_mut(&2).unwrap().tunnel = Some(Tunnel { teid: 0xcccc, peer: GNB.into() });
-            bench.apply(&second);
+            bench.other_session();
             let first = out(&bench, &udp((UE, 9000), (HOST, 7000), b"x"));
             let elsewhere = out(&bench, &udp((UE, 9000), (HOST, 7001), b"x"));
             assert_eq!((port(&first), port(&elsewhere)), (9000, 9000));
-            let (verdict, frame) = up(&bench, 0x0202, &udp((OTHER_UE, 9000), (HOST, 7000), b"x"));
+            let (verdict, frame) = up(&bench, OTHER_TEID, &udp((OTHER_UE, 9000), (HOST, 7000), b"x"));
             assert_eq!(verdict, Verdict::Redirect(0));
             let other = port(&frame[14..]);
             assert!(other != 9000 && other.is_multiple_of(2) && other >= 1024, "{other}");
             // What comes back goes to the right one, and only from where it was sent to.
             let (_, frame) = down(&bench, &udp((HOST, 7000), (PUBLIC, other), b"to the other"));
-            assert_eq!(frame[46..50], [0, 0, 0xcc, 0xcc]);
+            assert_eq!(frame[46..50], OTHER_GNB_TEID.to_be_bytes());
             assert_eq!(frame[58..], aged(udp((HOST, 7000), (OTHER_UE, 9000), b"to the other")));
             let stranger = udp((HOST, 7777), (PUBLIC, 9000), b"x");
             assert_eq!(
@@ -369,18 +365,18 @@ fn a_ue_has_so_many_flows_and_all_together_so_many() {
     each(
         |config| (config.xdp.nat.flows, config.xdp.nat.flows_per_ue, config.xdp.nat.udp_unanswered_s) = (40, 30, 1),
         |mut bench| {
-            bench.apply(&bench.session_of(2, 0x0202, OTHER_UE));
+            bench.other_session();
             let send = |bench: &Bench, teid, ue, port| up(bench, teid, &udp((ue, port), (HOST, 7000), b"x")).0;
             let of = |bench: &Bench, teid, ue| {
                 (2000..2050).filter(|port| send(bench, teid, ue, *port) == Verdict::Redirect(0)).count()
             };
             assert_eq!(of(&bench, TEID, UE), 30);
             assert_eq!(bench.drops(DropReason::Nat), 20);
-            assert_eq!(of(&bench, 0x0202, OTHER_UE), 10);
+            assert_eq!(of(&bench, OTHER_TEID, OTHER_UE), 10);
             assert_eq!(bench.drops(DropReason::Nat), 60);
             // With their time the places are free again, for the other UE too.
             std::thread::sleep(Duration::from_millis(3500));
-            assert_eq!(of(&bench, 0x0202, OTHER_UE), 30);
+            assert_eq!(of(&bench, OTHER_TEID, OTHER_UE), 30);
         },
     );
 }
@@ -440,15 +436,13 @@ fn ues_reach_each_other_by_their_public_ends() {
     each(
         |config| config.xdp.nat.full_cone = true,
         |mut bench| {
-            let mut second = bench.session_of(2, 0x0202, OTHER_UE);
-            second.fars.get_mut(&2).unwrap().tunnel = Some(Tunnel { teid: 0xcccc, peer: GNB.into() });
-            bench.apply(&second);
+            bench.other_session();
             // The other one has a public port.
-            let (_, frame) = up(&bench, 0x0202, &udp((OTHER_UE, 5000), (HOST, 7000), b"x"));
+            let (_, frame) = up(&bench, OTHER_TEID, &udp((OTHER_UE, 5000), (HOST, 7000), b"x"));
             assert_eq!(port(&frame[14..]), 5000);
             let (verdict, frame) = up(&bench, TEID, &udp((UE, 9000), (PUBLIC, 5000), b"hello"));
             assert_eq!(verdict, Verdict::Redirect(0));
-            assert_eq!(frame[46..50], [0, 0, 0xcc, 0xcc]);
+            assert_eq!(frame[46..50], OTHER_GNB_TEID.to_be_bytes());
             assert_eq!(frame[58..], udp((PUBLIC, 9000), (OTHER_UE, 5000), b"hello"));
             // A port that is nobody's is the machine's own affair: there the UE keeps its address.
             let packet = udp((UE, 9000), (PUBLIC, 5001), b"x");

@@ -1,7 +1,11 @@
 //! What the programs make of packets, octet for octet (`BPF_PROG_TEST_RUN`).
 mod common;
+#[path = "xdp_packets/filters.rs"]
+mod filters;
+#[path = "xdp_packets/limits.rs"]
+mod limits;
 
-use common::links::{Bench, GNB, HOST, Link, UE, ethernet, ip4, udp4};
+use common::links::{Bench, GNB, HOST, Link, OTHER_GNB_TEID, OTHER_UE, UE, ethernet, ip4, udp4};
 use common::{in_namespace, run};
 use martlet_pfcp::ie::{GateStatus, Interface, SdfFilter};
 use martlet_upf::Verdict;
@@ -57,6 +61,21 @@ fn leaves(bench: &Bench, link: &Link, packet: &[u8]) -> (Verdict, Vec<u8>) {
 fn tunnelled(bench: &Bench, teid: u32, flags: u8, between: &[u8], packet: &[u8]) -> Vec<u8> {
     let ip = udp4((bench.n3(), 2152), (GNB, 2152), &g_pdu(teid, flags, between, packet));
     ethernet(bench.n3.peer, bench.n3.own, 0x0800, &ip)
+}
+
+/// A session whose uplink has a PDR for each filter, before the one for all.
+fn with_filters(bench: &Bench, filters: &[(&str, SdfFilter)]) -> Session {
+    let mut session = bench.session_of(1, TEID, UE);
+    for (n, (text, filter)) in filters.iter().enumerate() {
+        let id = 10 + n as u16;
+        let filter = SdfFilter { flow_description: Some(text.to_string()), ..filter.clone() };
+        let pdr = Pdr { id, precedence: 1 + n as u32, filters: vec![filter], far: 9, ..session.pdrs[&1].clone() };
+        session.pdrs.insert(id, pdr);
+    }
+    let drop = Far::new(9, Action::Drop);
+    session.fars.insert(9, drop);
+    session.resolve(&RuleLimits::default()).expect("rules that fit");
+    session
 }
 
 #[test]
@@ -229,171 +248,11 @@ fn packets_go_from_tunnel_to_tunnel() {
 fn ues_reach_each_other() {
     Bench::each(|mut bench| {
         bench.session();
-        let other = Ipv4Addr::new(10, 45, 0, 3);
-        let mut second = bench.session_of(2, 0x0202, other);
-        second.fars.get_mut(&2).unwrap().tunnel = Some(Tunnel { teid: 0xcccc, peer: GNB.into() });
-        bench.apply(&second);
-        let packet = udp_packet(UP, (other, 1), b"hello");
+        bench.other_session();
+        let packet = udp_packet(UP, (OTHER_UE, 1), b"hello");
         let frame = uplink(&bench, &g_pdu(TEID, 4, &CONTAINER, &packet));
-        let due = tunnelled(&bench, 0xcccc, 4, &[0, 0, 0, 0x85, 1, 0, 9, 0], &packet);
+        let due = tunnelled(&bench, OTHER_GNB_TEID, 4, &[0, 0, 0, 0x85, 1, 0, 9, 0], &packet);
         assert_eq!(bench.run_n3(&frame), (Verdict::Redirect(0), due));
-    });
-}
-
-#[test]
-fn a_rate_lets_its_share_pass_and_no_more() {
-    Bench::each(|mut bench| {
-        let mut session = bench.session();
-        // 8 kbit/s are 1,000 octets a second; the burst is one packet of the largest size.
-        let rate = BitRate { uplink: 8_000, downlink: 0 };
-        session.qers.get_mut(&1).unwrap().mbr = Some(rate);
-        bench.apply(&session);
-        let frame = uplink(&bench, &g_pdu(TEID, 4, &CONTAINER, &udp_packet(UP, THERE, &[0; 972])));
-        let passed = (0..200).filter(|_| bench.run_n3(&frame).0 != Verdict::Drop).count();
-        assert!((65..=66).contains(&passed), "{passed}");
-        assert_eq!(bench.drops(DropReason::Rate), 200 - passed as u64);
-        session.qers.get_mut(&1).unwrap().gate = GateStatus { uplink_closed: true, downlink_closed: false };
-        bench.apply(&session);
-        assert_eq!(bench.run_n3(&frame).0, Verdict::Drop);
-        assert_eq!(bench.drops(DropReason::Gate), 1);
-    });
-}
-
-#[test]
-fn what_one_rate_refuses_costs_the_other_nothing() {
-    Bench::each(|mut bench| {
-        let mut session = bench.session();
-        let rate = |uplink| Some(BitRate { uplink, downlink: 0 });
-        let second = Qer { id: 2, mbr: rate(8_000), ..session.qers[&1].clone() };
-        session.qers.get_mut(&1).unwrap().mbr = rate(16_000);
-        session.qers.insert(2, second);
-        session.pdrs.get_mut(&1).unwrap().qers = vec![1, 2];
-        bench.apply(&session);
-        let frame = uplink(&bench, &g_pdu(TEID, 4, &CONTAINER, &udp_packet(UP, THERE, &[0; 972])));
-        let passed = |bench: &Bench, n| (0..n).filter(|_| bench.run_n3(&frame).0 != Verdict::Drop).count();
-        // Both have a burst of 65 such packets. The narrower one is empty first, and 135 are refused.
-        assert!((65..=66).contains(&passed(&bench, 200)));
-        // Without it the other has nothing left of its burst either, and had it paid for those, it would be in debt.
-        session.pdrs.get_mut(&1).unwrap().qers = vec![1];
-        bench.apply(&session);
-        std::thread::sleep(std::time::Duration::from_millis(1600));
-        let after = passed(&bench, 10);
-        assert!((3..=5).contains(&after), "{after}");
-    });
-}
-
-#[test]
-fn limits_that_are_far_away_are_met_to_the_octet() {
-    Bench::each(|mut bench| {
-        // Both begin so far away that packets are not counted against them one by one.
-        const PACKET: u64 = 1400;
-        const PACKETS: u64 = 210_000;
-        let mut session = bench.session_of(1, TEID, UE);
-        measure(&mut session, Some((PACKETS - 500) * PACKET), Some(PACKETS * PACKET));
-        bench.apply(&session);
-        let frame = uplink(&bench, &g_pdu(TEID, 0, &[], &udp_packet(UP, THERE, &[0; 1372])));
-        let send = |bench: &Bench, packets: u64| {
-            (0..packets).filter(|_| bench.run_n3(&frame).0 != Verdict::Drop).count() as u64
-        };
-        // A breath before the end, as the last octets of a limit never come at once.
-        assert_eq!(send(&bench, 150_000), 150_000);
-        std::thread::sleep(std::time::Duration::from_millis(100));
-        assert_eq!(send(&bench, PACKETS - 501 - 150_000), PACKETS - 501 - 150_000);
-        assert_eq!(bench.event(), None);
-        assert_eq!(send(&bench, 1), 1);
-        assert_eq!(bench.event(), Some(Event::UsageReached { seid: 1, urr: 1, limit: Reached::Threshold }));
-        assert_eq!(send(&bench, 600), 500);
-        assert_eq!(bench.event(), Some(Event::UsageReached { seid: 1, urr: 1, limit: Reached::Quota }));
-        assert_eq!(bench.drops(DropReason::Quota), 100);
-        let usage = bench.datapath.take_usage(1, &[1]);
-        assert_eq!((usage[0].uplink_octets, usage[0].uplink_packets), (PACKETS * PACKET, PACKETS));
-    });
-}
-
-/// A session whose uplink has a PDR for each filter, before the one for all.
-fn with_filters(bench: &Bench, filters: &[(&str, SdfFilter)]) -> Session {
-    let mut session = bench.session_of(1, TEID, UE);
-    for (n, (text, filter)) in filters.iter().enumerate() {
-        let id = 10 + n as u16;
-        let filter = SdfFilter { flow_description: Some(text.to_string()), ..filter.clone() };
-        let pdr = Pdr { id, precedence: 1 + n as u32, filters: vec![filter], far: 9, ..session.pdrs[&1].clone() };
-        session.pdrs.insert(id, pdr);
-    }
-    let drop = Far::new(9, Action::Drop);
-    session.fars.insert(9, drop);
-    session.resolve(&RuleLimits::default()).expect("rules that fit");
-    session
-}
-
-#[test]
-fn filters_match_what_their_description_says() {
-    Bench::each(|mut bench| {
-        let far = Ipv4Addr::new(8, 8, 8, 8);
-        let packets = [
-            ("to the host", udp_packet(UP, THERE, b"x")),
-            ("to its other port", udp_packet(UP, (HOST, 7001), b"x")),
-            ("from another port", udp_packet((UE, 9001), THERE, b"x")),
-            ("elsewhere", udp_packet(UP, (far, 53), b"x")),
-        ];
-        for (text, dropped) in [
-            (
-                "permit out ip from any to assigned",
-                &["to the host", "to its other port", "from another port", "elsewhere"][..],
-            ),
-            (
-                "permit out 17 from any to assigned",
-                &["to the host", "to its other port", "from another port", "elsewhere"],
-            ),
-            ("permit out 6 from any to assigned", &[]),
-            ("permit out 17 from any 7000 to assigned", &["to the host", "from another port"]),
-            ("permit out 17 from any 53,7001-7005 to assigned", &["to its other port", "elsewhere"]),
-            ("permit out ip from any to assigned 9001", &["from another port"]),
-            ("permit out ip from 10.98.0.0/24 to assigned", &["to the host", "to its other port", "from another port"]),
-            ("permit out ip from !10.98.0.0/24 to assigned", &["elsewhere"]),
-            ("permit out ip from any to 10.45.0.0/24 9001", &["from another port"]),
-            ("permit out ip from any to !10.45.0.0/24", &[]),
-            ("permit out ip from 2001:db8::/32 to any", &[]),
-            (
-                "permit out ip from !2001:db8::/32 to any",
-                &["to the host", "to its other port", "from another port", "elsewhere"],
-            ),
-        ] {
-            let session = with_filters(&bench, &[(text, SdfFilter::default())]);
-            bench.apply(&session);
-            for (name, packet) in &packets {
-                let verdict = bench.run_n3(&uplink(&bench, &g_pdu(TEID, 0, &[], packet))).0;
-                assert_eq!(verdict == Verdict::Drop, dropped.contains(name), "{text}: {name}");
-            }
-        }
-    });
-}
-
-#[test]
-fn of_many_rules_the_first_by_precedence_counts() {
-    Bench::each(|mut bench| {
-        let texts: Vec<String> = (0..60).map(|n| format!("permit out 17 from any {} to assigned", 7000 + n)).collect();
-        let filters: Vec<(&str, SdfFilter)> = texts.iter().map(|text| (text.as_str(), SdfFilter::default())).collect();
-        let mut session = with_filters(&bench, &filters);
-        // The last of them lets pass what the others drop.
-        let pdr = session.pdrs.get_mut(&69).unwrap();
-        (pdr.far, pdr.precedence) = (1, 0);
-        session.pdrs.get_mut(&68).unwrap().rules = session.pdrs[&69].rules.clone();
-        bench.apply(&session);
-        for (port, verdict) in [
-            (7000, Verdict::Drop),
-            (7057, Verdict::Drop),
-            (7058, Verdict::Redirect(0)),
-            (7059, Verdict::Redirect(0)),
-            (7060, Verdict::Redirect(0)),
-        ] {
-            let packet = udp_packet(UP, (HOST, port), b"x");
-            assert_eq!(bench.run_n3(&uplink(&bench, &g_pdu(TEID, 0, &[], &packet))).0, verdict, "{port}");
-        }
-        // A later fragment has no ports, and meets the rule for all.
-        let mut fragment = udp_packet(UP, (HOST, 7000), b"x");
-        fragment[6..8].copy_from_slice(&[0, 2]);
-        ip4::set_checksum(&mut fragment);
-        assert_eq!(bench.run_n3(&uplink(&bench, &g_pdu(TEID, 0, &[], &fragment))).0, Verdict::Redirect(0));
     });
 }
 

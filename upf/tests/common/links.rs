@@ -13,6 +13,10 @@ pub const GNB: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 2);
 pub const HOST: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 2);
 pub const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
 const N3: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 1);
+/// Another UE, and its TEIDs: here, and at the gNB.
+pub const OTHER_UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 3);
+pub const OTHER_TEID: u32 = 0x0202;
+pub const OTHER_GNB_TEID: u32 = 0xcccc;
 
 /// One of the links, with the link addresses of its ends.
 pub struct Link {
@@ -84,6 +88,13 @@ impl Bench {
         let session = self.session_of(1, 0x0101_0101, UE);
         self.apply(&session);
         session
+    }
+
+    /// The session of the other UE, beside the first one's.
+    pub fn other_session(&mut self) {
+        let mut session = self.session_of(2, OTHER_TEID, OTHER_UE);
+        session.fars.get_mut(&2).unwrap().tunnel = Some(Tunnel { teid: OTHER_GNB_TEID, peer: GNB.into() });
+        self.apply(&session);
     }
 
     pub fn apply(&mut self, session: &Session) {

@@ -1,5 +1,6 @@
 //! Packets that follow what their rule noted of the flow before (`bpf/nat_recent.h`).
 use super::*;
+use martlet_upf::rules::Tunnel;
 use martlet_upf_xdp::types::rule;
 
 const SERVERS: [u16; 2] = [7000, 7001];
@@ -56,21 +57,19 @@ fn two_ues_with_the_same_port_have_their_own_notes() {
     each(
         |_| {},
         |mut bench| {
-            let mut second = bench.session_of(2, 0x0202, OTHER_UE);
-            second.fars.get_mut(&2).unwrap().tunnel = Some(Tunnel { teid: 0xcccc, peer: GNB.into() });
-            bench.apply(&second);
+            bench.other_session();
             let host = (HOST, 7000);
             out(&bench, &udp((UE, 9000), host, b"x"));
-            let other = port(&up(&bench, 0x0202, &udp((OTHER_UE, 9000), host, b"x")).1[14..]);
+            let other = port(&up(&bench, OTHER_TEID, &udp((OTHER_UE, 9000), host, b"x")).1[14..]);
             for _ in 0..4 {
                 assert_eq!(out(&bench, &udp((UE, 9000), host, b"1")), aged(udp((PUBLIC, 9000), host, b"1")));
-                let (_, frame) = up(&bench, 0x0202, &udp((OTHER_UE, 9000), host, b"2"));
+                let (_, frame) = up(&bench, OTHER_TEID, &udp((OTHER_UE, 9000), host, b"2"));
                 assert_eq!(frame[14..], aged(udp((PUBLIC, other), host, b"2")));
                 assert_eq!(inward(&bench, &udp(host, (PUBLIC, 9000), b"1")), aged(udp(host, (UE, 9000), b"1")));
                 let (_, frame) = down(&bench, &udp(host, (PUBLIC, other), b"2"));
                 assert_eq!(
                     (&frame[46..50], &frame[58..]),
-                    (&[0, 0, 0xcc, 0xcc][..], &aged(udp(host, (OTHER_UE, 9000), b"2"))[..])
+                    (&OTHER_GNB_TEID.to_be_bytes()[..], &aged(udp(host, (OTHER_UE, 9000), b"2"))[..])
                 );
             }
         },

@@ -1,6 +1,7 @@
 //! What a packet costs, by running programs very often on packets that are made anew each time (`bpf/bench.h`).
 use crate::load::{Program, Programs};
 use crate::{XdpError, types};
+use martlet_bpf::Run;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -132,15 +133,16 @@ impl Programs {
         self.set_path(sessions, path, 0x1234_5679);
         let frame = vec![0; path.length as usize + if bench.is_uplink() { 58 } else { 14 }];
         let mut out = vec![0; frame.len() + 256];
-        let (action, _, time) = self.test_run(Program::Bench(bench), path.ifindex, &frame, &mut out, runs)?;
+        let run = Run { frame: &frame, ifindex: path.ifindex };
+        let ran = self.test_run(Program::Bench(bench), run, runs, &mut out)?;
         let due = match bench {
             Bench::NothingUp | Bench::NothingDown => libbpf_rs::libbpf_sys::XDP_DROP,
             _ => libbpf_rs::libbpf_sys::XDP_REDIRECT,
         };
-        if action != due {
-            let error = std::io::Error::other(format!("{bench:?} ended with {action} instead of {due}"));
+        if ran.action != due {
+            let error = std::io::Error::other(format!("{bench:?} ended with {} instead of {due}", ran.action));
             return Err(XdpError::Table { table: "packets", error });
         }
-        Ok(time)
+        Ok(ran.duration)
     }
 }

@@ -7,7 +7,7 @@ use crate::telemetry::{TelemetryTables, sample_mask};
 use crate::{XdpError, types};
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use martlet_fence::Fence;
+use martlet_bpf::Fence;
 use std::io;
 use std::mem::{MaybeUninit, offset_of};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

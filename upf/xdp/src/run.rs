@@ -2,9 +2,8 @@
 use crate::load::{Program, Programs};
 use crate::{XdpError, types};
 use libbpf_rs::libbpf_sys;
-use std::io;
-use std::os::fd::AsRawFd;
-use std::time::Duration;
+use martlet_bpf::{Ran, Run};
+use std::os::fd::AsFd;
 
 /// What a program says of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,9 +32,9 @@ impl Programs {
     pub fn run(&self, program: Program, ifindex: u32, frame: &[u8], out: &mut Vec<u8>) -> Result<Verdict, XdpError> {
         out.clear();
         out.resize(frame.len() + 256, 0);
-        let (action, length, _) = self.test_run(program, ifindex, frame, out, 1)?;
-        out.truncate(length);
-        Ok(match action {
+        let ran = self.test_run(program, Run { frame, ifindex }, 1, out)?;
+        out.truncate(ran.octets);
+        Ok(match ran.action {
             libbpf_sys::XDP_PASS => Verdict::Pass,
             libbpf_sys::XDP_TX => Verdict::Transmit,
             libbpf_sys::XDP_REDIRECT if matches!(program, Program::Release | Program::Socket) => {
@@ -50,38 +49,11 @@ impl Programs {
         })
     }
 
-    /// Runs a program so many times on a frame; what it said the last time, and how long one run took.
+    /// Runs a program so many times on a frame.
     ///
     /// # Errors
     /// The kernel cannot run it.
-    pub(crate) fn test_run(
-        &self,
-        program: Program,
-        ifindex: u32,
-        frame: &[u8],
-        out: &mut [u8],
-        repeat: u32,
-    ) -> Result<(u32, usize, Duration), XdpError> {
-        let program = self.fd(program);
-        let mut context =
-            libbpf_sys::xdp_md { data_end: frame.len() as u32, ingress_ifindex: ifindex, ..Default::default() };
-        let mut options = libbpf_sys::bpf_test_run_opts {
-            sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
-            data_in: frame.as_ptr().cast(),
-            data_size_in: frame.len() as u32,
-            data_out: out.as_mut_ptr().cast(),
-            data_size_out: out.len() as u32,
-            ctx_in: (&raw mut context).cast(),
-            ctx_size_in: size_of_val(&context) as u32,
-            repeat: repeat as i32,
-            ..Default::default()
-        };
-        // SAFETY: the descriptor is open, and each pointer goes with the length of what it points to, which outlives the
-        // call.
-        let outcome = unsafe { libbpf_sys::bpf_prog_test_run_opts(program.as_raw_fd(), &mut options) };
-        if outcome < 0 {
-            return Err(XdpError::Table { table: "packets", error: io::Error::from_raw_os_error(-outcome) });
-        }
-        Ok((options.retval, options.data_size_out as usize, Duration::from_nanos(options.duration.into())))
+    pub(crate) fn test_run(&self, program: Program, on: Run<'_>, times: u32, out: &mut [u8]) -> Result<Ran, XdpError> {
+        on.dry(self.fd(program).as_fd(), times, out).map_err(|error| XdpError::Table { table: "packets", error })
     }
 }

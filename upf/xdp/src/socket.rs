@@ -5,10 +5,10 @@
 use crate::load::{Programs, table_error};
 use crate::{XdpError, types};
 use libbpf_rs::{MapCore, MapFlags};
+use martlet_bpf::{Access, Memory};
 use std::io;
 use std::mem::offset_of;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Octets for one frame, of which the kernel keeps 256 for itself; `SOCKET_LONGEST` in `bpf/structs.h` is the rest.
@@ -21,52 +21,14 @@ pub struct Receiver {
     socket: OwnedFd,
     free: Ring,
     filled: Ring,
-    frames: Mapping,
+    frames: Memory,
     room: u32,
-}
-
-/// Memory of this process.
-#[derive(Debug)]
-struct Mapping {
-    start: NonNull<u8>,
-    octets: usize,
-}
-
-impl Mapping {
-    /// `octets` of new memory, or of what a descriptor stands for.
-    fn new(octets: usize, of: Option<(&OwnedFd, libc::off_t)>) -> io::Result<Self> {
-        let (flags, fd, at) = match of {
-            Some((fd, at)) => (libc::MAP_SHARED, fd.as_raw_fd(), at),
-            None => (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0),
-        };
-        // SAFETY: a new mapping is asked for, at no address of ours.
-        let start =
-            unsafe { libc::mmap(std::ptr::null_mut(), octets, libc::PROT_READ | libc::PROT_WRITE, flags, fd, at) };
-        match NonNull::new(start.cast::<u8>()) {
-            Some(start) if start.as_ptr().cast() != libc::MAP_FAILED => Ok(Mapping { start, octets }),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
-
-    /// A place within it.
-    fn at(&self, offset: usize, octets: usize) -> *mut u8 {
-        assert!(offset.checked_add(octets).is_some_and(|end| end <= self.octets), "within the memory");
-        // SAFETY: it is within the mapping.
-        unsafe { self.start.as_ptr().add(offset) }
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: our mapping, of this length, which nothing borrows any more.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.octets) };
-    }
 }
 
 /// A ring with one producer and one consumer, of which one is the kernel.
 #[derive(Debug)]
 struct Ring {
-    memory: Mapping,
+    memory: Memory,
     offsets: libc::xdp_ring_offset,
     entries: u32,
 }
@@ -74,18 +36,18 @@ struct Ring {
 impl Ring {
     fn map(
         socket: &OwnedFd,
-        place: libc::off_t,
+        place: usize,
         offsets: libc::xdp_ring_offset,
         entries: u32,
         entry: usize,
     ) -> io::Result<Self> {
         let octets = offsets.desc as usize + entries as usize * entry;
-        Ok(Ring { memory: Mapping::new(octets, Some((socket, place)))?, offsets, entries })
+        let memory = Memory::map(socket.as_fd(), place, octets, Access::ReadWrite)?;
+        Ok(Ring { memory, offsets, entries })
     }
 
     fn word(&self, offset: u64) -> &AtomicU32 {
-        // SAFETY: within the mapping, which lives as long as `self`, and aligned, as the kernel uses it the same way.
-        unsafe { AtomicU32::from_ptr(self.memory.at(offset as usize, 4).cast()) }
+        self.memory.u32(offset as usize)
     }
 
     fn producer(&self) -> &AtomicU32 {
@@ -102,9 +64,6 @@ impl Ring {
         self.memory.at(self.offsets.desc as usize + place * size_of::<T>(), size_of::<T>()).cast()
     }
 }
-
-// SAFETY: the memory belongs to this value alone, and moves with it.
-unsafe impl Send for Receiver {}
 
 fn set<T>(socket: &OwnedFd, option: libc::c_int, value: &T) -> io::Result<()> {
     // SAFETY: the pointer goes with the length of what it points to, which outlives the call; the socket is open.
@@ -141,10 +100,11 @@ impl Receiver {
         }
         // SAFETY: the kernel has just given this descriptor to us, and to nobody else.
         let socket = unsafe { OwnedFd::from_raw_fd(socket) };
-        let frames = Mapping::new(room as usize * CHUNK, None)?;
+        let frames = Memory::new(room as usize * CHUNK)?;
         // SAFETY: plain data for which all zeroes is a value, in this and the following places.
         let mut memory: libc::xdp_umem_reg = unsafe { std::mem::zeroed() };
-        (memory.addr, memory.len) = (frames.start.as_ptr() as u64, frames.octets as u64);
+        let octets = room as usize * CHUNK;
+        (memory.addr, memory.len) = (frames.at(0, octets) as u64, octets as u64);
         memory.chunk_size = CHUNK as u32;
         set(&socket, libc::XDP_UMEM_REG, &memory)?;
         set(&socket, libc::XDP_UMEM_FILL_RING, &room)?;
@@ -153,9 +113,10 @@ impl Receiver {
         set(&socket, libc::XDP_RX_RING, &room)?;
         // SAFETY: see above.
         let offsets = get(&socket, libc::XDP_MMAP_OFFSETS, unsafe { std::mem::zeroed::<libc::xdp_mmap_offsets>() })?;
-        let place = libc::XDP_UMEM_PGOFF_FILL_RING as libc::off_t;
+        let place = libc::XDP_UMEM_PGOFF_FILL_RING as usize;
         let free = Ring::map(&socket, place, offsets.fr, room, size_of::<u64>())?;
-        let filled = Ring::map(&socket, libc::XDP_PGOFF_RX_RING, offsets.rx, room, size_of::<libc::xdp_desc>())?;
+        let filled =
+            Ring::map(&socket, libc::XDP_PGOFF_RX_RING as usize, offsets.rx, room, size_of::<libc::xdp_desc>())?;
         for n in 0..room {
             // SAFETY: a place of the ring, which is the kernel's only once the producer is beyond it.
             unsafe { free.entry::<u64>(n).write(n as u64 * CHUNK as u64) };

@@ -2,6 +2,7 @@
 use crate::load::{Program, Programs, table_error, tick};
 use crate::{XdpError, types};
 use libbpf_rs::{MapCore, MapFlags, RingBuffer, RingBufferBuilder};
+use martlet_bpf::Run;
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 
@@ -47,7 +48,7 @@ impl Programs {
     /// # Errors
     /// The kernel does not tell.
     pub fn clock(&self) -> Result<(u64, u32), XdpError> {
-        self.test_run(Program::Clock, 0, &[0; 14], &mut [0; 64], 1)?;
+        self.test_run(Program::Clock, Run { frame: &[0; 14], ifindex: 0 }, 1, &mut [0; 64])?;
         Ok((self.globals.u64(0, offset_of!(types::globals, ticks)).load(Ordering::Relaxed), tick()))
     }
 

@@ -4,9 +4,9 @@ use crate::attach::{Attachment, Mode};
 use crate::bench::BenchPath;
 use crate::load::{Program, Programs, Sizes, table_error};
 use crate::{XdpError, types};
-use libbpf_rs::{MapCore, MapFlags, libbpf_sys};
-use std::io;
-use std::os::fd::AsRawFd;
+use libbpf_rs::{MapCore, MapFlags};
+use martlet_bpf::Run;
+use std::os::fd::AsFd;
 
 /// A generator and a receiver. They need not belong to the datapath that is between them.
 pub struct Traffic(Programs);
@@ -109,27 +109,9 @@ impl Traffic {
     ) -> Result<(), XdpError> {
         self.0.set_path(sessions, path, seed.max(1));
         let frame = vec![0u8; path.length as usize + if uplink { 58 } else { 14 }];
-        let mut context =
-            libbpf_sys::xdp_md { data_end: frame.len() as u32, ingress_ifindex: path.ifindex, ..Default::default() };
-        let mut options = libbpf_sys::bpf_test_run_opts {
-            sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
-            data_in: frame.as_ptr().cast(),
-            data_size_in: frame.len() as u32,
-            ctx_in: (&raw mut context).cast(),
-            ctx_size_in: size_of_val(&context) as u32,
-            repeat: packets as i32,
-            flags: libbpf_sys::BPF_F_TEST_XDP_LIVE_FRAMES,
-            batch_size: batch,
-            ..Default::default()
-        };
         let program = self.0.fd(if uplink { Program::SendUp } else { Program::SendDown });
-        // SAFETY: the descriptor is open, and each pointer goes with the length of what it points to, which outlives the
-        // call.
-        let outcome = unsafe { libbpf_sys::bpf_prog_test_run_opts(program.as_raw_fd(), &mut options) };
-        if outcome < 0 {
-            return Err(XdpError::Table { table: "packets", error: io::Error::from_raw_os_error(-outcome) });
-        }
-        Ok(())
+        let sent = Run { frame: &frame, ifindex: path.ifindex }.live(program.as_fd(), packets, batch);
+        sent.map_err(|error| XdpError::Table { table: "packets", error })
     }
 
     /// What all receivers have counted.

@@ -4,7 +4,7 @@
 #include "upf.h"
 #include "ports.h"
 
-/* Waiting for programs that run: see upf/fence. */
+/* Waiting for programs that run: see upf/bpf. */
 struct inner {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

@@ -1,7 +1,7 @@
 //! What user space says to the programs: `struct control` of `bpf/pipeline.h`.
 use crate::error::XdpError;
-use crate::memory::Memory;
 use crate::switch::PORTS;
+use martlet_bpf::Memory;
 use std::sync::atomic::AtomicU32;
 
 /// Octets of it.

@@ -3,7 +3,7 @@
 //!
 //! A key for which both lines are full has another one move to that one's other line, and so on: four fifths of all places are
 //! enough for any keys, but for bad luck that nobody has seen; then the table is said to be full.
-use crate::memory::Memory;
+use martlet_bpf::Memory;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -155,6 +155,7 @@ impl Exact {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use martlet_bpf::Access;
     use std::collections::HashMap;
     use std::os::fd::AsFd;
 
@@ -162,7 +163,7 @@ mod tests {
         let lines = (slots * 5 / 4).div_ceil(4).max(4);
         let file = nix::sys::memfd::memfd_create(c"lines", nix::sys::memfd::MFdFlags::MFD_CLOEXEC).expect("memory");
         nix::unistd::ftruncate(&file, (Exact::octets(lines) as i64 + 4095) & !4095).expect("memory");
-        let memory = Memory::map("lines", file.as_fd(), Exact::octets(lines)).expect("memory");
+        let memory = Memory::map(file.as_fd(), 0, Exact::octets(lines), Access::ReadWrite).expect("memory");
         Exact::new(Arc::new(memory), 1, lines, slots)
     }
 

@@ -2,10 +2,9 @@
 //! go where the pipeline says (BPF_PROG_TEST_RUN with live frames, Linux 5.18).
 use crate::control::Control;
 use crate::error::XdpError;
-use crate::memory::Memory;
-use libbpf_rs::libbpf_sys;
+use martlet_bpf::{Memory, Run};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 /// Frames that are sent at once, octets of `struct slot` (`bpf/ports.h`), and where its frame begins.
@@ -141,21 +140,10 @@ impl Frames {
             if done as usize >= frames.len() {
                 return Ok((0..frames.len()).map(|n| self.outcome(n)).collect());
             }
-            let input = vec![0u8; longest];
-            let mut options = libbpf_sys::bpf_test_run_opts {
-                sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
-                data_in: input.as_ptr().cast(),
-                data_size_in: longest as u32,
-                repeat: frames.len() as i32 - done as i32,
-                flags: libbpf_sys::BPF_F_TEST_XDP_LIVE_FRAMES,
-                batch_size: AT_ONCE,
-                ..Default::default()
-            };
-            // SAFETY: the program's descriptor is open; what the options point to is as long as they say, and outlives the call.
-            let status = unsafe { libbpf_sys::bpf_prog_test_run_opts(self.program.as_raw_fd(), &raw mut options) };
-            let error = io::Error::from_raw_os_error(-status);
-            if status < 0 && error.kind() != io::ErrorKind::Interrupted {
-                return Err(error);
+            let input = Run { frame: &vec![0; longest], ifindex: 0 };
+            match input.live(self.program.as_fd(), frames.len() as u32 - done, AT_ONCE) {
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+                _ => {}
             }
         }
     }
@@ -168,19 +156,7 @@ impl Frames {
     /// Runs a program so many times on frames of the kernel's own, which it sends or drops; 256 at a time at the most, during which
     /// nothing else comes on this processor.
     pub fn run(program: &OwnedFd, times: u32) -> io::Result<()> {
-        let input = [0u8; 64];
-        let mut options = libbpf_sys::bpf_test_run_opts {
-            sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
-            data_in: input.as_ptr().cast(),
-            data_size_in: input.len() as u32,
-            repeat: times.max(1) as i32,
-            flags: libbpf_sys::BPF_F_TEST_XDP_LIVE_FRAMES,
-            batch_size: SLOTS as u32,
-            ..Default::default()
-        };
-        // SAFETY: the program's descriptor is open; what the options point to is as long as they say, and outlives the call.
-        let status = unsafe { libbpf_sys::bpf_prog_test_run_opts(program.as_raw_fd(), &raw mut options) };
-        if status < 0 { Err(io::Error::from_raw_os_error(-status)) } else { Ok(()) }
+        Run { frame: &[0; 64], ifindex: 0 }.live(program.as_fd(), times.max(1), SLOTS as u32)
     }
 
     /// Sends one frame by a packet socket.
@@ -192,22 +168,9 @@ impl Frames {
     pub fn try_one(&self, frame: &Frame) -> io::Result<(Outcome, Vec<u8>)> {
         self.place(0, frame)?;
         self.control.next().store(0, std::sync::atomic::Ordering::Release);
-        let (input, mut output) = ([0u8; 64], vec![0u8; 2 * LONGEST]);
-        let mut options = libbpf_sys::bpf_test_run_opts {
-            sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
-            data_in: input.as_ptr().cast(),
-            data_size_in: input.len() as u32,
-            data_out: output.as_mut_ptr().cast(),
-            data_size_out: output.len() as u32,
-            repeat: 1,
-            ..Default::default()
-        };
-        // SAFETY: as above.
-        let status = unsafe { libbpf_sys::bpf_prog_test_run_opts(self.program.as_raw_fd(), &raw mut options) };
-        if status < 0 {
-            return Err(io::Error::from_raw_os_error(-status));
-        }
-        output.truncate(options.data_size_out as usize);
+        let mut output = vec![0; 2 * LONGEST];
+        let ran = Run { frame: &[0; 64], ifindex: 0 }.dry(self.program.as_fd(), 1, &mut output)?;
+        output.truncate(ran.octets);
         Ok((self.outcome(0), output))
     }
 }

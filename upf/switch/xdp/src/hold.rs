@@ -8,10 +8,9 @@
 //! runs it such that nothing comes on the same processor meanwhile, which is the one that the packets came on.
 use crate::error::XdpError;
 use crate::frames::{Frame, Frames, Outcome};
-use crate::memory::Memory;
 use crate::switch::HOLD;
 use crate::switch::waited;
-use martlet_fence::Fence;
+use martlet_bpf::{Fence, Memory};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use std::os::fd::OwnedFd;

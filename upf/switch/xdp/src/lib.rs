@@ -5,10 +5,10 @@
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | [`load`], [`control`], [`memory`] | the programs of `bpf/`, and what this process shares with them |
+//! | [`load`], [`control`], [`martlet_bpf::Memory`] | the programs of `bpf/`, and what this process shares with them |
 //! | [`table`], [`exact`] | a table's two copies |
 //! | [`switch`] | batches, counters, meters: what the control writes to |
-//! | [`hold`], [`frames`], [`ring`], [`martlet_fence`] | packets that wait, and their way back |
+//! | [`hold`], [`frames`], [`ring`], [`martlet_bpf::Fence`] | packets that wait, and their way back |
 //! | [`attach`], [`far_end`], [`keeper`] | interfaces as ports, whether their far ends take frames, and the thread beside the programs |
 mod attach;
 mod control;
@@ -19,7 +19,6 @@ mod frames;
 mod hold;
 mod keeper;
 mod load;
-mod memory;
 mod ring;
 mod switch;
 mod table;

@@ -1,8 +1,8 @@
 //! The programs and their maps, loaded.
 use crate::error::XdpError;
-use crate::memory::Memory;
 use crate::ring::Ring;
 use libbpf_rs::{MapCore, MapHandle, Object, ObjectBuilder};
+use martlet_bpf::{Access, Memory};
 use martlet_p4c_swx::ebpf::Output;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -60,7 +60,7 @@ impl Loaded {
 
     /// So many octets of an array.
     pub fn memory(&self, name: &str, octets: usize) -> Result<Memory, XdpError> {
-        Memory::map(name, self.map(name)?.as_fd(), octets)
+        Memory::map(self.map(name)?.as_fd(), 0, octets, Access::ReadWrite).map_err(failed(name))
     }
 
     /// A ring of so many octets.

@@ -1,6 +1,6 @@
 //! Frames that programs give to user space: a ring in memory that both share (Linux, Documentation/bpf/ringbuf.rst).
-use crate::memory::Memory;
 use libbpf_rs::MapHandle;
+use martlet_bpf::{Access, Memory};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
@@ -24,8 +24,8 @@ pub(crate) struct Ring {
 impl Ring {
     /// Maps a ring of so many octets.
     pub fn map(map: MapHandle, octets: usize) -> io::Result<Ring> {
-        let consumer = Memory::map_at(map.as_fd(), PAGE, 0, libc::PROT_READ | libc::PROT_WRITE)?;
-        let rest = Memory::map_at(map.as_fd(), PAGE + 2 * octets, PAGE, libc::PROT_READ)?;
+        let consumer = Memory::map(map.as_fd(), 0, PAGE, Access::ReadWrite)?;
+        let rest = Memory::map(map.as_fd(), PAGE, PAGE + 2 * octets, Access::Read)?;
         Ok(Ring { map, consumer, rest, octets })
     }
 

@@ -1,7 +1,7 @@
 //! A table of the program: two copies, of which packets meet one.
 use crate::error::XdpError;
 use crate::exact::Exact;
-use crate::memory::Memory;
+use martlet_bpf::Memory;
 use martlet_p4c_swx::ebpf::{Place, TableLayout};
 use martlet_switch_control::model::RawEntry;
 use std::collections::BTreeMap;

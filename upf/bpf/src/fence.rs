@@ -3,7 +3,6 @@
 //! Programs run where no thread can take the processor from them. So once this thread has run on each processor, all of them have
 //! ended; it takes some microseconds. Where it may not run everywhere, or on a real-time kernel, where programs can be interrupted
 //! by threads, the kernel is asked, which takes some milliseconds.
-#![allow(unsafe_code)]
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;

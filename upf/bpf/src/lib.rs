@@ -1,0 +1,14 @@
+//! What programs of the kernel are used with, whoever they are: the UPF's (`upf/xdp`) and the switch's (`upf/switch/xdp`).
+//!
+//! | module | what it is |
+//! | --- | --- |
+//! | `memory` | an array of programs, or a ring of a socket, as memory of this process |
+//! | `run` | a program run on frames of ours (`BPF_PROG_TEST_RUN`) |
+//! | `fence` | waiting until the programs that run have ended |
+mod fence;
+mod memory;
+mod run;
+
+pub use fence::Fence;
+pub use memory::{Access, Memory};
+pub use run::{Ran, Run};

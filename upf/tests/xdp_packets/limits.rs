@@ -1,0 +1,72 @@
+//! Rates, thresholds and quotas.
+use super::*;
+
+#[test]
+fn a_rate_lets_its_share_pass_and_no_more() {
+    Bench::each(|mut bench| {
+        let mut session = bench.session();
+        // 8 kbit/s are 1,000 octets a second; the burst is one packet of the largest size.
+        let rate = BitRate { uplink: 8_000, downlink: 0 };
+        session.qers.get_mut(&1).unwrap().mbr = Some(rate);
+        bench.apply(&session);
+        let frame = uplink(&bench, &g_pdu(TEID, 4, &CONTAINER, &udp_packet(UP, THERE, &[0; 972])));
+        let passed = (0..200).filter(|_| bench.run_n3(&frame).0 != Verdict::Drop).count();
+        assert!((65..=66).contains(&passed), "{passed}");
+        assert_eq!(bench.drops(DropReason::Rate), 200 - passed as u64);
+        session.qers.get_mut(&1).unwrap().gate = GateStatus { uplink_closed: true, downlink_closed: false };
+        bench.apply(&session);
+        assert_eq!(bench.run_n3(&frame).0, Verdict::Drop);
+        assert_eq!(bench.drops(DropReason::Gate), 1);
+    });
+}
+
+#[test]
+fn what_one_rate_refuses_costs_the_other_nothing() {
+    Bench::each(|mut bench| {
+        let mut session = bench.session();
+        let rate = |uplink| Some(BitRate { uplink, downlink: 0 });
+        let second = Qer { id: 2, mbr: rate(8_000), ..session.qers[&1].clone() };
+        session.qers.get_mut(&1).unwrap().mbr = rate(16_000);
+        session.qers.insert(2, second);
+        session.pdrs.get_mut(&1).unwrap().qers = vec![1, 2];
+        bench.apply(&session);
+        let frame = uplink(&bench, &g_pdu(TEID, 4, &CONTAINER, &udp_packet(UP, THERE, &[0; 972])));
+        let passed = |bench: &Bench, n| (0..n).filter(|_| bench.run_n3(&frame).0 != Verdict::Drop).count();
+        // Both have a burst of 65 such packets. The narrower one is empty first, and 135 are refused.
+        assert!((65..=66).contains(&passed(&bench, 200)));
+        // Without it the other has nothing left of its burst either, and had it paid for those, it would be in debt.
+        session.pdrs.get_mut(&1).unwrap().qers = vec![1];
+        bench.apply(&session);
+        std::thread::sleep(std::time::Duration::from_millis(1600));
+        let after = passed(&bench, 10);
+        assert!((3..=5).contains(&after), "{after}");
+    });
+}
+
+#[test]
+fn limits_that_are_far_away_are_met_to_the_octet() {
+    Bench::each(|mut bench| {
+        // Both begin so far away that packets are not counted against them one by one.
+        const PACKET: u64 = 1400;
+        const PACKETS: u64 = 210_000;
+        let mut session = bench.session_of(1, TEID, UE);
+        measure(&mut session, Some((PACKETS - 500) * PACKET), Some(PACKETS * PACKET));
+        bench.apply(&session);
+        let frame = uplink(&bench, &g_pdu(TEID, 0, &[], &udp_packet(UP, THERE, &[0; 1372])));
+        let send = |bench: &Bench, packets: u64| {
+            (0..packets).filter(|_| bench.run_n3(&frame).0 != Verdict::Drop).count() as u64
+        };
+        // A breath before the end, as the last octets of a limit never come at once.
+        assert_eq!(send(&bench, 150_000), 150_000);
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        assert_eq!(send(&bench, PACKETS - 501 - 150_000), PACKETS - 501 - 150_000);
+        assert_eq!(bench.event(), None);
+        assert_eq!(send(&bench, 1), 1);
+        assert_eq!(bench.event(), Some(Event::UsageReached { seid: 1, urr: 1, limit: Reached::Threshold }));
+        assert_eq!(send(&bench, 600), 500);
+        assert_eq!(bench.event(), Some(Event::UsageReached { seid: 1, urr: 1, limit: Reached::Quota }));
+        assert_eq!(bench.drops(DropReason::Quota), 100);
+        let usage = bench.datapath.take_usage(1, &[1]);
+        assert_eq!((usage[0].uplink_octets, usage[0].uplink_packets), (PACKETS * PACKET, PACKETS));
+    });
+}
