@@ -21,7 +21,7 @@ fn switch() -> Option<XdpSwitch> {
     };
     switch.control.ifindex(ACCESS as u32).store(nix::net::if_::if_nametoindex("lo").expect("it"), SeqCst);
     let ports =
-        [("interfaces", ACCESS, "access", vec![ALL, ALL, u64::MAX, u64::MAX]), ("l2_forward", 1, "l2", vec![1, 2, 1])];
+        [("interfaces", ACCESS, "access", vec![ALL, ALL, u64::MAX, u64::MAX, 0, 0, 0]), ("l2_forward", 1, "l2", vec![1, 2, 1])];
     let insert =
         ports.map(|(table, key, action, arguments)| change(&switch, table, None, Some((key, action, arguments))));
     switch.commit(&insert, &[]).expect("room");
