@@ -43,9 +43,14 @@ pub(crate) const N3: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 8));
 
 impl Bench {
     pub fn new(limits: KernelLimits) -> Self {
+        Bench::ending_at(limits, &N3Config::default())
+    }
+
+    /// With these as our own ends of tunnels.
+    pub fn ending_at(limits: KernelLimits, n3: &N3Config) -> Self {
         let left = Arc::new(Left::default());
         let (sender, events) = mpsc::channel(limits.events);
-        let forwarder = Forwarder::new(left.clone(), limits, sender).ending_at(&N3Config::default());
+        let forwarder = Forwarder::new(left.clone(), limits, sender).ending_at(n3);
         Bench { forwarder: Arc::new(forwarder), left, events }
     }
 }

@@ -1,12 +1,12 @@
-//! The same rules and the same packets for the datapath `kernel` and for the pipeline of the switch, drawn at random: what the
-//! switch forwards has to be what `kernel` makes of it, and so has what it counts; all else it hands to the native side as it
-//! came. `MARTLET_DIFFERENTIAL` is how many sets of rules are drawn, `MARTLET_SEED` where it begins.
+//! The same rules and the same packets for the datapath `kernel` and for the pipeline of the switch on both of its engines, drawn at
+//! random: what the switch forwards has to be what `kernel` makes of it, and so has what it counts; all else it hands to the native
+//! side as it came. `MARTLET_DIFFERENTIAL` is how many sets of rules are drawn, `MARTLET_SEED` where it begins.
 //!
 //! `kernel` and `xdp` are compared in `xdp/differential.rs`, with the same packets and rules.
 use super::neighbours::Hop;
 use super::plan::{Next, Plan, Version};
 use super::tables::{ACCESS, CORE, Placed, Tables, Ues};
-use crate::config::KernelLimits;
+use crate::config::{KernelLimits, N3Config};
 use crate::conformance::Rig;
 use crate::datapath::Change;
 use crate::kernel::bench::Bench;
@@ -18,6 +18,7 @@ use martlet_gtpu::{Message, decode};
 use martlet_p4c_swx::Program;
 use martlet_switch_control::model::{Operation, Target, Update};
 use martlet_switch_target::{Engine, Ports, Switch, SwitchTarget, UPF, dpdk, serve};
+use martlet_switch_xdp::{Outcome, XdpSwitch};
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -26,12 +27,26 @@ use std::time::Duration;
 const NATIVE_N3: u32 = 2;
 const NATIVE_N6: u32 = 3;
 
-/// The native datapath without sockets, and a switch without interfaces.
+/// The native datapath without sockets, and a switch without interfaces: on DPDK, and in the kernel.
 struct Pair {
     kernel: Bench,
     switch: Arc<Switch>,
-    written: martlet_switch_control::Tables,
+    xdp: Option<Arc<XdpSwitch>>,
+    /// Of both engines.
+    written: Vec<martlet_switch_control::Tables>,
     tables: Tables,
+}
+
+/// The engine in the kernel, where programs may be loaded.
+fn in_the_kernel() -> Option<Arc<XdpSwitch>> {
+    match XdpSwitch::new() {
+        Ok(switch) => Some(Arc::new(switch)),
+        Err(error) => {
+            assert!(!nix::unistd::geteuid().is_root(), "{error}");
+            eprintln!("SKIPPED: the engine xdp: {error}");
+            None
+        }
+    }
 }
 
 impl Pair {
@@ -40,26 +55,39 @@ impl Pair {
         let program: Arc<Program> = Arc::new(martlet_p4c_swx::compile(UPF).expect("our program"));
         let switch = Switch::new(program.clone(), Ports::Rings, Engine::best()).expect("a switch");
         let switch = Arc::new(switch);
-        let target: Arc<dyn Target> = Arc::new(SwitchTarget::new(switch.clone()).expect("its numbers"));
-        let written = martlet_switch_control::Tables::new(program.clone(), target);
-        written.write(&serve::base(&program)).expect("the ports");
+        let xdp = in_the_kernel();
+        let mut targets: Vec<Arc<dyn Target>> = vec![Arc::new(SwitchTarget::new(switch.clone()).expect("its numbers"))];
+        targets.extend(xdp.clone().map(|xdp| xdp as Arc<dyn Target>));
+        let written = targets.into_iter().map(|target| martlet_switch_control::Tables::new(program.clone(), target));
+        let written: Vec<_> = written.collect();
+        let write = |updates: &[Update]| written.iter().for_each(|of| of.write(updates).expect("an entry"));
+        write(&serve::base(&program));
         let mut tables = Tables::new(program.info.clone(), (Some(N3), Some(n3_ip6())), Duration::from_millis(100));
         let ues = Ues { v4: Some((0x0a2d_0000, 0xffff_0000)), v6: Some((0x2001_0db8_0045_0000, u64::MAX << 16)) };
-        written.write(&tables.ports(&ues, u16::MAX)).expect("the ports");
+        write(&tables.ports(&ues, u16::MAX));
         let hop = Hop { source: 0x0200_0000_0001, destination: 0x0200_0000_0002 };
         for (port, to) in [(ACCESS, GNB.into()), (ACCESS, gnb6().into()), (CORE, HOST.into()), (CORE, host6().into())] {
             for entry in tables.hop(port, to, hop).expect("room").1 {
-                written.write(&[Update { operation: Operation::Insert, entry }]).expect("a hop");
+                write(&[Update { operation: Operation::Insert, entry }]);
             }
         }
         // Switching between UEs is the native side's.
-        Pair { kernel: Bench::new(KernelLimits::default()), switch, written, tables }
+        let n3 = N3Config { address: (N3, martlet_gtpu::PORT).into(), address6: Some(n3_ip6()), ..Default::default() };
+        Pair { kernel: Bench::ending_at(KernelLimits::default(), &n3), switch, xdp, written, tables }
     }
 
     fn write(&self, operation: Operation, placed: &Placed) {
         let updates: Vec<Update> =
             placed.entries.iter().map(|entry| Update { operation, entry: entry.clone() }).collect();
-        self.written.write(&updates).expect("entries that the switch takes");
+        self.written.iter().for_each(|of| of.write(&updates).expect("entries that the switch takes"));
+    }
+
+    /// Packets and octets of a rule: on both engines the same.
+    fn counter(&self, index: u32) -> (u64, u64) {
+        let all = self.written.iter().map(|of| of.target().counter(0, index).expect("a counter"));
+        let all: Vec<(u64, u64)> = all.collect();
+        assert!(all.iter().all(|one| *one == all[0]), "counter {index} of both engines: {all:?}");
+        all[0]
     }
 
     fn put_on(&mut self, session: &Session) -> Option<Placed> {
@@ -77,13 +105,12 @@ impl Pair {
             (Next::Network(Version::V6), hop(CORE, host6().into())),
         ]);
         let mut placed = self.tables.place(&plan, &hop).expect("room");
-        let target = self.written.target();
         for of in &mut placed.counted {
             // Counters go on from wherever they are.
-            (of.packets, of.octets) = target.counter(0, of.index).expect("a counter");
+            (of.packets, of.octets) = self.counter(of.index);
         }
         for (array, index, rate) in &placed.meters {
-            target.set_meter(*array, *index, *rate).expect("a meter");
+            self.written.iter().for_each(|of| of.target().set_meter(*array, *index, *rate).expect("a meter"));
         }
         self.write(Operation::Insert, &placed);
         Some(placed)
@@ -101,39 +128,61 @@ impl Pair {
         }
     }
 
-    /// What the switch makes of a frame; `None` where the native side gets it, as it came, or its meters drop it.
+    /// What the switch makes of a frame, on either engine; `None` where the native side gets it, as it came, or its meters drop it.
     fn of_switch(&self, port: u32, frame: &[u8]) -> Option<Out> {
-        let native = if port == ACCESS { NATIVE_N3 } else { NATIVE_N6 };
+        let out = self.of_swx(port, frame);
+        if let Some(xdp) = &self.xdp {
+            let other = match xdp.through(port, frame).expect("the program runs") {
+                (Outcome::Past, _) => None,
+                (Outcome::Out(to), left) => left_by(port, frame, to, &left),
+                (Outcome::Gone, _) => panic!("one frame became none: {frame:02x?}"),
+            };
+            assert_eq!(out, other, "the engines swx, and xdp: {frame:02x?}");
+        }
+        out
+    }
+
+    fn of_swx(&self, port: u32, frame: &[u8]) -> Option<Out> {
         let bypassed = self.switch.port(port).bypassed;
         self.switch.inject(port, frame).expect("room");
         self.switch.settle();
         if self.switch.port(port).bypassed > bypassed {
-            while self.switch.collect(native).is_some() {}
+            while self.switch.collect(native_of(port)).is_some() {}
             return None;
         }
         let out: Vec<(u32, Vec<u8>)> =
             (0..8).filter_map(|port| self.switch.collect(port).map(|frame| (port, frame))).collect();
         let [(to, left)] = &out[..] else { panic!("one frame became {out:02x?}") };
-        if *to == native {
-            assert!(left.starts_with(&frame[..left.len().min(frame.len())]), "as it came");
-            return None;
-        }
-        let packet = &left[14..];
-        Some(match *to {
-            ACCESS if left[12..14] == [0x86, 0xdd] => {
-                let octets = |at: usize| -> [u8; 16] { packet[at..at + 16].try_into().expect("16 octets") };
-                assert_eq!((octets(8), &packet[40..44]), (n3_ip6().octets(), &[8, 0x68, 8, 0x68][..]));
-                Out::Tunnel(Ipv6Addr::from(octets(24)).into(), packet[48..].to_vec())
-            }
-            ACCESS => {
-                assert_eq!((&packet[12..16], &packet[20..24]), (&N3.octets()[..], &[8, 0x68, 8, 0x68][..]));
-                let peer = Ipv4Addr::from_octets([packet[16], packet[17], packet[18], packet[19]]);
-                Out::Tunnel(peer.into(), packet[28..].to_vec())
-            }
-            CORE => Out::Network(without_ttl(packet.to_vec())),
-            other => panic!("out of port {other}"),
-        })
+        left_by(port, frame, *to, left)
     }
+}
+
+/// The port of the native side for what comes in by another.
+fn native_of(port: u32) -> u32 {
+    if port == ACCESS { NATIVE_N3 } else { NATIVE_N6 }
+}
+
+/// What a frame has become that came in by one port and left by another; `None` where the native side gets it, as it came.
+fn left_by(port: u32, frame: &[u8], to: u32, left: &[u8]) -> Option<Out> {
+    if to == native_of(port) {
+        assert!(left.starts_with(&frame[..left.len().min(frame.len())]), "as it came");
+        return None;
+    }
+    let packet = &left[14..];
+    Some(match to {
+        ACCESS if left[12..14] == [0x86, 0xdd] => {
+            let octets = |at: usize| -> [u8; 16] { packet[at..at + 16].try_into().expect("16 octets") };
+            assert_eq!((octets(8), &packet[40..44]), (n3_ip6().octets(), &[8, 0x68, 8, 0x68][..]));
+            Out::Tunnel(Ipv6Addr::from(octets(24)).into(), packet[48..].to_vec())
+        }
+        ACCESS => {
+            assert_eq!((&packet[12..16], &packet[20..24]), (&N3.octets()[..], &[8, 0x68, 8, 0x68][..]));
+            let peer = Ipv4Addr::from_octets([packet[16], packet[17], packet[18], packet[19]]);
+            Out::Tunnel(peer.into(), packet[28..].to_vec())
+        }
+        CORE => Out::Network(without_ttl(packet.to_vec())),
+        other => panic!("out of port {other}"),
+    })
 }
 
 /// Has a session less of what keeps it off the switch, where most of those that are drawn at random stay.
@@ -210,7 +259,7 @@ fn one_set(pair: &mut Pair, seed: u64) -> (usize, usize) {
         let Some(placed) = placed else { continue };
         let mut counted = Counts::new();
         for of in &placed.counted {
-            let (packets, octets) = pair.written.target().counter(0, of.index).expect("a counter");
+            let (packets, octets) = pair.counter(of.index);
             let (packets, octets) = (packets - of.packets, octets - of.octets);
             let at = usize::from(of.direction == crate::rules::Direction::Downlink);
             for urr in &of.urrs {

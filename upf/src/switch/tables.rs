@@ -151,12 +151,14 @@ impl Tables {
         self.entry(table, fields, 0, action, arguments)
     }
 
-    /// What all packets are told apart by first: UEs' addresses, to whom packets of others stay with the native UPF, and
-    /// the longest packet that fits into a tunnel.
+    /// What all packets are told apart by first: UEs' addresses and our own of N3, to which packets of UEs stay with the
+    /// native UPF, and the longest packet that fits into a tunnel.
     pub fn ports(&self, ues: &Ues, longest: u16) -> Vec<Update> {
         let (network, mask) = ues.v4.unwrap_or((u32::MAX, u32::MAX));
         let (network6, mask6) = ues.v6.unwrap_or((u64::MAX, u64::MAX));
-        let all = [network.into(), mask.into(), network6, mask6];
+        let own = self.n3.0.map_or(0, |own| own.to_bits().into());
+        let [own_high, own_low] = halves(self.n3.1.map_or(0, Ipv6Addr::to_bits));
+        let all = [network.into(), mask.into(), network6, mask6, own, own_high, own_low];
         let modify = |mut entry: TableEntry| {
             entry.metadata.clear();
             Update { operation: Operation::Modify, entry }

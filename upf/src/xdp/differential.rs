@@ -126,7 +126,8 @@ impl Pair {
         config.xdp.sockets = 0;
         let (xdp, signals) = XdpDatapath::open(&config).expect("the datapath");
         let port = |name: &str| if_nametoindex(name).expect("the interface");
-        Pair { kernel: Bench::new(KernelLimits::default()), xdp, _signals: signals, ports: [port("n3a"), port("n6a")] }
+        let kernel = Bench::ending_at(KernelLimits::default(), &config.n3);
+        Pair { kernel, xdp, _signals: signals, ports: [port("n3a"), port("n6a")] }
     }
 
     /// What `kernel` made of what it was given last.

@@ -179,6 +179,10 @@ struct metadata_t {
     ipv4_t ues_mask;
     bit<64> ues_v6;
     bit<64> ues_v6_mask;
+    // Our end of tunnels, where UEs have no business: what they send there is the native UPF's. 0 is none.
+    ipv4_t own;
+    bit<64> own_high;
+    bit<64> own_low;
     // The longest packet for a UE.
     bit<16> longest;
     bit<32> application;
@@ -343,12 +347,15 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
 
     // ── Where a packet comes from ──────────────────────────────────────────────────────────────────────────────────────
 
-    action access(ipv4_t ues, ipv4_t ues_mask, bit<64> ues_v6, bit<64> ues_v6_mask) {
+    action access(ipv4_t ues, ipv4_t ues_mask, bit<64> ues_v6, bit<64> ues_v6_mask, ipv4_t own, bit<64> own_high, bit<64> own_low) {
         meta.side = SIDE_ACCESS;
         meta.ues = ues;
         meta.ues_mask = ues_mask;
         meta.ues_v6 = ues_v6;
         meta.ues_v6_mask = ues_v6_mask;
+        meta.own = own;
+        meta.own_high = own_high;
+        meta.own_low = own_low;
     }
     action core(bit<16> longest) {
         meta.peer = 0;
@@ -640,6 +647,10 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
                     gtp_default_forward.apply();
                     return;
                 }
+                if (hdr.inner_ipv4.destination == meta.own) {
+                    gtp_default_forward.apply();
+                    return;
+                }
                 if (meta.wanted != 0 && meta.flow != meta.wanted) {
                     gtp_default_forward.apply();
                     return;
@@ -720,6 +731,10 @@ control Upf(inout headers_t hdr, inout metadata_t meta, in swx_input_t input, in
                 meta.remote_high = hdr.inner_ipv6.destination_high;
                 meta.remote_high = meta.remote_high & LINK_LOCAL_MASK;
                 if (meta.remote_high == LINK_LOCAL || hdr.inner_ipv6.destination_high >= MULTICAST) {
+                    gtp_default_forward.apply();
+                    return;
+                }
+                if (hdr.inner_ipv6.destination_low == meta.own_low && hdr.inner_ipv6.destination_high == meta.own_high) {
                     gtp_default_forward.apply();
                     return;
                 }

@@ -1,5 +1,5 @@
 //! Rules and packets drawn at random.
-use super::{GNB, HOST, N3, SESSIONS, checksum, host6};
+use super::{GNB, HOST, N3, SESSIONS, checksum, host6, n3_ip6};
 use crate::rules::*;
 use martlet_pfcp::ie::{FSeid, GateStatus, Interface, NodeId, ReportingTriggers, SdfFilter};
 use rand::rngs::StdRng;
@@ -220,16 +220,25 @@ impl Draw {
     pub fn uplink(&mut self) -> Vec<u8> {
         let n = self.0.random_range(0..SESSIONS);
         let of = if self.chance(90) { n } else { self.0.random_range(0..SESSIONS + 1) };
-        let ports = (self.port(), self.port());
+        let to_ourselves = self.chance(4);
+        let ports = (self.port(), if to_ourselves { martlet_gtpu::PORT } else { self.port() });
         let mut packet = if self.chance(70) {
-            let to = if self.chance(15) {
+            let to = if to_ourselves {
+                N3
+            } else if self.chance(15) {
                 ue4(self.0.random_range(0..SESSIONS + 1))
             } else {
                 self.one(&[HOST, HOST, Ipv4Addr::new(10, 98, 0, 7)])
             };
             self.ip4(ue4(of), to, ports)
         } else {
-            let to = if self.chance(15) { ue6(self.0.random_range(0..SESSIONS)) } else { host6() };
+            let to = if to_ourselves {
+                n3_ip6()
+            } else if self.chance(15) {
+                ue6(self.0.random_range(0..SESSIONS))
+            } else {
+                host6()
+            };
             self.ip6(ue6(of), to, ports)
         };
         self.spoil(&mut packet, 4);

@@ -71,7 +71,7 @@ pub fn base(program: &Program) -> Vec<Update> {
     };
     vec![
         // What is for everybody is no rule's; frames are as long as their port takes.
-        entry("interfaces", ACCESS, "access", &[u32::MAX.into(), u32::MAX.into(), u64::MAX, u64::MAX]),
+        entry("interfaces", ACCESS, "access", &[u32::MAX.into(), u32::MAX.into(), u64::MAX, u64::MAX, 0, 0, 0]),
         entry("interfaces", CORE, "core", &[0xffff]),
         entry("interfaces", NATIVE_N3, "native", &[ACCESS.into()]),
         entry("interfaces", NATIVE_N6, "native", &[CORE.into()]),

@@ -6,7 +6,7 @@ mod common;
 use bed::*;
 use common::*;
 use martlet_switch_control::Target;
-use martlet_switch_control::model::Operation;
+use martlet_switch_control::model::{Operation, Update};
 use martlet_switch_control::tables::Tables;
 use martlet_switch_target::Engine;
 use martlet_switch_target::serve::base;
@@ -129,6 +129,49 @@ fn both_engines_make_the_same_of_every_way() {
     both.write(Operation::Delete, "decap teid 0x1000");
     for (port, frame) in frames() {
         both.through("with fewer rules", port, &frame);
+    }
+    both.counters_are_the_same();
+}
+
+/// What the ports of both are told by whoever leads them: our own end of tunnels, over both versions.
+fn with_own_end(both: &Both) {
+    let [high, low] = [(N36.to_bits() >> 64) as u64, N36.to_bits() as u64];
+    let own = [u32::MAX.into(), u32::MAX.into(), u64::MAX, u64::MAX, u32::from_be_bytes(N3).into(), high, low];
+    for tables in [&both.swx.tables, &both.tables] {
+        let mut entry = base(tables.program()).remove(0).entry;
+        entry.call.arguments = own.to_vec();
+        tables.write(&[Update { operation: Operation::Modify, entry }]).expect("the port");
+    }
+}
+
+#[test]
+fn what_a_ue_sends_to_our_own_end_of_tunnels_is_the_native_side_s() {
+    let Some(both) = Both::new(&[HOPS, KINDS, OWN].concat()) else { return };
+    let of_v6 = std::net::Ipv6Addr::new(0x2001, 0xdb8, 0x45, 0xa, 0, 0, 0, 7);
+    let beside = |address: std::net::Ipv6Addr, bit: u32| std::net::Ipv6Addr::from_bits(address.to_bits() ^ 1 << bit);
+    let to = |address| ipv4(17, 64, UE, address, &udp(2152, 2152, &gtp(0x1000, 1, 9, &[0x45; 30])));
+    let to6 = |address| ipv6(64, of_v6, address, &udp(2152, 2152, &gtp(0x1000, 1, 9, &[0x45; 30])));
+    let tunnelled = |teid, inner: &[u8]| {
+        [in_tunnel6(teid, inner), ethernet(&ipv4(17, 64, GNB, N3, &udp(2152, 2152, &gtp(teid, 1, 9, inner))))]
+    };
+    let all = |inner: &[u8], teid, port| {
+        for frame in tunnelled(teid, inner) {
+            let (by, left) = both.through("to our end", 0, &frame).expect("it leaves");
+            assert_eq!(by, port, "{inner:02x?}");
+            // The native side gets it as it came.
+            assert_eq!(port == 2, left == frame);
+        }
+    };
+    // Where nobody says what is our own, there is none.
+    all(&to(N3), 0x1000, 1);
+    all(&to6(N36), 0x100a, 1);
+    with_own_end(&both);
+    all(&to(N3), 0x1000, 2);
+    all(&to6(N36), 0x100a, 2);
+    // Its neighbours are hosts as others.
+    all(&to(GNB), 0x1000, 1);
+    for bit in [0, 63, 64, 127] {
+        all(&to6(beside(N36, bit)), 0x100a, 1);
     }
     both.counters_are_the_same();
 }

@@ -4,8 +4,10 @@ mod native;
 mod process;
 mod wires;
 
+use common::*;
 use martlet_pfcp::ie::ReportingTriggers;
 use martlet_upf::config::{DatapathChoice, OffloadPolicy};
+use martlet_upf::counters::DropReason;
 use martlet_upf::datapath::{Datapath, Event, Reached};
 use martlet_upf::rules::{UeAddress, VolumeLimit};
 use native::{Bed, PREFIX, in_the_kernel, packet, packet6, session};
@@ -244,6 +246,33 @@ fn volumes_and_limits() {
     let came = bed.dn.wait(0).len() + bed.gnb.wait(0).len();
     assert_eq!(came as u64, QUOTA / 1000);
     assert!(u64::from(sent) * 2 >= QUOTA / 1000);
+}
+
+/// A UE's packet to our own end of tunnels, whose sender others would take for us, is dropped though its session is on the switch.
+fn a_tunnel_to_ourselves_is_none() {
+    let mut bed = Bed::new(DatapathChoice::Kernel, |config| config.policy = OffloadPolicy::All);
+    bed.apply(&session());
+    bed.eventually("it is on the switch", |bed| bed.on_switch() == 1);
+    let malformed = bed.datapath.counters();
+    let malformed = malformed.drops(DropReason::Malformed);
+    let to_us = gtp(0x1000, 1, 9, &ipv4(17, 64, UE, REMOTE, &udp(1000, 53, b"nr\0\0\0\x07")));
+    bed.gnb.send(&uplink(&ipv4(17, 64, UE, N3, &udp(2152, 2152, &to_us))));
+    bed.gnb.send(&packet(8, OCTETS, true));
+    assert_eq!(bed.dn.wait(1), [8], "the other one alone leaves for the data network");
+    bed.eventually("the native UPF has counted it", |_| malformed.get() == 1);
+    assert_eq!(bed.on_switch(), 1);
+    let usage = bed.usage();
+    assert_eq!((usage.uplink_packets, usage.uplink_octets), (1, OCTETS as u64));
+}
+
+#[test]
+fn a_tunnel_to_ourselves_is_none_on_a_switch() {
+    in_namespace(a_tunnel_to_ourselves_is_none);
+}
+
+#[test]
+fn a_tunnel_to_ourselves_is_none_with_the_pipeline_in_the_kernel() {
+    in_namespace(|| in_the_kernel(true, a_tunnel_to_ourselves_is_none));
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use wires::{in_namespace, ip};
 
-fn start(state: &Path) -> Process {
-    Process::start(&["--state", state.to_str().expect("text")])
+fn start(engine: &str, state: &Path) -> Process {
+    Process::start(&["--engine", engine, "--state", state.to_str().expect("text")])
 }
 
 fn folder(name: &str) -> PathBuf {
@@ -19,22 +19,32 @@ fn folder(name: &str) -> PathBuf {
 
 #[test]
 fn a_controller_of_others_works() {
+    with_a_controller_of_others("swx");
+}
+
+#[test]
+fn a_controller_of_others_works_with_the_pipeline_in_the_kernel() {
+    with_a_controller_of_others("xdp");
+}
+
+fn with_a_controller_of_others(engine: &'static str) {
     let Some(python) = std::env::var_os("MARTLET_PYTHON") else {
         eprintln!("SKIPPED: MARTLET_PYTHON is not set; make oracles installs p4runtime-shell");
         return;
     };
-    in_namespace(move || by_a_controller_of_others(&python));
+    in_namespace(move || by_a_controller_of_others(engine, &python));
 }
 
-fn by_a_controller_of_others(python: &std::ffi::OsStr) {
+fn by_a_controller_of_others(engine: &str, python: &std::ffi::OsStr) {
     for (far, near) in [("gnb", "access"), ("upf3", "native3")] {
         ip(&format!("link add {far} type veth peer name {near}"));
         ip(&format!("link set {far} up"));
         ip(&format!("link set {near} up"));
     }
-    let state = folder("shell");
+    let state = folder(&format!("shell-{engine}"));
     let path = state.to_str().expect("text");
-    let switch = Process::start(&["--access", "access", "--native-n3", "native3", "--state", path]);
+    let wires = ["--access", "access", "--native-n3", "native3"];
+    let switch = Process::start(&[&wires[..], &["--engine", engine, "--state", path]].concat());
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/p4runtime.py");
     let output = Command::new("timeout")
         .arg("120")
@@ -52,16 +62,25 @@ fn by_a_controller_of_others(python: &std::ffi::OsStr) {
 
 #[tokio::test]
 async fn rules_and_counters_outlive_a_killed_process() {
+    outlive_a_killed_process("swx").await;
+}
+
+#[tokio::test]
+async fn rules_and_counters_outlive_a_killed_process_with_the_pipeline_in_the_kernel() {
+    outlive_a_killed_process("xdp").await;
+}
+
+async fn outlive_a_killed_process(engine: &str) {
     use martlet_switch_control::client::Client;
     use martlet_switch_control::model::{Operation, Update};
     use martlet_switch_control::rules;
-    let state = folder("killed");
+    let state = folder(&format!("killed-{engine}"));
     let listed = |entries: Vec<martlet_switch_control::model::TableEntry>, client: &Client| -> Vec<String> {
         entries.iter().filter_map(|entry| rules::show(&client.program().info, entry)).collect()
     };
     let expected;
     {
-        let switch = start(&state);
+        let switch = start(engine, &state);
         let mut client = Client::connect(switch.address, 1).await.expect("a switch");
         client.lead(None).await.expect("the only controller");
         let update = |client: &Client, operation, line: &str| {
@@ -90,7 +109,7 @@ async fn rules_and_counters_outlive_a_killed_process() {
         assert_eq!(expected.len(), 2, "{expected:?}");
         // Killed, as by the kernel: no time to write anything.
     }
-    let switch = start(&state);
+    let switch = start(engine, &state);
     let mut client = Client::connect(switch.address, 1).await.expect("a switch");
     assert_eq!(listed(client.entries(None).await.expect("entries"), &client), expected);
     let _ = std::fs::remove_dir_all(&state);

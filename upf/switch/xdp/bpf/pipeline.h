@@ -52,6 +52,9 @@ struct queue {
 	u32 past;
 	/* The hand-over ends with the last frame, though what `drain` has sent may not have left yet. */
 	u32 in_batch;
+	/* Of MARKS, that of the hand-over: packets of others do not join its queue. */
+	u32 mark;
+	u32 unused;
 };
 volatile struct queue queue SEC(".data.queue");
 
@@ -128,21 +131,22 @@ static __always_inline u16 internet_checksum(u64 sum)
 /* ── Tables ───────────────────────────────────────────────────────────────────────────────────────────────────────── */
 
 #define KEYS 4
-/* The highest bit of an action's number: packets of this entry waited until now. */
-#define RELEASED 0x80000000
+/* The highest bits of an action's number: packets of this entry waited until now. One hand-over has the one, the next the other, so
+ * that a program that has met an entry at the end of one does not take it for one of the next. */
+#define MARKS 0xc0000000
 
 /* Whether a packet that meets an entry has to wait for others of its flow, which user space still has. */
 static __always_inline int waits_for_others(const u32 *found, int past_turn)
 {
-	return *found & RELEASED && !past_turn && queue.joined & 1;
+	return *found & queue.mark && !past_turn && queue.joined & 1;
 }
 
 /* An entry that is no longer there, but for packets that join others which it had wait. */
-#define GONE_ENTRY 0x7fffffff
+#define GONE_ENTRY 0x3fffffff
 
 static __always_inline int is_gone(const u32 *found)
 {
-	return (*found & ~RELEASED) == GONE_ENTRY;
+	return (*found & ~MARKS) == GONE_ENTRY;
 }
 
 /* Keys, and the slots of their entries: one line of the cache. Slot 0 is none. A key is in one of two lines. */

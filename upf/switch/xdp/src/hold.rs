@@ -2,14 +2,16 @@
 //! this process share.
 //!
 //! When flows are released, what waited of them goes first. Entries that have just been released are marked; while the queue says
-//! that a hand-over is under way, a packet that meets such an entry joins the queue, too. The program `drain` has the queue's
-//! packets go, in their order. The hand-over ends with one step that nobody can join in between (`joined` in `bpf/pipeline.h`), once
+//! that a hand-over is under way, a packet that meets such an entry joins the queue, too. A mark is there for one hand-over: in the
+//! next, packets of that flow would join the queue as long as the one copy of the tables is met, and overtake themselves by the
+//! other. The program `drain` has the queue's packets go, in their order. The hand-over ends with one step that nobody can join in between (`joined` in `bpf/pipeline.h`), once
 //! none is left. Where packets come so fast that some always are, `drain` takes that step itself behind the last one: the kernel
 //! runs it such that nothing comes on the same processor meanwhile, which is the one that the packets came on.
 use crate::error::XdpError;
 use crate::frames::{Frame, Frames, Outcome};
 use crate::switch::HOLD;
 use crate::switch::waited;
+use crate::table::MARKS;
 use martlet_bpf::{Fence, Memory};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
@@ -45,7 +47,7 @@ pub(crate) struct Holding {
 impl Holding {
     pub fn new(drain: OwnedFd, map: impl Fn(&str, usize) -> Result<Memory, XdpError>) -> Result<Holding, XdpError> {
         Ok(Holding {
-            words: map(".data.queue", 32)?,
+            words: map(".data.queue", 40)?,
             slots: map("waiting", QUEUE as usize * SLOT)?,
             drain,
             since: None,
@@ -145,17 +147,21 @@ impl Holding {
         }
     }
 
-    /// Has `change` release flows, and what waited of them go before all that comes later.
+    /// Has `change` release flows, with the mark that it is given, and what waited of them go before all that comes later. The
+    /// caller has the mark taken off again.
     pub fn release<T>(
         &mut self,
         fence: &Fence,
         frames: &Frames,
-        change: impl FnOnce() -> Result<T, String>,
+        change: impl FnOnce(u32) -> Result<T, String>,
     ) -> Result<T, String> {
         let _first = First::go();
+        let mark = self.words.u32(32);
+        mark.store(if mark.load(Relaxed) == MARKS[0] { MARKS[1] } else { MARKS[0] }, Release);
+        let mark = mark.load(Relaxed);
         self.joined().fetch_or(1, AcqRel);
         // No program runs then that has not seen it.
-        let outcome = waited(fence).and_then(|()| change());
+        let outcome = waited(fence).and_then(|()| change(mark));
         self.since = None;
         self.begin(false);
         let began = Instant::now();

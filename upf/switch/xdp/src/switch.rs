@@ -4,7 +4,7 @@ use crate::error::XdpError;
 use crate::frames::{Frame, Frames, Outcome};
 use crate::hold::Holding;
 use crate::load::Loaded;
-use crate::table::Table;
+use crate::table::{Table, UNMARKED};
 use martlet_bpf::{Fence, Memory};
 use martlet_p4c_swx::ebpf::Output;
 use martlet_switch_control::model::{self, Call, Change, RawEntry, Rebuild};
@@ -209,28 +209,30 @@ impl XdpSwitch {
         [self.loaded.bell.as_raw_fd(), self.loaded.for_controller.as_raw_fd()]
     }
 
-    /// Makes changes in the copy that no packet meets; what went well is taken back where one does not.
+    /// Makes changes in the copy that no packet meets; what went well is taken back where one does not. What had packets wait has
+    /// `mark` from then on.
     fn write(
         &self,
         tables: &mut [Table],
         copy: usize,
         changes: &[Change],
         rebuilds: &[Rebuild],
-        mark: bool,
+        mark: u32,
     ) -> Result<(), String> {
         let key = |entry: &Option<RawEntry>| entry.as_ref().map(|entry| entry.values.clone());
         for (n, change) in changes.iter().enumerate() {
             let Some(values) = key(&change.after).or_else(|| key(&change.before)) else { continue };
-            let released = mark && change.before.as_ref().is_some_and(|entry| self.holds.contains(&entry.action));
+            let held = change.before.as_ref().is_some_and(|entry| self.holds.contains(&entry.action));
+            let mark = if held { mark } else { UNMARKED };
             let table = &mut tables[change.table];
             let done = match &change.after {
-                None if released => table.fade(copy, &values),
-                after => table.change(copy, &values, after.as_ref().map(|entry| (entry, released))),
+                None if mark != UNMARKED => table.fade(copy, &values, mark),
+                after => table.change(copy, &values, after.as_ref().map(|entry| (entry, mark))),
             };
             if let Err(why) = done {
                 for change in changes[..n].iter().rev() {
                     let Some(values) = key(&change.after).or_else(|| key(&change.before)) else { continue };
-                    let before = change.before.as_ref().map(|entry| (entry, false));
+                    let before = change.before.as_ref().map(|entry| (entry, UNMARKED));
                     tables[change.table].change(copy, &values, before)?;
                 }
                 return Err(format!("change {n} does not fit ({why}): nothing of the batch was written"));
@@ -239,14 +241,27 @@ impl XdpSwitch {
         rebuilds.iter().try_for_each(|rebuild| tables[rebuild.table].rebuild(copy, &rebuild.entries))
     }
 
-    fn commit_now(&self, changes: &[Change], rebuilds: &[Rebuild]) -> Result<(), String> {
+    fn commit_now(&self, changes: &[Change], rebuilds: &[Rebuild], mark: u32) -> Result<(), String> {
         let mut tables = lock(&self.tables);
         rebuilds.iter().try_for_each(|rebuild| tables[rebuild.table].check(&rebuild.entries))?;
         let (now, next) = self.copies();
-        self.write(&mut tables, next, changes, rebuilds, true)?;
+        self.write(&mut tables, next, changes, rebuilds, mark)?;
         self.change_over(next)?;
         // What went well on one copy goes well on its equal.
-        self.write(&mut tables, now, changes, rebuilds, false)
+        self.write(&mut tables, now, changes, rebuilds, UNMARKED)
+    }
+
+    /// A hand-over has ended: entries that it had marked are as others, and those are gone that were there for packets that had to
+    /// join others. With a mark they would have packets wait in a later hand-over, in the one copy and not in the other.
+    fn unmark(&self, changes: &[Change]) -> Result<(), String> {
+        let (mut tables, active) = (lock(&self.tables), self.copies().0);
+        for change in changes {
+            if let Some(before) = change.before.as_ref().filter(|before| self.holds.contains(&before.action)) {
+                let after = change.after.as_ref().map(|entry| (entry, UNMARKED));
+                tables[change.table].change(active, &before.values, after)?;
+            }
+        }
+        Ok(())
     }
 
     /// The copy that packets meet, and the other one.
@@ -265,20 +280,11 @@ impl model::Target for XdpSwitch {
     fn commit(&self, changes: &[Change], rebuilds: &[Rebuild]) -> Result<(), String> {
         let held = |entry: &RawEntry| self.holds.contains(&entry.action);
         if !changes.iter().any(|change| change.before.as_ref().is_some_and(held)) {
-            return self.commit_now(changes, rebuilds);
+            return self.commit_now(changes, rebuilds, UNMARKED);
         }
         let (mut holding, frames) = (lock(&self.holding), lock(&self.frames));
-        let outcome = holding.release(&self.fence, &frames, || self.commit_now(changes, rebuilds));
-        if outcome.is_ok() {
-            // Those that were there for packets that had to join others: nobody has to any more.
-            let mut tables = lock(&self.tables);
-            for change in changes.iter().filter(|change| change.after.is_none()) {
-                if let Some(before) = change.before.as_ref().filter(|before| held(before)) {
-                    tables[change.table].change(self.copies().0, &before.values, None)?;
-                }
-            }
-        }
-        outcome
+        holding.release(&self.fence, &frames, |mark| self.commit_now(changes, rebuilds, mark))?;
+        self.unmark(changes)
     }
 
     fn set_default(&self, table: usize, call: &Call) -> Result<(), String> {
@@ -349,3 +355,7 @@ impl model::Target for XdpSwitch {
         status
     }
 }
+
+#[cfg(test)]
+#[path = "switch_tests.rs"]
+mod tests;

@@ -7,10 +7,12 @@ use martlet_switch_control::model::RawEntry;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The highest bit of an action's number: packets of this entry waited until now (`bpf/pipeline.h`).
-const RELEASED: u32 = 1 << 31;
+/// The highest bits of an action's number: packets of this entry waited until the hand-over that has this mark (`bpf/pipeline.h`).
+pub(crate) const MARKS: [u32; 2] = [1 << 31, 1 << 30];
+/// No hand-over's.
+pub(crate) const UNMARKED: u32 = 0;
 /// In place of an action: the entry is gone, but its packets still join those that wait.
-const GONE_ENTRY: u32 = RELEASED | 0x7fff_ffff;
+const GONE_ENTRY: u32 = 0x3fff_ffff;
 /// Octets of `struct list` and `struct listed`, words of a key there, and most entries of one list.
 const LIST: usize = 8;
 const LISTED: usize = 56;
@@ -18,9 +20,9 @@ const WORDS: usize = 3;
 const LONGEST_LIST: usize = 256;
 
 /// What is done, as it lies in a slot.
-pub(crate) fn call(action: usize, arguments: &[u64], places: &[Place], octets: u32, released: bool) -> Vec<u8> {
+pub(crate) fn call(action: usize, arguments: &[u64], places: &[Place], octets: u32, mark: u32) -> Vec<u8> {
     let mut slot = vec![0; octets as usize];
-    let number = action as u32 | if released { RELEASED } else { 0 };
+    let number = action as u32 | mark;
     slot[..4].copy_from_slice(&number.to_ne_bytes());
     for (value, Place { offset, octets }) in arguments.iter().zip(places) {
         let at = *offset as usize;
@@ -67,8 +69,8 @@ impl Table {
         Ok(Table { layout: layout.clone(), actions: actions.clone(), first, copies, slots, lists })
     }
 
-    fn write_slot(&self, copy: usize, slot: u32, entry: &RawEntry, released: bool) {
-        let call = call(entry.action, &entry.arguments, &self.actions[entry.action], self.layout.value, released);
+    fn write_slot(&self, copy: usize, slot: u32, entry: &RawEntry, mark: u32) {
+        let call = call(entry.action, &entry.arguments, &self.actions[entry.action], self.layout.value, mark);
         self.slots.write(self.offset(copy, slot), &call);
     }
 
@@ -78,28 +80,28 @@ impl Table {
 
     /// Sets what a copy does where no entry matches.
     pub fn set_default(&self, copy: usize, action: usize, arguments: &[u64]) {
-        let call = call(action, arguments, &self.actions[action], self.layout.value, false);
+        let call = call(action, arguments, &self.actions[action], self.layout.value, UNMARKED);
         self.slots.write(self.offset(copy, 0), &call);
     }
 
-    /// Has a key of a copy have this entry; none takes the key away.
-    pub fn change(&mut self, copy: usize, key: &[u64], entry: Option<(&RawEntry, bool)>) -> Result<(), String> {
+    /// Has a key of a copy have this entry, with a mark; none takes the key away.
+    pub fn change(&mut self, copy: usize, key: &[u64], entry: Option<(&RawEntry, u32)>) -> Result<(), String> {
         let key = self.layout.pack(key)[0];
         match entry {
             None => drop(self.copies[copy].remove(key)),
-            Some((entry, released)) => {
+            Some((entry, mark)) => {
                 let slot = self.copies[copy].insert(key).ok_or("the table has no room for one more")?;
-                self.write_slot(copy, slot, entry, released);
+                self.write_slot(copy, slot, entry, mark);
             }
         }
         Ok(())
     }
 
     /// Has an entry of a copy be gone for all packets but those that have to join others, which it had wait. [`Table::change`] takes it away.
-    pub fn fade(&mut self, copy: usize, key: &[u64]) -> Result<(), String> {
+    pub fn fade(&mut self, copy: usize, key: &[u64], mark: u32) -> Result<(), String> {
         let slot = self.copies[copy].insert(self.layout.pack(key)[0]).ok_or("the table has no room for one more")?;
         let mut nothing = vec![0; self.layout.value as usize];
-        nothing[..4].copy_from_slice(&GONE_ENTRY.to_ne_bytes());
+        nothing[..4].copy_from_slice(&(GONE_ENTRY | mark).to_ne_bytes());
         self.slots.write(self.offset(copy, slot), &nothing);
         Ok(())
     }
@@ -170,7 +172,7 @@ impl Table {
             }
         }
         for (slot, entry) in calls {
-            self.write_slot(copy, slot, entry, false);
+            self.write_slot(copy, slot, entry, UNMARKED);
         }
         Ok(())
     }

@@ -56,7 +56,7 @@ fn in_tunnel(teid: u32) -> Vec<u8> {
 
 const ALL: u64 = 0xffff_ffff;
 const PORTS: &[(&str, u64, &str, &[u64])] = &[
-    ("interfaces", 0, "access", &[ALL, ALL, u64::MAX, u64::MAX]),
+    ("interfaces", 0, "access", &[ALL, ALL, u64::MAX, u64::MAX, 0, 0, 0]),
     ("gtp_default_forward", 0, "to_native", &[2]),
     ("l2_forward", 1, "l2", &[1, 2, 1]),
 ];

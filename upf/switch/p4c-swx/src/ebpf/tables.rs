@@ -39,7 +39,7 @@ impl Emitter {
         self.line("if (found) {");
         self.depth += 1;
         if holds {
-            self.line("switch (*(const u32 *)found & ~RELEASED) {");
+            self.line("switch (*(const u32 *)found & ~MARKS) {");
         } else {
             self.line("switch (*(const u32 *)found) {");
         }

@@ -1,0 +1,143 @@
+//! Hand-overs of flows step by step: which packets wait at each. Frames come in by the loopback interface, whose programs the
+//! kernel runs for us alone.
+use super::*;
+use libbpf_rs::libbpf_sys;
+use martlet_switch_control::Target;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::Ordering::SeqCst;
+
+const ACCESS: u64 = 0;
+const ALL: u64 = 0xffff_ffff;
+
+/// A switch whose first port is the loopback interface, or nothing where programs may not be loaded.
+fn switch() -> Option<XdpSwitch> {
+    let switch = match XdpSwitch::new() {
+        Ok(switch) => switch,
+        Err(error) => {
+            assert!(!nix::unistd::geteuid().is_root(), "{error}");
+            eprintln!("SKIPPED: {error}");
+            return None;
+        }
+    };
+    switch.control.ifindex(ACCESS as u32).store(nix::net::if_::if_nametoindex("lo").expect("it"), SeqCst);
+    let ports = [
+        ("interfaces", ACCESS, "access", vec![ALL, ALL, u64::MAX, u64::MAX, 0, 0, 0]),
+        ("l2_forward", 1, "l2", vec![1, 2, 1]),
+    ];
+    let insert =
+        ports.map(|(table, key, action, arguments)| change(&switch, table, None, Some((key, action, arguments))));
+    switch.commit(&insert, &[]).expect("room");
+    Some(switch)
+}
+
+type Given<'a> = (u64, &'a str, Vec<u64>);
+
+fn change(switch: &XdpSwitch, table: &str, before: Option<Given<'_>>, after: Option<Given<'_>>) -> Change {
+    let info = &switch.made().program.info;
+    let entry = |(key, action, arguments): Given<'_>| {
+        let action = info.actions.iter().position(|of| of.alias == action).expect("an action");
+        RawEntry { values: vec![key], masks: None, priority: 0, action, arguments }
+    };
+    let table = info.tables.iter().position(|of| of.alias == table).expect("a table");
+    Change { table, before: before.map(entry), after: after.map(entry) }
+}
+
+fn decap(teid: u64) -> Given<'static> {
+    (teid, "decap", vec![0x0a3c_0001, teid, 0, 1, 0])
+}
+
+fn hold(teid: u64) -> Given<'static> {
+    (teid, "hold_uplink", vec![])
+}
+
+/// Of UDP, from the UE 10.60.0.1.
+fn packet(teid: u64) -> Vec<u8> {
+    let ipv4 = |octets: u16, ends: [[u8; 4]; 2]| {
+        let mut header =
+            [&[0x45, 0][..], &octets.to_be_bytes(), &[0, 0, 0x40, 0, 64, 17, 0, 0], &ends.concat()].concat();
+        let sum: u32 = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+        header[10..12].copy_from_slice(&(!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes());
+        header
+    };
+    let gtp = [&[0x34, 0xff, 0, 44][..], &(teid as u32).to_be_bytes(), &[0, 0, 0, 0x85, 1, 0x10, 9, 0]].concat();
+    let inner =
+        [ipv4(36, [[10, 60, 0, 1], [8, 8, 8, 8]]), vec![3, 0xe8, 0, 53, 0, 16, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]].concat();
+    let outer = [ipv4(80, [[192, 168, 70, 2], [192, 168, 70, 1]]), vec![8, 0x68, 8, 0x68, 0, 60, 0, 0]].concat();
+    [vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0], outer, gtp, inner].concat()
+}
+
+/// Whether a packet that comes in has to wait.
+fn waits(switch: &XdpSwitch, teid: u64) -> bool {
+    let joined = || switch.loaded.memory(".data.queue", 8).expect("the queue").u64(0).load(SeqCst) >> 1;
+    let (before, frame) = (joined(), packet(teid));
+    let lo = switch.control.ifindex(ACCESS as u32).load(SeqCst);
+    let context = libbpf_sys::xdp_md { data_end: frame.len() as u32, ingress_ifindex: lo, ..Default::default() };
+    let mut options = libbpf_sys::bpf_test_run_opts {
+        sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
+        data_in: frame.as_ptr().cast(),
+        data_size_in: frame.len() as u32,
+        ctx_in: (&raw const context).cast(),
+        ctx_size_in: size_of_val(&context) as u32,
+        repeat: 1,
+        ..Default::default()
+    };
+    let enter = switch.loaded.enter().expect("the program");
+    // SAFETY: the program's descriptor is open; what the options point to is as long as they say, and outlives the call.
+    let status = unsafe { libbpf_sys::bpf_prog_test_run_opts(enter.as_raw_fd(), &raw mut options) };
+    assert_eq!(status, 0, "{}", std::io::Error::from_raw_os_error(-status));
+    joined() > before
+}
+
+/// Hands a flow over that waits; `meanwhile` is called before its entry changes, and after.
+fn hand_over(switch: &XdpSwitch, changes: &[Change], mut meanwhile: impl FnMut()) {
+    let (mut holding, frames) = (lock(&switch.holding), lock(&switch.frames));
+    let outcome = holding.release(&switch.fence, &frames, |mark| {
+        meanwhile();
+        switch.commit_now(changes, &[], mark)?;
+        meanwhile();
+        Ok(())
+    });
+    outcome.expect("handed over");
+    switch.unmark(changes).expect("they are there");
+}
+
+/// One that had to would wait at the entrance while those behind it pass there.
+#[test]
+fn a_flow_that_was_handed_over_does_not_wait_in_the_hand_over_of_another() {
+    let Some(switch) = switch() else { return };
+    let commit = |table, before, after| switch.commit(&[change(&switch, table, before, after)], &[]).expect("room");
+    let (first, second) = (1, 2);
+    commit("gtp_decap", None, Some(hold(first)));
+    assert!(waits(&switch, first));
+    commit("gtp_decap", Some(hold(first)), Some(decap(first)));
+    assert!(!waits(&switch, first));
+    // Whichever copy of the tables packets meet when it begins.
+    for between in 0..2 {
+        commit("gtp_decap", None, Some(hold(second)));
+        if between == 1 {
+            commit("l2_forward", None, Some((7, "l2", vec![1, 2, 1])));
+        }
+        let mut waited = Vec::new();
+        let released = [change(&switch, "gtp_decap", Some(hold(second)), Some(decap(second)))];
+        hand_over(&switch, &released, || {
+            waited.push(waits(&switch, first));
+            assert!(waits(&switch, second), "it is the one that is handed over");
+        });
+        assert_eq!(waited, [false, false]);
+        assert!(!waits(&switch, second));
+        commit("gtp_decap", Some(decap(second)), None);
+    }
+}
+
+#[test]
+fn a_flow_that_goes_back_waits_until_those_before_it_have_gone() {
+    let Some(switch) = switch() else { return };
+    let commit = |before, after| switch.commit(&[change(&switch, "gtp_decap", before, after)], &[]).expect("room");
+    for _ in 0..3 {
+        commit(None, Some(hold(1)));
+        assert!(waits(&switch, 1));
+        hand_over(&switch, &[change(&switch, "gtp_decap", Some(hold(1)), None)], || assert!(waits(&switch, 1)));
+        assert!(!waits(&switch, 1));
+        assert!(!lock(&switch.holding).waits(), "all have gone");
+    }
+}
