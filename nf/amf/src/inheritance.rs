@@ -1,7 +1,7 @@
 //! UEs of another AMF of the set that is gone (TS 23.501, 5.21.2): where the AMFs of a set keep their contexts in one place
 //! (`amf.state.place`), whoever a UE comes to goes on with it. Each context is claimed by one of them alone.
-use crate::kept::{self, KeptUe};
-use crate::{Amf, AmfConfig};
+use crate::Amf;
+use crate::kept::{self, KeptUe, owner_of, set_of};
 use martlet_nas::Guti;
 use martlet_nas::identifiers::AmfId;
 use martlet_store::{Inheritance, Place, StoreError};
@@ -41,22 +41,6 @@ pub(crate) struct Found {
 enum Wanted {
     Tmsi(u32),
     Supi(String),
-}
-
-/// Under whose name an AMF keeps its contexts: region, set and pointer of its first GUAMI.
-pub(crate) fn owner(config: &AmfConfig) -> String {
-    let first = config.guamis.first();
-    let id = first.and_then(|guami| AmfId::new(guami.region, guami.set, guami.pointer).ok());
-    id.map_or_else(|| "amf".into(), |id| owner_of(&id))
-}
-
-fn owner_of(id: &AmfId) -> String {
-    format!("{}{:02x}", set_of(id), id.pointer())
-}
-
-/// What the names of all AMFs of a set begin with.
-fn set_of(id: &AmfId) -> String {
-    format!("amf-{:02x}-{:03x}-", id.region(), id.set())
 }
 
 impl Amf {

@@ -5,8 +5,7 @@
 //! registered within it is not known any more (its next message is answered as that of a stranger), and of one that is
 //! known some NAS COUNTs may have been used that were not written. The new AMF therefore passes some downlink COUNTs over,
 //! so that none is used twice (TS 33.501, 6.4.3.1).
-use crate::procedures::configuration_update::Due;
-use crate::ue::{AmPolicy, Idle, Security, Session, SmContext, Subscription, Ue, UeHandle};
+use crate::ue::{AmPolicy, Due, Idle, Security, Session, SmContext, Subscription, Ue, UeHandle};
 use crate::{Amf, AmfConfig};
 use martlet_nas::identifiers::{AmfId, Slice};
 use martlet_nas::{
@@ -106,10 +105,26 @@ struct KeptSession {
     active: bool,
 }
 
+/// Under whose name an AMF keeps its contexts: region, set and pointer of its first GUAMI.
+pub(crate) fn owner(config: &AmfConfig) -> String {
+    let first = config.guamis.first();
+    let id = first.and_then(|guami| AmfId::new(guami.region, guami.set, guami.pointer).ok());
+    id.map_or_else(|| "amf".into(), |id| owner_of(&id))
+}
+
+pub(crate) fn owner_of(id: &AmfId) -> String {
+    format!("{}{:02x}", set_of(id), id.pointer())
+}
+
+/// What the names of all AMFs of a set begin with.
+pub(crate) fn set_of(id: &AmfId) -> String {
+    format!("amf-{:02x}-{:03x}-", id.region(), id.set())
+}
+
 /// Opens the place where UEs are kept, and gives those that are there.
 pub(crate) fn open(config: &AmfConfig) -> Result<(Option<Journal>, Kept), StartError> {
     let failed = |error| StartError(format!("{error}; `amf.state` says where contexts are kept"));
-    let opened = config.state.open(&crate::inheritance::owner(config)).map_err(failed)?;
+    let opened = config.state.open(&owner(config)).map_err(failed)?;
     Ok(opened.map_or((None, Vec::new()), |(journal, kept)| (Some(journal), kept)))
 }
 

@@ -16,7 +16,7 @@ use martlet_sbi::ApiRoot;
 use martlet_sbi_api::common::{Ambr, Arp, Dnn, PduSessionType, PlmnId, Snssai, Supi};
 use martlet_sbi_api::namf_communication::AmfCommunicationClient;
 use martlet_sbi_api::npcf_sm_policy_control::PcfSmPolicyControlClient;
-use martlet_store::Journal;
+use martlet_store::{Journal, StoreError};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::sync::Arc;
@@ -24,6 +24,16 @@ use std::time::Instant;
 
 /// Under what the SMF itself is kept; sessions are kept under their reference.
 pub const SMF: &str = "smf";
+
+/// Under whose name an SMF keeps its sessions.
+pub fn owner(config: &SmfConfig) -> String {
+    config.set.as_ref().map_or_else(|| SMF.into(), |set| format!("{}{}", prefix(&set.id), set.member))
+}
+
+/// What the names of all SMFs of a set begin with.
+pub fn prefix(set: &str) -> String {
+    format!("smf-{set}-")
+}
 
 /// What is kept of the SMF itself.
 #[derive(Serialize, Deserialize)]
@@ -96,17 +106,19 @@ pub struct Kept {
     /// What UPFs were told of the start; there were sessions then.
     pub recovery: Option<u32>,
     sessions: Vec<(u64, Vec<u8>)>,
-    /// Sessions that are at other members of the set, some of them with addresses of this one's pools.
-    elsewhere: Vec<Vec<u8>>,
+}
+
+/// That they cannot be read.
+pub fn failed(error: StoreError) -> StartError {
+    StartError(format!("{error}; `smf.state` says where sessions are kept"))
 }
 
 /// Opens the place where sessions are kept, and gives those that are there.
 pub fn open(config: &SmfConfig) -> Result<(Option<Journal>, Kept), StartError> {
-    let failed = |error| StartError(format!("{error}; `smf.state` says where sessions are kept"));
-    let Some((journal, all)) = config.state.open(&crate::set::owner(config)).map_err(failed)? else {
+    let Some((journal, all)) = config.state.open(&owner(config)).map_err(failed)? else {
         return Ok((None, Kept::default()));
     };
-    let mut kept = Kept { elsewhere: crate::set::elsewhere(config).map_err(failed)?, ..Kept::default() };
+    let mut kept = Kept::default();
     for (id, value) in all {
         match (id.as_str(), id.parse()) {
             (SMF, _) => kept.recovery = serde_json::from_slice(&value).ok().map(|smf: KeptSmf| smf.recovery),
@@ -120,12 +132,12 @@ pub fn open(config: &SmfConfig) -> Result<(Option<Journal>, Kept), StartError> {
     Ok((Some(journal), kept))
 }
 
-/// Goes on with what was kept.
-pub fn restore(smf: &Arc<Smf>, kept: Kept) {
+/// Goes on with what was kept. `elsewhere` are sessions of other members of the set, some of them with addresses of this one's pools.
+pub fn restore(smf: &Arc<Smf>, kept: Kept, elsewhere: Vec<Vec<u8>>) {
     let Some(journal) = &smf.journal else { return };
     let root = Some(smf.context.api_root().clone());
     let recovery = KeptSmf { recovery: smf.n4.recovery(), root };
-    for value in kept.elsewhere {
+    for value in elsewhere {
         #[derive(Deserialize)]
         struct Place {
             dnn: Dnn,

@@ -1,6 +1,6 @@
 //! The SMF: PDU sessions, from the UE's request to the UPF's rules (TS 23.501, 6.2.2; TS 29.502; TS 29.244).
 //!
-//! A session's context belongs to one task ([`session`]), in which its procedures run one after the other
+//! A session's context ([`session`]) belongs to one task ([`task`]), in which its procedures run one after the other
 //! ([`procedures`]). Requests of the AMF and reports of the UPF reach it as events.
 #![forbid(unsafe_code)]
 
@@ -18,7 +18,9 @@ mod procedures;
 mod protection;
 mod sbi;
 mod session;
+mod sessions;
 mod set;
+mod task;
 mod usage;
 
 pub use config::{
@@ -34,7 +36,7 @@ use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType, SmfInfo, SnssaiSmfIn
 use martlet_sbi_api::nsmf_callback::NSMF_CALLBACK;
 use martlet_sbi_api::nsmf_pdusession::NSMF_PDUSESSION;
 use martlet_store::Journal;
-use session::Sessions;
+use sessions::Sessions;
 use std::sync::{Arc, Weak};
 use tokio::sync::Semaphore;
 
@@ -67,6 +69,10 @@ impl NetworkFunction for Smf {
         let instance_id = instance_id.map_err(|e| StartError(format!("sbi.instance_id: {e}; write a UUID")))?;
         let pools = Pools::new(&config.dnns).map_err(StartError)?;
         let (journal, kept) = kept::open(&config)?;
+        let elsewhere = match &journal {
+            Some(_) => set::elsewhere(&config).map_err(kept::failed)?,
+            None => Vec::new(),
+        };
         let n4 = n4::N4::open(&config, kept.recovery, journal.is_some()).await?;
         let sessions = Sessions::new(config.max_sessions, config.set.as_ref().map_or(0, |set| set.member));
         let restorations = Semaphore::new(RESTORATIONS);
@@ -75,7 +81,7 @@ impl NetworkFunction for Smf {
             let itself = itself.clone();
             Smf { context, instance_id, config, pools, sessions, limits, n4, journal, restorations, itself }
         });
-        kept::restore(&smf, kept);
+        kept::restore(&smf, kept, elsewhere);
         Ok(smf)
     }
 

@@ -1,6 +1,7 @@
 //! The services of the SMF: each request goes to its session's task.
 use crate::procedures::establishment;
-use crate::session::{SessionEvent, SessionHandle};
+use crate::session::SessionEvent;
+use crate::sessions::SessionHandle;
 use crate::{Smf, set};
 use martlet_sbi::trace::Origin;
 use martlet_sbi::{Created, Multipart, Problem};

@@ -1,10 +1,11 @@
 //! SMFs of a set (TS 23.501, 5.22; TS 29.244, 5.22): where they keep their sessions in one place (`smf.state.place`), another one goes on
 //! with the sessions of one that is gone. It does so when somebody has something for a session, and by itself when it finds that a
 //! member does not answer. Each session is claimed by one of them alone.
-use crate::kept::{self, SMF};
+use crate::kept::{self, SMF, owner, prefix};
 use crate::n4::take_control;
 use crate::procedures::{establishment, modification, user_plane};
-use crate::session::{Session, SessionEvent, SessionHandle};
+use crate::session::{Session, SessionEvent};
+use crate::sessions::SessionHandle;
 use crate::{Smf, SmfConfig, metrics};
 use martlet_nf::{Shutdown, StartError};
 use martlet_pfcp::Message;
@@ -21,16 +22,6 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(1);
 /// A member that did not answer so often in a row is gone.
 const MISSED: u32 = 2;
-
-/// Under whose name an SMF keeps its sessions.
-pub fn owner(config: &SmfConfig) -> String {
-    config.set.as_ref().map_or_else(|| SMF.into(), |set| format!("{}{}", prefix(&set.id), set.member))
-}
-
-/// What the names of all SMFs of a set begin with.
-fn prefix(set: &str) -> String {
-    format!("smf-{set}-")
-}
 
 /// A session that a member has left.
 struct Left {

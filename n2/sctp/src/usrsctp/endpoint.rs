@@ -1,41 +1,12 @@
 //! A local address and port: a listener's or a connecting association's.
 use super::port::Port;
-use super::raw::{RawSocket, Route, read_for_ever, release_for_ever};
-use super::stack::Inner;
+use super::raw::Route;
+use super::reader::{Reader, Readers};
 use super::tables;
 use crate::SctpError;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use tokio::task::JoinHandle;
-
-/// A raw socket with the tasks that read it and send what waits; they end with the last endpoint.
-pub(super) struct Reader {
-    pub(super) raw: Arc<RawSocket>,
-    task: JoinHandle<()>,
-    release: JoinHandle<()>,
-}
-
-impl Reader {
-    pub(super) fn spawn(local: IpAddr, ticker: Arc<super::ticker::Ticker>) -> Result<Reader, SctpError> {
-        let raw = Arc::new(RawSocket::open(local)?);
-        let task = tokio::spawn(read_for_ever(raw.clone(), ticker));
-        let release = tokio::spawn(release_for_ever(raw.clone()));
-        Ok(Reader { raw, task, release })
-    }
-
-    /// Whether the task still runs; it does not when its runtime has gone.
-    pub(super) fn is_alive(&self) -> bool {
-        !self.task.is_finished()
-    }
-}
-
-impl Drop for Reader {
-    fn drop(&mut self) {
-        self.task.abort();
-        self.release.abort();
-    }
-}
 
 /// A local address and port in use until dropped.
 pub(super) struct Endpoint {
@@ -45,22 +16,22 @@ pub(super) struct Endpoint {
     port: Port,
     reader: Arc<Reader>,
     /// Keeps the clock going.
-    _stack: Arc<Inner>,
+    _readers: Arc<Readers>,
 }
 
 impl Endpoint {
     /// Takes packets for `port`, from `peer` only if there is one.
     pub(super) fn open(
-        stack: Arc<Inner>,
-        reader: Arc<Reader>,
+        readers: Arc<Readers>,
         local: IpAddr,
         port: Port,
         peer: Option<SocketAddr>,
     ) -> Result<Endpoint, SctpError> {
+        let reader = readers.of(local)?;
         let inner_port = tables::lock()
             .add_endpoint(reader.raw.clone(), port.number)
             .ok_or_else(|| io::Error::new(io::ErrorKind::AddrInUse, "too many SCTP endpoints in this process"))?;
-        let endpoint = Endpoint { inner_port, local, port, reader, _stack: stack };
+        let endpoint = Endpoint { inner_port, local, port, reader, _readers: readers };
         endpoint.reader.raw.add(endpoint.port(), Route { endpoint: inner_port, peer })?;
         Ok(endpoint)
     }

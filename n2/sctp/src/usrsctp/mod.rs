@@ -5,6 +5,7 @@ mod endpoint;
 mod gate;
 mod port;
 mod raw;
+mod reader;
 mod route;
 mod socket;
 mod stack;

@@ -1,40 +1,23 @@
 //! Opening endpoints: listen and connect.
 use super::core::Core;
-use super::endpoint::{Endpoint, Reader};
+use super::endpoint::Endpoint;
 use super::gate;
 use super::port;
 use super::raw::RawSocket;
+use super::reader::Readers;
 use super::route::{MTU_LIMIT, route};
 use super::socket::{ListeningSocket, Pin, Socket};
 use super::tables::{self, Path};
-use super::ticker::Ticker;
 use crate::association::{Association, established};
 use crate::ffi::usrsctp::Handle;
 use crate::listener::Listener;
 use crate::socket::Accepted;
 use crate::{Options, SctpError};
-use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-use tokio::task::JoinHandle;
+use std::sync::Arc;
 
 /// The stack in user space: the raw sockets of one runtime.
-pub(crate) struct Stack(Arc<Inner>);
-
-#[derive(Default)]
-pub(super) struct Inner {
-    readers: Mutex<HashMap<IpAddr, Weak<Reader>>>,
-    ticker: Arc<Ticker>,
-    ticks: Mutex<Option<JoinHandle<()>>>,
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        if let Some(task) = self.ticks.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
-            task.abort();
-        }
-    }
-}
+pub(crate) struct Stack(Arc<Readers>);
 
 impl Stack {
     /// Starts the library and sees whether raw sockets are permitted.
@@ -42,23 +25,6 @@ impl Stack {
         RawSocket::open(Ipv4Addr::LOCALHOST.into())?;
         gate::start();
         Ok(Stack(Arc::default()))
-    }
-
-    /// The raw socket for a local address, opened and read if it is not yet.
-    fn reader(&self, local: IpAddr) -> Result<Arc<Reader>, SctpError> {
-        let mut ticks = self.0.ticks.lock().unwrap_or_else(PoisonError::into_inner);
-        if ticks.as_ref().is_none_or(JoinHandle::is_finished) {
-            *ticks = Some(tokio::spawn(self.0.ticker.clone().run()));
-        }
-        drop(ticks);
-        let mut readers = self.0.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(reader) = readers.get(&local).and_then(Weak::upgrade).filter(|reader| reader.is_alive()) {
-            return Ok(reader);
-        }
-        let reader = Arc::new(Reader::spawn(local, self.0.ticker.clone())?);
-        readers.retain(|_, reader| reader.strong_count() > 0);
-        readers.insert(local, Arc::downgrade(&reader));
-        Ok(reader)
     }
 
     pub(crate) async fn listen(
@@ -75,7 +41,7 @@ impl Stack {
             );
         }
         let port = port::reserve(address, port)?;
-        let endpoint = Endpoint::open(self.0.clone(), self.reader(address)?, address, port, None)?;
+        let endpoint = Endpoint::open(self.0.clone(), address, port, None)?;
         let core = {
             let mut gate = gate::enter();
             let handle = Handle::new(&mut gate, options, MTU_LIMIT as u32)?;
@@ -101,8 +67,7 @@ impl Stack {
         let wanted = local.filter(|local| !local.ip().is_unspecified());
         let route = route(wanted.map(|local| local.ip()), remote.ip())?;
         let port = port::reserve(route.local, local.map_or(0, |local| local.port()))?;
-        let reader = self.reader(route.local)?;
-        let endpoint = Arc::new(Endpoint::open(self.0.clone(), reader, route.local, port, Some(remote))?);
+        let endpoint = Arc::new(Endpoint::open(self.0.clone(), route.local, port, Some(remote))?);
         let peer =
             tables::lock().peer(endpoint.inner_port, Path { local: route.local, remote }).ok_or(SctpError::Closed)?;
         let pin = Pin::new(endpoint.inner_port, peer).ok_or(SctpError::Closed)?;
@@ -121,7 +86,7 @@ impl Stack {
             begun?;
             core
         };
-        self.0.ticker.stir();
+        self.0.stir();
         let socket = Arc::new(Socket::new(core, pin, endpoint));
         let streams = established(&*socket).await?;
         let local = socket.local();

@@ -2,13 +2,12 @@
 //! and what has changed in the subscription of a UE that is registered: its slices, and where it gets service.
 use super::{mobility_restrictions, registration_accept, slice_selection, ue_context_release};
 use crate::metrics::Procedure;
-use crate::ue::{NasTimer, Protection, Stop, Ue};
+use crate::ue::{Due, NasTimer, Protection, Stop, Ue};
 use martlet_nas::{
     Nas5gmmMessage, Nas5gsMessage, NasConfigurationUpdateCommand, NasConfigurationUpdateIndication,
     NasFGsMobileIdentity, NasNetworkName, NasNetworkSlicingIndication, NasTimeZone, identifiers,
 };
 use martlet_ngap::ngap::{Cause, CauseNas};
-use serde::{Deserialize, Serialize};
 
 /// Tells the UE the network's name and time zone, where there are such.
 pub(crate) async fn run(ue: &mut Ue) -> Result<(), Stop> {
@@ -65,14 +64,6 @@ async fn confirmed(ue: &mut Ue, command: NasConfigurationUpdateCommand) -> Resul
         _ => None,
     });
     answer.await
-}
-
-/// What has changed in a UE's subscription that it has not been told.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Due {
-    pub slices: bool,
-    /// Where it gets service.
-    pub areas: bool,
 }
 
 /// Tells the UE what is due. One that is idle hears it when it is connected again, and does not have to be called for it.

@@ -27,9 +27,9 @@ pub(crate) fn answer_at_once(
     }
     let supi = ue.supi.as_ref().filter(|_| ue.registered && ue.sessions.contains(&psi))?;
     match (ue.gnb.is_some(), request.skip_ind == Some(true), ue.reachable) {
-        (true, _, _) => Some(initiated()),
+        (true, _, _) => Some(Transfer::initiated()),
         (false, true, _) => Some(not_transferred()),
-        (false, false, true) => Some(attempting(location(root, supi, psi))),
+        (false, false, true) => Some(attempting(Transfer::location(root, supi, psi))),
         (false, false, false) => Some(Err(unreachable())),
     }
 }
@@ -48,7 +48,7 @@ pub(crate) async fn run(ue: &mut Ue, mut transfer: Transfer) {
     if let Err(problem) = check(ue, &transfer) {
         return paging::fail(ue, transfer, problem);
     }
-    transfer.answer(initiated());
+    transfer.answer(Transfer::initiated());
     if let Err(stop) = deliver(ue, transfer).await {
         tracing::info!(supi = ue.label(), gnb = ue.gnb(), why = stop.label(), "a message did not reach the UE");
         ue.conclude(stop).await;
@@ -69,7 +69,7 @@ pub(crate) fn queue(ue: &mut Ue, mut transfer: Transfer) -> bool {
         }
         Ok(()) => {
             let psi = transfer.request.pdu_session_id.unwrap_or(0);
-            transfer.answer(attempting(location(ue.amf.context.api_root(), &ue.label(), psi)));
+            transfer.answer(attempting(Transfer::location(ue.amf.context.api_root(), &ue.label(), psi)));
             ue.pending.push(transfer);
             return true;
         }
@@ -118,15 +118,6 @@ fn not_transferred() -> TransferAnswer {
 fn attempting(location: String) -> TransferAnswer {
     let body = N1N2MessageTransferRspData::new(N1N2MessageTransferCause::AttemptingToReachUe);
     Ok(StatusReply { status: 202, location: Some(location), body: Some(body) })
-}
-
-pub(super) fn initiated() -> TransferAnswer {
-    Ok(StatusReply::ok(N1N2MessageTransferRspData::new(N1N2MessageTransferCause::N1N2TransferInitiated)))
-}
-
-/// URI of a transfer that waits for the UE.
-pub(super) fn location(root: &ApiRoot, supi: &str, psi: u8) -> String {
-    format!("{root}/namf-comm/v1/ue-contexts/{supi}/n1-n2-messages/{psi}")
 }
 
 /// What the AMF can do something with.

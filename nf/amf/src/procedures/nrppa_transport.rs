@@ -1,6 +1,5 @@
 //! NRPPa between LMFs and gNBs (TS 23.273, 6.11.2 and 6.11.3; TS 38.413, 8.10). The AMF carries it and does not read it: the
 //! routing identity, which the gNB gives back, says which LMF a message belongs to.
-use super::positioning_transport::MOST_SUBSCRIPTIONS;
 use crate::n2::{Gnb, downlink};
 use crate::ue::{Stop, Ue};
 use crate::{Amf, metrics};
@@ -18,6 +17,8 @@ use martlet_sbi_api::nlmf_callback::LmfCallbackClient;
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::Semaphore;
 
+/// Subscriptions to the messages of one UE.
+pub(super) const MOST_SUBSCRIPTIONS: usize = 8;
 /// LMFs that may subscribe to what gNBs say that is about no UE.
 const MOST_LMFS: usize = 64;
 /// Messages of gNBs that may be on their way to LMFs at a time.

@@ -1,5 +1,4 @@
 //! Paging (TS 23.502, 4.2.3.3, steps 3 to 6; TS 24.501, 5.6.2): an idle UE is asked to come.
-use super::n1_n2_message_transfer;
 use crate::metrics::Procedure;
 use crate::n2::downlink;
 use crate::ue::{Event, Idle, Stop, Transfer, Ue, Work};
@@ -115,7 +114,7 @@ pub(crate) fn fail(ue: &Ue, mut transfer: Transfer, problem: Problem) {
 fn tell_failure(ue: &Ue, transfer: Transfer, cause: N1N2MessageTransferCause) {
     let Some(uri) = transfer.request.n1n2_failure_txf_notif_uri else { return };
     let psi = transfer.request.pdu_session_id.unwrap_or(0);
-    let location = n1_n2_message_transfer::location(ue.amf.context.api_root(), &ue.label(), psi);
+    let location = Transfer::location(ue.amf.context.api_root(), &ue.label(), psi);
     let body = N1N2MsgTxfrFailureNotification::new(cause, location);
     let (peer, supi) = (ue.amf.context.callback_peer().about(&ue.label()), ue.label());
     tokio::spawn(async move {

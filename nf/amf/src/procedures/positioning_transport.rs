@@ -1,7 +1,7 @@
 //! Positioning messages between a UE and an LMF (TS 23.273, 6.11.1 and 6.18; TS 24.501, 5.4.5.2.3): LPP, location services
 //! messages, and the negotiation of a user plane connection (UPP-CMI).
 use super::nas_transport::give_back;
-use super::nrppa_transport::UeSubscriptions;
+use super::nrppa_transport::{MOST_SUBSCRIPTIONS, UeSubscriptions};
 use crate::metrics;
 use crate::ue::{Stop, Ue};
 use bytes::Bytes;
@@ -17,9 +17,6 @@ use martlet_sbi_api::namf_communication::{
 };
 use martlet_sbi_api::nlmf_callback::LmfCallbackClient;
 use martlet_sbi_api::nlmf_location::{LcsUpConnectionInd, LmfLocationClient, UpConfig};
-
-/// Subscriptions to the messages of one UE.
-pub(super) const MOST_SUBSCRIPTIONS: usize = 8;
 
 /// What a UE has for positioning, and who wants its messages.
 #[derive(Debug, Default)]

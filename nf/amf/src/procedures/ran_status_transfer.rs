@@ -1,6 +1,5 @@
 //! RAN status at a handover between AMFs (TS 23.502, 4.9.1.3.3, steps 2a to 2c; TS 29.518, 5.2.2.3.1): the source AMF brings what the source
 //! gNB says of its packets to the target AMF, and that one to the target gNB.
-use super::n1_n2_message_transfer::initiated;
 use crate::n2::handover_downlink;
 use crate::ue::{Transfer, Ue};
 use bytes::Bytes;
@@ -59,5 +58,5 @@ pub(crate) async fn downlink(ue: &mut Ue, mut transfer: Transfer) {
         return transfer.answer(Err(gone));
     };
     to.send(handover_downlink::ran_status_transfer(to, status)).await;
-    transfer.answer(initiated());
+    transfer.answer(Transfer::initiated());
 }

@@ -4,7 +4,6 @@ use super::{Event, Security, Session, Transfer, UeHandle, Work};
 use crate::Amf;
 use crate::concurrency::Slot;
 use crate::n2::Connection;
-use crate::procedures::configuration_update::Due;
 use crate::procedures::event_exposure::Told;
 use crate::procedures::paging;
 use crate::procedures::positioning_transport::Positioning;
@@ -21,6 +20,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::mpsc;
+
+/// What has changed in a UE's subscription that it has not been told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Due {
+    pub slices: bool,
+    /// Where it gets service.
+    pub areas: bool,
+}
 
 /// What the UDM says of a subscriber.
 #[derive(Clone, Serialize, Deserialize)]

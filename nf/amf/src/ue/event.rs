@@ -6,10 +6,10 @@ use crate::procedures::{amf_reallocation, handover_from_amf};
 use bytes::Bytes;
 use martlet_nas::inbound::Inbound;
 use martlet_sbi::trace::Origin;
-use martlet_sbi::{Multipart, Problem, StatusReply};
+use martlet_sbi::{ApiRoot, Multipart, Problem, StatusReply};
 use martlet_sbi_api::namf_communication::{
-    N1MessageNotification, N1N2MessageTransferReqData, N1N2MessageTransferRspData, UeContextCreateData,
-    UeContextTransferReqData, UeContextTransferRspData, UeN1N2InfoSubscriptionCreateData,
+    N1MessageNotification, N1N2MessageTransferCause, N1N2MessageTransferReqData, N1N2MessageTransferRspData,
+    UeContextCreateData, UeContextTransferReqData, UeContextTransferRspData, UeN1N2InfoSubscriptionCreateData,
     UeN1N2InfoSubscriptionCreatedData, UeRegStatusUpdateReqData,
 };
 use martlet_sbi_api::namf_location::{ProvideLocInfo, RequestLocInfo};
@@ -58,6 +58,16 @@ impl Transfer {
         if let Some(sender) = self.answer.take() {
             let _ = sender.send(answer);
         }
+    }
+
+    /// The answer that it is on its way.
+    pub fn initiated() -> TransferAnswer {
+        Ok(StatusReply::ok(N1N2MessageTransferRspData::new(N1N2MessageTransferCause::N1N2TransferInitiated)))
+    }
+
+    /// URI of one that waits for the UE.
+    pub fn location(root: &ApiRoot, supi: &str, psi: u8) -> String {
+        format!("{root}/namf-comm/v1/ue-contexts/{supi}/n1-n2-messages/{psi}")
     }
 }
 

@@ -11,7 +11,7 @@ mod sessions;
 mod stop;
 mod task;
 
-pub(crate) use context::{AmPolicy, Idle, Subscription, Ue};
+pub(crate) use context::{AmPolicy, Due, Idle, Subscription, Ue};
 pub(crate) use event::{Event, InitialMessage, Transfer, TransferAnswer, UeHandle, Work};
 pub(crate) use inbox::Heard;
 pub(crate) use nas::{NasTimer, Protection, count};
