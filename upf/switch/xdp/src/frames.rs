@@ -1,6 +1,6 @@
-//! Frames of ours for the pipeline: the program `again` takes them out of memory that it shares with this process, and has them
-//! go where the pipeline says (BPF_PROG_TEST_RUN with live frames, Linux 5.18).
-use crate::control::Control;
+//! Frames of ours for the pipeline: `again` of `bpf/programs.bpf.c` takes them out of memory that it shares with this process, and
+//! has them go where the pipeline says (BPF_PROG_TEST_RUN with live frames, Linux 5.18).
+use crate::control::{Control, Work};
 use crate::error::XdpError;
 use crate::memory::Memory;
 use libbpf_rs::libbpf_sys;
@@ -136,6 +136,7 @@ impl Frames {
             longest = longest.max(frame.octets.len());
         }
         self.control.next().store(0, std::sync::atomic::Ordering::Release);
+        self.control.work(Work::Again);
         loop {
             let done = self.control.next().load(std::sync::atomic::Ordering::Acquire);
             if done as usize >= frames.len() {
@@ -165,9 +166,10 @@ impl Frames {
         self.sockets.is_some()
     }
 
-    /// Runs a program so many times on frames of the kernel's own, which it sends or drops; 256 at a time at the most, during which
-    /// nothing else comes on this processor.
-    pub fn run(program: &OwnedFd, times: u32) -> io::Result<()> {
+    /// Has so many of the frames that wait go, or be dropped; 256 at a time at the most, during which nothing else comes on this
+    /// processor.
+    pub fn drain(&self, times: u32) -> io::Result<()> {
+        self.control.work(Work::Drain);
         let input = [0u8; 64];
         let mut options = libbpf_sys::bpf_test_run_opts {
             sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
@@ -179,7 +181,7 @@ impl Frames {
             ..Default::default()
         };
         // SAFETY: the program's descriptor is open; what the options point to is as long as they say, and outlives the call.
-        let status = unsafe { libbpf_sys::bpf_prog_test_run_opts(program.as_raw_fd(), &raw mut options) };
+        let status = unsafe { libbpf_sys::bpf_prog_test_run_opts(self.program.as_raw_fd(), &raw mut options) };
         if status < 0 { Err(io::Error::from_raw_os_error(-status)) } else { Ok(()) }
     }
 
@@ -192,6 +194,7 @@ impl Frames {
     pub fn try_one(&self, frame: &Frame) -> io::Result<(Outcome, Vec<u8>)> {
         self.place(0, frame)?;
         self.control.next().store(0, std::sync::atomic::Ordering::Release);
+        self.control.work(Work::Again);
         let (input, mut output) = ([0u8; 64], vec![0u8; 2 * LONGEST]);
         let mut options = libbpf_sys::bpf_test_run_opts {
             sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
