@@ -82,7 +82,7 @@ test: packages-test oracles ## Run all tests (uses root for namespaces, TUN devi
 	@echo "Every kind of session once more, with a switch in the wires of its UPF; make call-flows-switch runs all call flows so."
 	$(SWITCH_CALL_FLOWS) $(SWITCH_SELECTION)
 	@echo "The first of them with its pipeline in the kernel."
-	MARTLET_TEST_DATAPATH=switch-xdp $(CALL_FLOWS) -- --test-threads 2 $(wordlist 1,4,$(SWITCH_SELECTION))
+	MARTLET_TEST_DATAPATH=switch-xdp $(CALL_FLOWS) -- --test-threads 2 $(wordlist 1,5,$(SWITCH_SELECTION))
 	@echo "Positioning's data paths in the kernel, in a guest: twice, if its kernel does not come up in time on a busy machine."
 	@if deploy/guest/ready.sh; then CARGO="$(CARGO)" deploy/guest/lcs.sh || CARGO="$(CARGO)" deploy/guest/lcs.sh; \
 		else echo "SKIPPED: the kernel's TLS and our kernel module: there is no guest here, see above"; fi

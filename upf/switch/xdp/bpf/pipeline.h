@@ -37,7 +37,12 @@ struct control {
 	/* The next frame of ours. */
 	u32 next;
 	struct port ports[PORTS];
+	/* What is done with frames that the kernel runs a program on for user space: of WORK_. */
+	u32 work;
+	u32 unused;
 };
+#define WORK_AGAIN 1
+#define WORK_DRAIN 2
 volatile struct control control SEC(".data.control");
 
 /* The queue of packets that wait: src/hold.rs. */
@@ -45,7 +50,7 @@ struct queue {
 	/* Twice the frames that were ever put into it, and one more while flows are handed over that have just been released: one word,
 	 * so that nobody joins the queue of a flow whose packets pass from then on. */
 	u64 joined;
-	/* Frames that user space has done with, and the next one for `drain`. */
+	/* Frames that user space has done with, and the next one for `drain` (`programs.bpf.c`). */
 	u64 head;
 	u64 scan;
 	/* They take the way without the pipeline. */

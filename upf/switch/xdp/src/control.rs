@@ -4,8 +4,19 @@ use crate::switch::PORTS;
 use martlet_bpf::Memory;
 use std::sync::atomic::AtomicU32;
 
-/// Octets of it.
-const OCTETS: usize = 8 + 8 * PORTS as usize;
+/// Octets of it, and of what is in front of its last words.
+const OCTETS: usize = WORK + 8;
+const WORK: usize = 8 + 8 * PORTS as usize;
+
+/// What is done with frames that the kernel runs the program on for us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Work {
+    /// They are taken out of memory: frames of ours.
+    Again = 1,
+    /// They become those that wait.
+    Drain = 2,
+}
 
 /// The words.
 #[derive(Debug)]
@@ -30,6 +41,11 @@ impl Control {
     /// The next frame of ours.
     pub fn next(&self) -> &AtomicU32 {
         self.words.u32(4)
+    }
+
+    /// Has the program do this with such frames from here on; one thread has them at a time.
+    pub fn work(&self, work: Work) {
+        self.words.u32(WORK).store(work as u32, std::sync::atomic::Ordering::Release);
     }
 
     /// The interface of a port; 0 is none.

@@ -1,6 +1,6 @@
-//! Frames of ours for the pipeline: the program `again` takes them out of memory that it shares with this process, and has them
-//! go where the pipeline says (BPF_PROG_TEST_RUN with live frames, Linux 5.18).
-use crate::control::Control;
+//! Frames of ours for the pipeline: `again` of `bpf/programs.bpf.c` takes them out of memory that it shares with this process, and
+//! has them go where the pipeline says (BPF_PROG_TEST_RUN with live frames, Linux 5.18).
+use crate::control::{Control, Work};
 use crate::error::XdpError;
 use martlet_bpf::{Memory, Run};
 use std::io;
@@ -135,6 +135,7 @@ impl Frames {
             longest = longest.max(frame.octets.len());
         }
         self.control.next().store(0, std::sync::atomic::Ordering::Release);
+        self.control.work(Work::Again);
         loop {
             let done = self.control.next().load(std::sync::atomic::Ordering::Acquire);
             if done as usize >= frames.len() {
@@ -153,10 +154,11 @@ impl Frames {
         self.sockets.is_some()
     }
 
-    /// Runs a program so many times on frames of the kernel's own, which it sends or drops; 256 at a time at the most, during which
-    /// nothing else comes on this processor.
-    pub fn run(program: &OwnedFd, times: u32) -> io::Result<()> {
-        Run { frame: &[0; 64], ifindex: 0 }.live(program.as_fd(), times.max(1), SLOTS as u32)
+    /// Has so many of the frames that wait go, or be dropped; 256 at a time at the most, during which nothing else comes on this
+    /// processor.
+    pub fn drain(&self, times: u32) -> io::Result<()> {
+        self.control.work(Work::Drain);
+        Run { frame: &[0; 64], ifindex: 0 }.live(self.program.as_fd(), times.max(1), SLOTS as u32)
     }
 
     /// Sends one frame by a packet socket.
@@ -168,6 +170,7 @@ impl Frames {
     pub fn try_one(&self, frame: &Frame) -> io::Result<(Outcome, Vec<u8>)> {
         self.place(0, frame)?;
         self.control.next().store(0, std::sync::atomic::Ordering::Release);
+        self.control.work(Work::Again);
         let mut output = vec![0; 2 * LONGEST];
         let ran = Run { frame: &[0; 64], ifindex: 0 }.dry(self.program.as_fd(), 1, &mut output)?;
         output.truncate(ran.octets);

@@ -4,9 +4,10 @@
 //! When flows are released, what waited of them goes first. Entries that have just been released are marked; while the queue says
 //! that a hand-over is under way, a packet that meets such an entry joins the queue, too. A mark is there for one hand-over: in the
 //! next, packets of that flow would join the queue as long as the one copy of the tables is met, and overtake themselves by the
-//! other. The program `drain` has the queue's packets go, in their order. The hand-over ends with one step that nobody can join in between (`joined` in `bpf/pipeline.h`), once
-//! none is left. Where packets come so fast that some always are, `drain` takes that step itself behind the last one: the kernel
-//! runs it such that nothing comes on the same processor meanwhile, which is the one that the packets came on.
+//! other. `drain` of `bpf/programs.bpf.c` has the queue's packets go, in their order. The hand-over ends with one step that nobody
+//! can join in between (`joined` in `bpf/pipeline.h`), once none is left. Where packets come so fast that some always are, `drain`
+//! takes that step itself behind the last one: the kernel runs it such that nothing comes on the same processor meanwhile, which is
+//! the one that the packets came on.
 use crate::error::XdpError;
 use crate::frames::{Frame, Frames, Outcome};
 use crate::switch::HOLD;
@@ -15,7 +16,6 @@ use crate::table::MARKS;
 use martlet_bpf::{Fence, Memory};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::time::{Duration, Instant};
@@ -40,18 +40,12 @@ const NICE: i32 = -10;
 pub(crate) struct Holding {
     words: Memory,
     slots: Memory,
-    drain: OwnedFd,
     since: Option<Instant>,
 }
 
 impl Holding {
-    pub fn new(drain: OwnedFd, map: impl Fn(&str, usize) -> Result<Memory, XdpError>) -> Result<Holding, XdpError> {
-        Ok(Holding {
-            words: map(".data.queue", 40)?,
-            slots: map("waiting", QUEUE as usize * SLOT)?,
-            drain,
-            since: None,
-        })
+    pub fn new(map: impl Fn(&str, usize) -> Result<Memory, XdpError>) -> Result<Holding, XdpError> {
+        Ok(Holding { words: map(".data.queue", 40)?, slots: map("waiting", QUEUE as usize * SLOT)?, since: None })
     }
 
     /// Twice the frames that ever came, and one more during a hand-over.
@@ -101,8 +95,9 @@ impl Holding {
         if !frames.are_sent_by_sockets() {
             // In one batch, the run behind the last frame ends the hand-over.
             let more = if self.words.u32(28).load(Relaxed) != 0 { BEHIND } else { 0 };
-            let run = Frames::run(&self.drain, pending as u32 + more);
-            return run.map_err(|error| format!("packets that wait cannot be sent: {error}"));
+            return frames
+                .drain(pending as u32 + more)
+                .map_err(|error| format!("packets that wait cannot be sent: {error}"));
         }
         for n in self.scan().load(Acquire)..self.tail() {
             if !self.is_there(n) {

@@ -68,24 +68,10 @@ impl Loaded {
         Ring::map(self.map(name)?, octets).map_err(failed(name))
     }
 
-    fn program(&self, name: &str) -> Result<OwnedFd, XdpError> {
-        let program =
-            self.object.progs().find(|program| program.name() == OsStr::new(name)).ok_or_else(|| missing(name))?;
-        program.as_fd().try_clone_to_owned().map_err(failed(name))
-    }
-
-    /// The program for frames of ours.
-    pub fn again(&self) -> Result<OwnedFd, XdpError> {
-        self.program("again")
-    }
-
-    /// The program for packets that have waited.
-    pub fn drain(&self) -> Result<OwnedFd, XdpError> {
-        self.program("drain")
-    }
-
-    /// The program for the entrances of ports.
+    /// The program, for the entrances of ports, and for frames of ours and those that wait.
     pub fn enter(&self) -> Result<OwnedFd, XdpError> {
-        self.program("enter")
+        const NAME: &str = "enter";
+        let program = self.object.progs().find(|program| program.name() == OsStr::new(NAME));
+        program.ok_or_else(|| missing(NAME))?.as_fd().try_clone_to_owned().map_err(failed(NAME))
     }
 }

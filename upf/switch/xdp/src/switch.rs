@@ -101,8 +101,8 @@ impl XdpSwitch {
         let counters = arrays(&info.counters, "counter", COUNT * loaded.processors as usize)?;
         let meters = arrays(&info.meters, "meter", METER)?;
         let port_counts = loaded.memory("port_counts", PORT_COUNTS * (PORTS * loaded.processors) as usize)?;
-        let frames = Frames::new(loaded.again()?, |name, octets| loaded.memory(name, octets), control.clone())?;
-        let holding = Holding::new(loaded.drain()?, |name, octets| loaded.memory(name, octets))?;
+        let frames = Frames::new(loaded.enter()?, |name, octets| loaded.memory(name, octets), control.clone())?;
+        let holding = Holding::new(|name, octets| loaded.memory(name, octets))?;
         let bell = Mutex::new(loaded.ring("bell", 4096)?);
         let for_controller = Mutex::new((loaded.ring("for_controller", 1 << 20)?, VecDeque::new()));
         let fence = Fence { fence: loaded.map("fence")?, slot: loaded.map("fence_slot")? };

@@ -1,5 +1,4 @@
-//! Hand-overs of flows step by step: which packets wait at each. Frames come in by the loopback interface, whose programs the
-//! kernel runs for us alone.
+//! Hand-overs of flows step by step: which packets wait at each.
 use super::*;
 use libbpf_rs::libbpf_sys;
 use martlet_switch_control::Target;
@@ -9,7 +8,24 @@ use std::sync::atomic::Ordering::SeqCst;
 const ACCESS: u64 = 0;
 const ALL: u64 = 0xffff_ffff;
 
-/// A switch whose first port is the loopback interface, or nothing where programs may not be loaded.
+/// Runs a test with a switch that has a port, in a network namespace of its own, where that may be made.
+fn with_a_port(test: fn(&XdpSwitch)) {
+    let alone = std::thread::spawn(move || {
+        if nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET).is_ok() {
+            let made =
+                std::process::Command::new("ip").args("link add near type veth peer name far".split(' ')).status();
+            assert!(made.expect("ip runs").success());
+        }
+        if let Some(switch) = switch() {
+            test(&switch);
+        }
+    });
+    if let Err(panic) = alone.join() {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+/// The switch, or nothing where programs may not be loaded.
 fn switch() -> Option<XdpSwitch> {
     let switch = match XdpSwitch::new() {
         Ok(switch) => switch,
@@ -19,7 +35,7 @@ fn switch() -> Option<XdpSwitch> {
             return None;
         }
     };
-    switch.control.ifindex(ACCESS as u32).store(nix::net::if_::if_nametoindex("lo").expect("it"), SeqCst);
+    switch.control.ifindex(ACCESS as u32).store(nix::net::if_::if_nametoindex("near").expect("it"), SeqCst);
     let ports = [
         ("interfaces", ACCESS, "access", vec![ALL, ALL, u64::MAX, u64::MAX, 0, 0, 0]),
         ("l2_forward", 1, "l2", vec![1, 2, 1]),
@@ -70,8 +86,8 @@ fn packet(teid: u64) -> Vec<u8> {
 fn waits(switch: &XdpSwitch, teid: u64) -> bool {
     let joined = || switch.loaded.memory(".data.queue", 8).expect("the queue").u64(0).load(SeqCst) >> 1;
     let (before, frame) = (joined(), packet(teid));
-    let lo = switch.control.ifindex(ACCESS as u32).load(SeqCst);
-    let context = libbpf_sys::xdp_md { data_end: frame.len() as u32, ingress_ifindex: lo, ..Default::default() };
+    let near = switch.control.ifindex(ACCESS as u32).load(SeqCst);
+    let context = libbpf_sys::xdp_md { data_end: frame.len() as u32, ingress_ifindex: near, ..Default::default() };
     let mut options = libbpf_sys::bpf_test_run_opts {
         sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
         data_in: frame.as_ptr().cast(),
@@ -104,13 +120,16 @@ fn hand_over(switch: &XdpSwitch, changes: &[Change], mut meanwhile: impl FnMut()
 /// One that had to would wait at the entrance while those behind it pass there.
 #[test]
 fn a_flow_that_was_handed_over_does_not_wait_in_the_hand_over_of_another() {
-    let Some(switch) = switch() else { return };
-    let commit = |table, before, after| switch.commit(&[change(&switch, table, before, after)], &[]).expect("room");
+    with_a_port(one_after_the_other);
+}
+
+fn one_after_the_other(switch: &XdpSwitch) {
+    let commit = |table, before, after| switch.commit(&[change(switch, table, before, after)], &[]).expect("room");
     let (first, second) = (1, 2);
     commit("gtp_decap", None, Some(hold(first)));
-    assert!(waits(&switch, first));
+    assert!(waits(switch, first));
     commit("gtp_decap", Some(hold(first)), Some(decap(first)));
-    assert!(!waits(&switch, first));
+    assert!(!waits(switch, first));
     // Whichever copy of the tables packets meet when it begins.
     for between in 0..2 {
         commit("gtp_decap", None, Some(hold(second)));
@@ -118,26 +137,29 @@ fn a_flow_that_was_handed_over_does_not_wait_in_the_hand_over_of_another() {
             commit("l2_forward", None, Some((7, "l2", vec![1, 2, 1])));
         }
         let mut waited = Vec::new();
-        let released = [change(&switch, "gtp_decap", Some(hold(second)), Some(decap(second)))];
-        hand_over(&switch, &released, || {
-            waited.push(waits(&switch, first));
-            assert!(waits(&switch, second), "it is the one that is handed over");
+        let released = [change(switch, "gtp_decap", Some(hold(second)), Some(decap(second)))];
+        hand_over(switch, &released, || {
+            waited.push(waits(switch, first));
+            assert!(waits(switch, second), "it is the one that is handed over");
         });
         assert_eq!(waited, [false, false]);
-        assert!(!waits(&switch, second));
+        assert!(!waits(switch, second));
         commit("gtp_decap", Some(decap(second)), None);
     }
 }
 
 #[test]
 fn a_flow_that_goes_back_waits_until_those_before_it_have_gone() {
-    let Some(switch) = switch() else { return };
-    let commit = |before, after| switch.commit(&[change(&switch, "gtp_decap", before, after)], &[]).expect("room");
+    with_a_port(back);
+}
+
+fn back(switch: &XdpSwitch) {
+    let commit = |before, after| switch.commit(&[change(switch, "gtp_decap", before, after)], &[]).expect("room");
     for _ in 0..3 {
         commit(None, Some(hold(1)));
-        assert!(waits(&switch, 1));
-        hand_over(&switch, &[change(&switch, "gtp_decap", Some(hold(1)), None)], || assert!(waits(&switch, 1)));
-        assert!(!waits(&switch, 1));
+        assert!(waits(switch, 1));
+        hand_over(switch, &[change(switch, "gtp_decap", Some(hold(1)), None)], || assert!(waits(switch, 1)));
+        assert!(!waits(switch, 1));
         assert!(!lock(&switch.holding).waits(), "all have gone");
     }
 }
