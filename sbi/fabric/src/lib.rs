@@ -1,5 +1,6 @@
 //! The binding `fabric`: service calls and sockets through memory that two processes share.
 
+mod bells;
 pub mod blocking;
 pub mod channel;
 mod fd;

@@ -20,7 +20,8 @@ pub use descriptor::{Descriptor, Place};
 use crate::memory::attention::Attention;
 use crate::memory::layout::{Layout, Sizes};
 use crate::memory::mapping::{self, ChannelMemory, SharedOne};
-use crate::{fd, metrics};
+use crate::runtime::is_together;
+use crate::{bells, fd, metrics};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
@@ -103,7 +104,7 @@ pub struct Channel {
     own: SharedOne<Attention>,
     peer: SharedOne<Attention>,
     bell: Arc<OwnedFd>,
-    peer_bell: OwnedFd,
+    peer_bell: Arc<OwnedFd>,
     life_line: Arc<OwnedFd>,
     longest: usize,
     closed: OnceLock<Closed>,
@@ -126,7 +127,7 @@ impl Channel {
             own: memory.own,
             peer: memory.peer,
             bell: Arc::new(parts.bell),
-            peer_bell: parts.peer_bell,
+            peer_bell: Arc::new(parts.peer_bell),
             life_line: Arc::new(parts.life_line),
             longest: sizes.frame as usize,
             closed: OnceLock::new(),
@@ -221,7 +222,7 @@ impl Channel {
         }
         if outbox.take_published() && self.peer.after_sending() {
             metrics::BELLS.inc();
-            fd::ring(&self.peer_bell);
+            bells::ring(&self.peer_bell, is_together());
         }
         Ok(())
     }
@@ -245,7 +246,7 @@ impl Channel {
         }
         if inbox.publish() && self.peer.after_returning() {
             metrics::BELLS.inc();
-            fd::ring(&self.peer_bell);
+            bells::ring(&self.peer_bell, is_together());
         }
         Ok(())
     }

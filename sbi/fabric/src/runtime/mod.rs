@@ -8,11 +8,13 @@ mod stream;
 mod talk;
 
 pub use binding::FabricBinding;
+pub(crate) use place::is_together;
 pub use server::FabricServer;
 pub use spin::Spin;
 pub(crate) use stream::some_port;
 pub use stream::{FabricListener, FabricStream};
 
+use crate::bells;
 use crate::link::Link;
 use crate::manager::default_socket;
 use crate::process::{Process, ProcessLimits, Standing};
@@ -72,6 +74,8 @@ struct Shared {
     process: Arc<Process>,
     servers: RwLock<HashMap<String, Arc<Router>>>,
     membership: std::sync::OnceLock<tokio::task::AbortHandle>,
+    /// Rings bells at the end of each turn, where a processor is shared.
+    ringer: Option<tokio::task::AbortHandle>,
 }
 
 /// A process's part in the fabric of its machine. Clones are the same part; it ends with the last of them.
@@ -84,8 +88,10 @@ impl Fabric {
     pub fn start(config: FabricConfig) -> Fabric {
         let model = if config.compact { config.model } else { 0 };
         let alone = tokio::runtime::Handle::current().runtime_flavor() == tokio::runtime::RuntimeFlavor::CurrentThread;
+        let mut ringer = None;
         if config.together && alone {
             place::come_together();
+            ringer = Some(tokio::spawn(bells::ring_for_ever()).abort_handle());
         }
         let process = Arc::new(Process::new(&config.name, model, config.limits.clone()));
         let shared = Arc::new(Shared {
@@ -93,6 +99,7 @@ impl Fabric {
             process: process.clone(),
             servers: RwLock::default(),
             membership: std::sync::OnceLock::new(),
+            ringer,
         });
         let host = Arc::downgrade(&shared) as Weak<dyn crate::link::Host>;
         let (socket, spin) = (shared.config.socket.clone(), shared.config.spin.clone());
@@ -151,9 +158,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        if let Some(task) = self.membership.get() {
-            task.abort();
-        }
+        self.membership.get().into_iter().chain(&self.ringer).for_each(|task| task.abort());
         self.process.close();
     }
 }

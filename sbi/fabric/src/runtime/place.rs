@@ -1,8 +1,8 @@
 //! Which processor the thread of a process runs on. Network functions that work one after the other on one request
 //! answer soonest where they share a processor: the one that is woken runs as soon as the other sleeps, in a microsecond
 //! or two, with its data warm, while to wake an idle processor takes ten times as long and more, above all a virtual one.
-//! Who rings a bell there goes on until it has nothing to do: the one that is woken does not interrupt it (`SCHED_BATCH`), so
-//! that a turn costs one switch and not three, and finds all that the turn left for it.
+//! Who works there rings bells when its turn is over ([`crate::bells`]). How they are scheduled stays as it is (`SCHED_BATCH` would
+//! have them wait for strangers, too: milliseconds each time that one of them, of whatever priority, has the processor).
 //! Where one processor is not enough for all of them they spread over all, as if nothing had been said.
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
@@ -78,8 +78,6 @@ struct Place {
     /// Time spent working and waiting for a processor, as the kernel counts it for this thread.
     statistics: File,
     judgement: Judgement,
-    /// Whether nobody has given the thread another way of being scheduled, such as a priority of its own.
-    ordinary: bool,
 }
 
 thread_local! {
@@ -122,7 +120,7 @@ impl Place {
         let statistics = File::open("/proc/thread-self/schedstat").ok()?;
         let judgement = Judgement::new(Instant::now(), waited(&statistics)?);
         tracing::debug!(processor = last, "functions share a processor as long as one is enough");
-        Some(Place { all, home, statistics, judgement, ordinary: scheduling() == libc::SCHED_OTHER })
+        Some(Place { all, home, statistics, judgement })
     }
 
     fn go(&self, to: Where) -> bool {
@@ -130,25 +128,8 @@ impl Place {
         let gone = sched_setaffinity(Pid::from_raw(0), processors).is_ok();
         let together = gone && to == Where::Together;
         TOGETHER.set(together);
-        // Apart, those beside it are strangers, who need not give way to it by themselves.
-        if self.ordinary {
-            schedule(if together { libc::SCHED_BATCH } else { libc::SCHED_OTHER });
-        }
         gone
     }
-}
-
-/// How the present thread is scheduled (sched(7)).
-fn scheduling() -> libc::c_int {
-    // SAFETY: the call takes no memory; 0 is the calling thread.
-    unsafe { libc::sched_getscheduler(0) }
-}
-
-/// Has the present thread scheduled another way, of those that have no priorities. What cannot be stays as it is.
-fn schedule(policy: libc::c_int) {
-    let parameter = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the parameter is valid while the call lasts, and 0 is the calling thread.
-    let _ = unsafe { libc::sched_setscheduler(0, policy, &parameter) };
 }
 
 /// How long the thread has waited for a processor although it could have worked.
@@ -174,11 +155,10 @@ mod tests {
             let before = processors();
             come_together();
             assert_eq!((is_together(), processors()), (before > 1, 1));
-            assert_eq!(scheduling() == libc::SCHED_BATCH, before > 1);
             look();
             if let Some(place) = PLACE.take() {
                 assert!(place.go(Where::Apart) && !is_together());
-                assert_eq!((processors(), scheduling()), (before, libc::SCHED_OTHER));
+                assert_eq!(processors(), before);
             }
         });
         thread.join().unwrap();
