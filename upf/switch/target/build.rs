@@ -9,6 +9,8 @@ use std::process::Command;
 const PROGRAM: &str = "../p4/upf.p4";
 /// Where `deploy/install/swx-headers.sh` puts the headers, by version of DPDK.
 const HEADERS: &str = "/usr/local/share/martlet/swx";
+/// What DPDK's headers are read with. Tests have it, and the folders of the headers, as `MARTLET_DPDK_FLAGS`.
+const FLAGS: [&str; 4] = ["-march=corei7", "-include", "rte_config.h", "-DALLOW_EXPERIMENTAL_API"];
 
 fn main() {
     let sources = ["start", "switch", "tables", "exact", "arrays", "frames", "wires", "hold", "loop", "xsk", "live"]
@@ -24,13 +26,9 @@ fn main() {
         panic!("DPDK is not there ({error}): run deploy/install/packages.sh build, which installs libdpdk-dev")
     });
     let mut build = cc::Build::new();
-    build
-        .includes(&dpdk.include_paths)
-        .flag("-march=corei7")
-        .flag("-include")
-        .flag("rte_config.h")
-        .define("ALLOW_EXPERIMENTAL_API", None);
-    build.flag("-fno-strict-aliasing").opt_level(2).warnings(false);
+    let flags = flags(&dpdk);
+    println!("cargo:rustc-env=MARTLET_DPDK_FLAGS={}", flags.join(" "));
+    build.flags(&flags).flag("-fno-strict-aliasing").opt_level(2).warnings(false);
     build.clone().files(sources).compile("martlet_swx");
     for path in &dpdk.link_paths {
         println!("cargo:rustc-link-search=native={}", path.display());
@@ -42,46 +40,32 @@ fn main() {
     let headers = Path::new(HEADERS).join(&dpdk.version);
     println!("cargo:rerun-if-changed={}", headers.display());
     if headers.join("rte_swx_pipeline_internal.h").exists() {
-        library(&out, &headers, &dpdk, &build.get_compiler());
+        library(&out, &headers, &flags, &build.get_compiler());
         println!("cargo:rustc-cfg=swx_library");
     }
 }
 
+fn flags(dpdk: &pkg_config::Library) -> Vec<String> {
+    let folders = dpdk.include_paths.iter().map(|path| format!("-I{}", path.display()));
+    FLAGS.map(String::from).into_iter().chain(folders).collect()
+}
+
 /// Makes `pipeline.so` of the program.
-fn library(out: &Path, headers: &Path, dpdk: &pkg_config::Library, compiler: &cc::Tool) {
+fn library(out: &Path, headers: &Path, flags: &[String], compiler: &cc::Tool) {
     let source = std::fs::read_to_string(PROGRAM).expect("the program");
     let program = martlet_p4c_swx::compile(&source).unwrap_or_else(|error| panic!("{PROGRAM}:{error}"));
     let (spec, code) = (out.join("pipeline.spec"), out.join("pipeline.c"));
     std::fs::write(&spec, program.spec.to_string()).expect("a file");
     let generator = out.join("generate");
     let mut command = Command::new(compiler.path());
-    command
-        .args(["-O1", "-march=corei7", "-include", "rte_config.h", "-DALLOW_EXPERIMENTAL_API", "-o"])
-        .arg(&generator)
-        .arg("c/generate.c");
-    command.args(dpdk.include_paths.iter().map(|path| format!("-I{}", path.display())));
+    command.arg("-O1").args(flags).arg("-o").arg(&generator).arg("c/generate.c");
     run(command.args(["-lrte_pipeline", "-lrte_eal"]), "the generator is compiled");
     run(Command::new(&generator).args([&spec, &code]), "DPDK writes the pipeline as C");
     let mut command = Command::new(compiler.path());
-    command.args([
-        "-O3",
-        "-march=corei7",
-        "-include",
-        "rte_config.h",
-        "-DALLOW_EXPERIMENTAL_API",
-        "-w",
-        "-shared",
-        "-fPIC",
-        "-include",
-        "rte_swx_pipeline_internal.h",
-        "-include",
-        "c/widths.h",
-        "-include",
-        "c/rx.h",
-        "-o",
-    ]);
-    command.arg(out.join("pipeline.so")).arg(&code).arg(format!("-I{}", headers.display()));
-    command.args(dpdk.include_paths.iter().map(|path| format!("-I{}", path.display())));
+    command.arg("-O3").args(flags).args(["-w", "-shared", "-fPIC"]);
+    command
+        .args(["rte_swx_pipeline_internal.h", "c/widths.h", "c/rx.h"].iter().flat_map(|header| ["-include", header]));
+    command.arg("-o").arg(out.join("pipeline.so")).arg(&code).arg(format!("-I{}", headers.display()));
     run(&mut command, "the pipeline is compiled");
 }
 

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Where `deploy/install/swx-headers.sh` puts what Debian has in DPDK's source package alone, by version of DPDK.
 const EXAMPLES: &str = "/usr/local/share/martlet/swx-examples";
 const HEADERS: &str = "/usr/local/share/martlet/swx";
+/// What the build reads DPDK's headers with.
+const FLAGS: &str = env!("MARTLET_DPDK_FLAGS");
 /// What the build has made of `c/generate.c`: DPDK's reader and code writer.
 const GENERATE: &str = concat!(env!("OUT_DIR"), "/generate");
 
@@ -17,16 +19,12 @@ pub struct Examples {
     work: PathBuf,
 }
 
-fn pkg_config(what: &str) -> String {
-    let output = Command::new("pkg-config").args([what, "libdpdk"]).output().expect("pkg-config");
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
-}
-
 impl Examples {
     /// Where they are there; else it says what to do.
     pub fn find() -> Option<Examples> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let version = pkg_config("--modversion");
+        let version = Command::new("pkg-config").args(["--modversion", "libdpdk"]).output().expect("pkg-config");
+        let version = String::from_utf8_lossy(&version.stdout).trim().to_owned();
         let [folder, headers] = [EXAMPLES, HEADERS].map(|folder| PathBuf::from(folder).join(&version));
         if !folder.join("vxlan.spec").is_file() || !PathBuf::from(GENERATE).is_file() {
             eprintln!(
@@ -70,18 +68,8 @@ impl Examples {
     pub fn library(&self, spec: &str) -> Result<Vec<u8>, String> {
         let (code, library) = (self.code(spec)?, self.work.join("pipeline.so"));
         let mut compiler = Command::new("cc");
-        compiler.args([
-            "-O1",
-            "-march=corei7",
-            "-include",
-            "rte_config.h",
-            "-DALLOW_EXPERIMENTAL_API",
-            "-w",
-            "-shared",
-            "-fPIC",
-        ]);
+        compiler.arg("-O1").args(FLAGS.split_whitespace()).args(["-w", "-shared", "-fPIC"]);
         compiler.arg("-o").arg(&library).arg(&code).arg(format!("-I{}", self.headers.display()));
-        compiler.args(pkg_config("--cflags-only-I").split_whitespace());
         let output = compiler.output().map_err(|error| format!("cc: {error}"))?;
         if !output.status.success() {
             return Err(String::from_utf8_lossy(&output.stderr).into_owned());
