@@ -15,7 +15,8 @@ const FRAME: usize = 16;
 /// The longest frame, in octets, as `LONGEST_FRAME` there.
 pub const LONGEST: usize = 2032;
 const SHORTEST: usize = 14;
-/// Frames that the kernel takes before it looks at what comes: fewer than the queue of a veth holds.
+/// Frames that the kernel takes before it looks at what comes: fewer than the queue of a veth holds, 256, of which it may take a
+/// while until those that have left it make room. What finds none is lost.
 const AT_ONCE: u32 = 64;
 
 /// What becomes of a frame.
@@ -166,8 +167,8 @@ impl Frames {
         self.sockets.is_some()
     }
 
-    /// Has so many of the frames that wait go, or be dropped; 256 at a time at the most, during which nothing else comes on this
-    /// processor.
+    /// Has so many of the frames that wait go, or be dropped; [`AT_ONCE`] at a time at the most, during which nothing else comes on
+    /// this processor.
     pub fn drain(&self, times: u32) -> io::Result<()> {
         self.control.work(Work::Drain);
         let input = [0u8; 64];
@@ -177,7 +178,7 @@ impl Frames {
             data_size_in: input.len() as u32,
             repeat: times.max(1) as i32,
             flags: libbpf_sys::BPF_F_TEST_XDP_LIVE_FRAMES,
-            batch_size: SLOTS as u32,
+            batch_size: AT_ONCE,
             ..Default::default()
         };
         // SAFETY: the program's descriptor is open; what the options point to is as long as they say, and outlives the call.
