@@ -6,7 +6,7 @@ mod wires;
 
 use common::*;
 use martlet_switch_control::client::Client;
-use martlet_switch_control::model::{Operation, Update};
+use martlet_switch_control::model::{Call, FieldMatch, Key, Operation, TableEntry, Update};
 use martlet_switch_control::rules;
 use process::Process;
 use std::collections::BTreeMap;
@@ -155,6 +155,58 @@ fn the_switch_in_the_kernel_in_its_wires() {
 #[test]
 fn the_switch_in_the_kernel_where_nobody_takes_frames_of_programs() {
     in_namespace(|| in_wires("xdp", false));
+}
+
+/// Has the packets of a tunnel wait at the switch, or go on to the native side.
+fn hold(address: SocketAddr, operation: Operation) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let mut client = Client::connect(address, 1).await.expect("a switch");
+        client.lead(None).await.expect("the only controller");
+        let info = client.program().info.clone();
+        let table = info.tables.iter().position(|of| of.alias == "gtp_decap").expect("a table");
+        let action = info.actions.iter().position(|of| of.alias == "hold_uplink").expect("an action");
+        let key = Key { fields: vec![FieldMatch::Exact(0x1000)], priority: 0 };
+        let entry = TableEntry { table, key, call: Call { action, arguments: vec![] }, metadata: vec![] };
+        client.write(&[Update { operation, entry }]).await.expect("written");
+    });
+}
+
+/// More packets wait than the queue of a veth has room for.
+fn many_wait(engine: &str) {
+    for (far, near) in [("gnb", "access"), ("upf3", "native3"), ("dn", "core"), ("upf6", "native6")] {
+        ip(&format!("link add {far} type veth peer name {near}"));
+        ip(&format!("link set {far} up"));
+        ip(&format!("link set {near} up"));
+        martlet_interface::turn(far, martlet_interface::Feature::GenericReceive, true).expect("a feature of veth");
+    }
+    let (gnb, upf) = (End::open("gnb"), End::open("upf3"));
+    let switch = start(engine);
+    const WAIT: u32 = 600;
+    for round in 0..6 {
+        let first = round * 1000;
+        // Some go before, and leave the queue of the veth with less room.
+        let before = 5 * round + 3;
+        (first..first + before).for_each(|n| gnb.send(&numbered(n)));
+        assert_eq!(upf.wait(before as usize).len(), before as usize);
+        hold(switch.address, Operation::Insert);
+        (first..first + WAIT).for_each(|n| gnb.send(&numbered(n)));
+        hold(switch.address, Operation::Delete);
+        let came = upf.wait(WAIT as usize);
+        let lost: Vec<u32> = (first..first + WAIT).filter(|n| !came.contains(n)).collect();
+        assert!(lost.is_empty(), "round {round}: {} of {WAIT} came, lost {lost:?}", came.len());
+        assert!(came.is_sorted_by(|a, b| a < b), "in order, none twice");
+    }
+}
+
+#[test]
+fn many_wait_at_the_switch() {
+    in_namespace(|| many_wait("swx"));
+}
+
+#[test]
+fn many_wait_at_the_switch_in_the_kernel() {
+    in_namespace(|| many_wait("xdp"));
 }
 
 /// A far end that takes frames of programs no longer gets them from behind the driver.

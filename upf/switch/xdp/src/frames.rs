@@ -14,7 +14,8 @@ const FRAME: usize = 16;
 /// The longest frame, in octets, as `LONGEST_FRAME` there.
 pub const LONGEST: usize = 2032;
 const SHORTEST: usize = 14;
-/// Frames that the kernel takes before it looks at what comes: fewer than the queue of a veth holds.
+/// Frames that the kernel takes before it looks at what comes: fewer than the queue of a veth holds, 256, of which it may take a
+/// while until those that have left it make room. What finds none is lost.
 const AT_ONCE: u32 = 64;
 
 /// What becomes of a frame.
@@ -154,11 +155,11 @@ impl Frames {
         self.sockets.is_some()
     }
 
-    /// Has so many of the frames that wait go, or be dropped; 256 at a time at the most, during which nothing else comes on this
-    /// processor.
+    /// Has so many of the frames that wait go, or be dropped; [`AT_ONCE`] at a time at the most, during which nothing else comes on
+    /// this processor.
     pub fn drain(&self, times: u32) -> io::Result<()> {
         self.control.work(Work::Drain);
-        Run { frame: &[0; 64], ifindex: 0 }.live(self.program.as_fd(), times.max(1), SLOTS as u32)
+        Run { frame: &[0; 64], ifindex: 0 }.live(self.program.as_fd(), times.max(1), AT_ONCE)
     }
 
     /// Sends one frame by a packet socket.
