@@ -4,7 +4,7 @@
 //! and then the rest of the turn comes after it. Three switches are made of one that way, and what is woken finds a part of what the
 //! turn has for it. Bells are held back there until the turn is over.
 use crate::fd;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, Weak};
 use tokio::sync::Notify;
@@ -19,6 +19,12 @@ pub(crate) struct Ringer {
 thread_local! {
     /// The ringer of the runtime that this thread runs: none where bells are rung at once.
     static RINGER: RefCell<Weak<Ringer>> = const { RefCell::new(Weak::new()) };
+    static HELD_BACK: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether bells that this thread rings from now on may wait until its turn is over.
+pub(crate) fn hold_back(yes: bool) {
+    HELD_BACK.set(yes);
 }
 
 impl Ringer {
@@ -46,10 +52,11 @@ impl Drop for Ringer {
     }
 }
 
-/// Rings a bell now, or, with `later`, at the end of the turn, where somebody [rings](ring_for_ever) by then.
-pub(crate) fn ring(bell: &Arc<OwnedFd>, later: bool) {
+/// Rings a bell now, or at the end of the turn, where bells are [held back](hold_back) and somebody [rings](ring_for_ever) then.
+pub(crate) fn ring(bell: &Arc<OwnedFd>) {
     // There is none either while the thread ends.
-    let ringer = if later { RINGER.try_with(|ringer| ringer.borrow().upgrade()).ok().flatten() } else { None };
+    let ringer =
+        if HELD_BACK.get() { RINGER.try_with(|ringer| ringer.borrow().upgrade()).ok().flatten() } else { None };
     match ringer {
         Some(ringer) => ringer.hold(bell),
         None => fd::ring(bell),
@@ -85,30 +92,33 @@ mod tests {
     #[tokio::test]
     async fn bells_are_held_until_the_turn_is_over() {
         let (one, other) = (bell(), bell());
-        ring(&one, true);
+        hold_back(true);
+        ring(&one);
         assert!(rung(&one), "nobody would ring it later");
         let task = tokio::spawn(ring_for_ever());
         tokio::task::yield_now().await;
         let (first, second) = (one.clone(), other.clone());
         let ready = tokio::spawn(async move {
             assert!(!rung(&first));
-            ring(&second, true);
-            ring(&first, true);
+            ring(&second);
+            ring(&first);
             assert!(!rung(&first) && !rung(&second));
         });
-        ring(&one, true);
+        ring(&one);
         assert!(!rung(&one), "others are ready");
         ready.await.unwrap();
         tokio::task::yield_now().await;
         assert!(rung(&one) && rung(&other));
         assert!(!rung(&one) && !rung(&other), "each once");
-        ring(&one, false);
+        hold_back(false);
+        ring(&one);
         assert!(rung(&one), "at once, where that is asked for");
+        hold_back(true);
         // Whoever waits for what was rung last is woken, although nobody rings any more.
-        ring(&one, true);
+        ring(&one);
         task.abort();
         assert!(task.await.unwrap_err().is_cancelled() && rung(&one));
-        ring(&one, true);
+        ring(&one);
         assert!(rung(&one));
     }
 }

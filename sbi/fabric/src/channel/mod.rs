@@ -20,7 +20,6 @@ pub use descriptor::{Descriptor, Place};
 use crate::memory::attention::Attention;
 use crate::memory::layout::{Layout, Sizes};
 use crate::memory::mapping::{self, ChannelMemory, SharedOne};
-use crate::runtime::is_together;
 use crate::{bells, fd, metrics};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -222,7 +221,7 @@ impl Channel {
         }
         if outbox.take_published() && self.peer.after_sending() {
             metrics::BELLS.inc();
-            bells::ring(&self.peer_bell, is_together());
+            bells::ring(&self.peer_bell);
         }
         Ok(())
     }
@@ -246,7 +245,7 @@ impl Channel {
         }
         if inbox.publish() && self.peer.after_returning() {
             metrics::BELLS.inc();
-            bells::ring(&self.peer_bell, is_together());
+            bells::ring(&self.peer_bell);
         }
         Ok(())
     }

@@ -8,7 +8,6 @@ mod stream;
 mod talk;
 
 pub use binding::FabricBinding;
-pub(crate) use place::is_together;
 pub use server::FabricServer;
 pub use spin::Spin;
 pub(crate) use stream::some_port;

@@ -4,6 +4,7 @@
 //! Who works there rings bells when its turn is over ([`crate::bells`]). How they are scheduled stays as it is (`SCHED_BATCH` would
 //! have them wait for strangers, too: milliseconds each time that one of them, of whatever priority, has the processor).
 //! Where one processor is not enough for all of them they spread over all, as if nothing had been said.
+use crate::bells;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use std::cell::{Cell, RefCell};
@@ -128,6 +129,7 @@ impl Place {
         let gone = sched_setaffinity(Pid::from_raw(0), processors).is_ok();
         let together = gone && to == Where::Together;
         TOGETHER.set(together);
+        bells::hold_back(together);
         gone
     }
 }

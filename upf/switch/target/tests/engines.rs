@@ -241,3 +241,11 @@ fn packets_cut_off_within_their_headers_are_the_same_to_both() {
     }
     both.counters_are_the_same();
 }
+
+#[test]
+fn the_engine_in_the_kernel_is_not_measured_in_memory() {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_martlet-switch"));
+    let said = command.args(["bench", "decap", "--engine", "xdp"]).output().expect("it starts");
+    let why = String::from_utf8_lossy(&said.stderr);
+    assert!(!said.status.success() && said.stdout.is_empty() && why.contains("martlet lab switch"), "{why}");
+}

@@ -215,6 +215,11 @@ fn main() -> ExitCode {
         Command::Plain { interfaces } => {
             interfaces.iter().try_for_each(|interface| sockets::plain(interface)).map_err(|error| error.to_string())
         }
+        Command::Bench { engine: Engines::Xdp, .. } => {
+            Err("the engine xdp is in the entrances of interfaces, and has no ports in \
+            memory: martlet lab switch --interfaces measures it"
+                .into())
+        }
         Command::Bench { way, rules, samples, engine, .. } if way == "issue" => {
             issue(rules.max(1), samples, engine.engine())
         }
