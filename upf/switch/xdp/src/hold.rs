@@ -151,9 +151,9 @@ impl Holding {
         change: impl FnOnce(u32) -> Result<T, String>,
     ) -> Result<T, String> {
         let _first = First::go();
-        let mark = self.words.u32(32);
-        mark.store(if mark.load(Relaxed) == MARKS[0] { MARKS[1] } else { MARKS[0] }, Release);
-        let mark = mark.load(Relaxed);
+        let last = self.words.u32(32);
+        let mark = if last.load(Relaxed) == MARKS[0] { MARKS[1] } else { MARKS[0] };
+        last.store(mark, Release);
         self.joined().fetch_or(1, AcqRel);
         // No program runs then that has not seen it.
         let outcome = waited(fence).and_then(|()| change(mark));

@@ -1,8 +1,8 @@
 //! Hand-overs of flows step by step: which packets wait at each.
 use super::*;
-use libbpf_rs::libbpf_sys;
+use martlet_bpf::Run;
 use martlet_switch_control::Target;
-use std::os::fd::AsRawFd;
+use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::SeqCst;
 
 const ACCESS: u64 = 0;
@@ -87,20 +87,8 @@ fn waits(switch: &XdpSwitch, teid: u64) -> bool {
     let joined = || switch.loaded.memory(".data.queue", 8).expect("the queue").u64(0).load(SeqCst) >> 1;
     let (before, frame) = (joined(), packet(teid));
     let near = switch.control.ifindex(ACCESS as u32).load(SeqCst);
-    let context = libbpf_sys::xdp_md { data_end: frame.len() as u32, ingress_ifindex: near, ..Default::default() };
-    let mut options = libbpf_sys::bpf_test_run_opts {
-        sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
-        data_in: frame.as_ptr().cast(),
-        data_size_in: frame.len() as u32,
-        ctx_in: (&raw const context).cast(),
-        ctx_size_in: size_of_val(&context) as u32,
-        repeat: 1,
-        ..Default::default()
-    };
     let enter = switch.loaded.enter().expect("the program");
-    // SAFETY: the program's descriptor is open; what the options point to is as long as they say, and outlives the call.
-    let status = unsafe { libbpf_sys::bpf_prog_test_run_opts(enter.as_raw_fd(), &raw mut options) };
-    assert_eq!(status, 0, "{}", std::io::Error::from_raw_os_error(-status));
+    Run { frame: &frame, ifindex: near }.dry(enter.as_fd(), 1, &mut [0; 2048]).expect("it runs");
     joined() > before
 }
 
